@@ -18,6 +18,7 @@ PartitionSettings = dict[str, dict[str, str]]
 """What `scontrol show partition` says, by partition."""
 
 _REQUESTS = {"gres": "--gres=gpu:N", "gpus-per-node": "--gpus-per-node=N", "none": "no GPU request"}
+_LIFTED = "The job's QOS lets it pass this limit of the partition ({})."
 
 
 def parse_settings(text: str) -> PartitionSettings:
@@ -27,8 +28,11 @@ def parse_settings(text: str) -> PartitionSettings:
     return {record["PartitionName"]: record for record in tables if "PartitionName" in record}
 
 
-def partition_checks(answers: Answers, needs: Needs) -> Iterator[Check]:
-    """The partition or partitions of the profile, and all that depends on their nodes."""
+def partition_checks(answers: Answers, needs: Needs, qos_flags: frozenset[str]) -> Iterator[Check]:
+    """The partition or partitions of the profile, and all that depends on their nodes.
+
+    `qos_flags`: of the job's QOS, which may lift limits of a partition.
+    """
     profile, plan = needs.profile, needs.plan
     partitions = parse_partitions(answers["nodes"].text)
     settings = parse_settings(answers["partition"].text)
@@ -44,13 +48,13 @@ def partition_checks(answers: Answers, needs: Needs) -> Iterator[Check]:
     groups = [_usable(one, profile, answers["who"].text) for one in settings.values()]
     yield next((check for check in groups if check.status == "ok"), groups[0])
     if plan is not None:
-        yield _time_limit(settings, plan)
+        yield _time_limit(settings, plan, qos_flags)
     requested = [partition for partition in partitions if partition.name in settings]
     if not requested:
         fix = f"`sinfo` shows no nodes of it. {ADMINISTRATORS}"
         yield failed("nodes", "Nodes", "none", _needed_nodes(plan), fix)
         return
-    yield _nodes(requested, settings, plan)
+    yield _nodes(requested, settings, plan, qos_flags)
     if plan is not None:
         yield _gpus(requested, profile.constraint, plan)
     yield _gpu_request(requested, profile, parse_config(answers["config"].text))
@@ -91,13 +95,15 @@ def _denied(settings: dict[str, str], what: str) -> set[str]:
     return set(settings.get(f"Deny{what}", "").split(","))
 
 
-def _time_limit(settings: PartitionSettings, plan: Plan) -> Check:
+def _time_limit(settings: PartitionSettings, plan: Plan, qos_flags: frozenset[str]) -> Check:
     texts = [one.get("MaxTime", "UNLIMITED") for one in settings.values()]
     limit = parse_time(plan.time_limit)
     fits = any((most := parse_time(text)) is None or limit is None or limit <= most for text in texts)
     found = f"at most {', '.join(dict.fromkeys(texts))}"
     if fits:
         return ok("time-limit", "Time limit", found, plan.time_limit)
+    if "PartitionTimeLimit" in qos_flags:
+        return warning("time-limit", "Time limit", found, plan.time_limit, _LIFTED.format("PartitionTimeLimit"))
     fix = "Lower the time limit, or choose a partition that gives more."
     return failed("time-limit", "Time limit", found, plan.time_limit, fix)
 
@@ -106,26 +112,30 @@ def _needed_nodes(plan: Plan | None) -> str:
     return "at least 1" if plan is None else f"{plan.nodes} × {plan.gpus_per_node} {plan.selection.gpu.upper()}"
 
 
-def _nodes(partitions: list[Partition], settings: PartitionSettings, plan: Plan | None) -> Check:
+def _nodes(
+    partitions: list[Partition], settings: PartitionSettings, plan: Plan | None, qos_flags: frozenset[str]
+) -> Check:
     """Judged by the partition that serves the job best, then by the one that has most to give: it runs in one of them.
 
     Where Slurm wants a job to fit all of them (EnforcePartLimits=ALL), the trial says so.
     """
     largest_first = sorted(partitions, key=lambda partition: _count(partition, plan), reverse=True)
-    checks = [_nodes_of(one, settings[one.name], plan) for one in largest_first]
+    checks = [_nodes_of(one, settings[one.name], plan, qos_flags) for one in largest_first]
     return min(checks, key=lambda check: ("ok", "warning", "failed").index(check.status))
 
 
-def _nodes_of(partition: Partition, settings: dict[str, str], plan: Plan | None) -> Check:
+def _nodes_of(partition: Partition, settings: dict[str, str], plan: Plan | None, qos_flags: frozenset[str]) -> Check:
     nodes, needed = 1 if plan is None else plan.nodes, _needed_nodes(plan)
     total, working = _count(partition, plan)
     most = settings.get("MaxNodes", "UNLIMITED")
     found = f"{working} working of {total}"
-    if most.isdecimal() and int(most) < nodes:
-        fix = "Choose fewer GPUs, or a partition that allows more nodes."
-        return failed("nodes", "Nodes", f"at most {most} for one job", needed, fix)
+    over, at_most = most.isdecimal() and int(most) < nodes, f"at most {most} for one job"
+    if over and "PartitionMaxNodes" not in qos_flags:
+        return failed("nodes", "Nodes", at_most, needed, "Choose fewer GPUs, or a partition that allows more nodes.")
     if total < nodes:
         return failed("nodes", "Nodes", found, needed, "Choose fewer GPUs, or a larger partition.")
+    if over:
+        return warning("nodes", "Nodes", at_most, needed, _LIFTED.format("PartitionMaxNodes"))
     if working < nodes:
         return warning("nodes", "Nodes", found, needed, "The job will wait until enough of the others are back.")
     return ok("nodes", "Nodes", found, needed)

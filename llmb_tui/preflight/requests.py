@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
-from llmb_tui.cluster.batch import TIMED_OUT
+from llmb_tui.cluster.batch import TIMED_OUT, Answer
 from llmb_tui.cluster.slurm.accounting import Association, qos_of
 from llmb_tui.cluster.slurm.client import SEGMENT_SINCE, parse_version
 from llmb_tui.cluster.slurm.partition import parse_partitions, parse_time
@@ -31,8 +31,8 @@ class Qos:
     """A QOS with the limits that one job can break."""
 
     name: str
-    over_partition: bool
-    """Its limits go before those of a partition's QOS."""
+    flags: frozenset[str]
+    """In sacctmgr's words, such as `OverPartQOS`: its limits go before those of a partition's QOS."""
     longest: str
     """As Slurm prints a time; empty for no limit."""
     resources: Mapping[tuple[int, str], int]
@@ -72,7 +72,10 @@ def _reservation(answers: Answers, name: str, needs: Needs) -> Check:
     nodes = record.get("NodeCnt", "")
     if plan is not None and nodes.isdecimal() and int(nodes) < plan.nodes:
         found, fix = f"{name} has {nodes} nodes", "Choose fewer GPUs, or a larger reservation."
-        return failed("reservation", "Reservation", found, f"{plan.nodes} nodes", fix)
+        flexible = "FLEX" in record.get("Flags", "").split(",")
+        if flexible:
+            fix = "The reservation is FLEX: the job may take nodes outside of it as well."
+        return (warning if flexible else failed)("reservation", "Reservation", found, f"{plan.nodes} nodes", fix)
     if record.get("State") == "INACTIVE":
         found = f"{name}, from {record.get('StartTime', 'a time unknown')} to {record.get('EndTime', 'a time unknown')}"
         return warning("reservation", "Reservation", found, name, "The job waits until the reservation begins.")
@@ -119,10 +122,16 @@ def _segment(answers: Answers, segment: int, plan: Plan | None) -> Check:
     return ok("segment", "Segment", f"Slurm {release if version else 'unknown'}", needed)
 
 
-def parse_qos(text: str) -> dict[str, Qos]:
-    """QOS by name, from the output of `QOS`."""
+def qos_of_job(answers: Answers, profile: SlurmProfile, associations: list[Association]) -> Qos | None:
+    """The one that the profile names, or its account's default; None where Slurm does not say."""
+    default = next((a.default_qos for a in associations if a.account == profile.account), "")
+    return parse_qos(answers["qos"]).get(profile.qos or default)
+
+
+def parse_qos(answer: Answer) -> dict[str, Qos]:
+    """QOS by name, from the answer to `QOS`."""
     by_name = {}
-    for line in text.splitlines():
+    for line in answer.text.splitlines() if answer.exit_code == 0 else ():
         cells = line.split("|")
         if len(cells) == 6:
             name, flags, longest, *kinds = cells
@@ -131,7 +140,7 @@ def parse_qos(text: str) -> dict[str, Qos]:
                 for kind, text in enumerate(kinds)
                 for resource, most in re.findall(r"(?:^|,)(node|gres/gpu)=(\d+)", text)
             }
-            by_name[name] = Qos(name, "OverPartQOS" in flags.split(","), longest, limits)
+            by_name[name] = Qos(name, frozenset(flags.split(",")), longest, limits)
     return by_name
 
 
@@ -147,15 +156,14 @@ def qos_check(
     Of several partitions the one counts that allows most: a job runs in one of them.
     """
     profile, plan = needs.profile, needs.plan
-    by_name = parse_qos(answers["qos"].text) if answers["qos"].exit_code == 0 else {}
+    by_name = parse_qos(answers["qos"])
     allowed = qos_of(associations, profile.account)
     needed = profile.qos or "within the limits"
     if profile.qos is not None and allowed and profile.qos not in allowed:
         fix = "Set the cluster's QOS to one of those that were found, or leave it out."
         yield failed("qos", "QOS", ", ".join(allowed), needed, fix)
         return
-    default = next((a.default_qos for a in associations if a.account == profile.account), "")
-    own = by_name.get(profile.qos or default)
+    own = qos_of_job(answers, profile, associations)
     of_partitions = [by_name.get(one.get("QoS", "")) for one in settings.values()] or [None]
     each = [list(_broken(_in_force(own, its), plan)) for its in of_partitions] if plan is not None else [[]]
     broken = min(each, key=len)
@@ -174,7 +182,7 @@ def qos_check(
 
 def _in_force(own: Qos | None, of_partition: Qos | None) -> list[Qos]:
     """The job's QOS and its partition's, in Slurm's order (resource_limits.html): the first to set a limit counts."""
-    in_order = [own, of_partition] if own is not None and own.over_partition else [of_partition, own]
+    in_order = [own, of_partition] if own is not None and "OverPartQOS" in own.flags else [of_partition, own]
     return [qos for qos in in_order if qos is not None]
 
 

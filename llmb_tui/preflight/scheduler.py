@@ -24,7 +24,7 @@ from llmb_tui.preflight.check_group import ADMINISTRATORS, Answers, CommandCheck
 from llmb_tui.preflight.needs import Needs
 from llmb_tui.preflight.partition import parse_settings, partition_checks
 from llmb_tui.preflight.report import Check
-from llmb_tui.preflight.requests import QOS, qos_check, request_checks
+from llmb_tui.preflight.requests import QOS, qos_check, qos_of_job, request_checks
 
 _OLDEST_SLURM = (20, 11)
 PYXIS_OPTIONS = (
@@ -98,8 +98,9 @@ def slurm_checks(answers: Answers, needs: Needs) -> Iterator[Check]:
     yield _account(answers, needs.profile, associations, config)
     if answers["ping"].exit_code == 0:
         settings = parse_settings(answers["partition"].text)
+        qos = qos_of_job(answers, needs.profile, associations)
         checks = [
-            *partition_checks(answers, needs),
+            *partition_checks(answers, needs, qos.flags if qos is not None else frozenset()),
             *qos_check(answers, needs, associations, settings, config),
             *request_checks(answers, needs),
         ]

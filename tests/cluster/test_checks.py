@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import shlex
 from dataclasses import replace
 from typing import Any
@@ -329,6 +330,13 @@ FEATURES = nodes("9|idle|gpu:h100:8|hbm3,rack1")
         ),
         (
             {"reservation": "bench"},
+            {"reservations": Answer(0, RESERVATION.replace("Cnt=9", "Cnt=2").replace("=SPEC", "=FLEX,SPEC"))},
+            "reservation",
+            "warning",
+            "2 nodes",
+        ),
+        (
+            {"reservation": "bench"},
             {"reservations": Answer(0, RESERVATION.replace("=ACTIVE", "=INACTIVE"))},
             "reservation",
             "warning",
@@ -393,6 +401,24 @@ def test_a_jobs_qos_may_go_before_that_of_the_partition() -> None:
     found = checks(with_qos("DenyOnLimit,OverPartQOS||node=4||", "||node=64||"))["qos"]
     assert (found.status, found.found) == ("failed", "normal allows 4 nodes")
     assert "qos" not in checks(with_qos("OverPartQOS||node=64||", "||node=4||"))
+
+
+@pytest.mark.parametrize("profile", [PROFILE, replace(PROFILE, qos="normal")], ids=["default", "named"])
+@pytest.mark.parametrize(
+    ("limit", "flag", "check"),
+    [("MaxTime=00:10:00", "PartitionTimeLimit", "time-limit"), ("MaxNodes=2", "PartitionMaxNodes", "nodes")],
+)
+def test_a_limit_of_the_partition_that_the_jobs_qos_lifts_is_a_warning(
+    limit: str, flag: str, check: str, profile: SlurmProfile
+) -> None:
+    key = limit.partition("=")[0]
+    partition = {"partition": Answer(0, re.sub(rf"{key}=\S+", limit, PARTITION))}
+    lifted = with_qos(f"DenyOnLimit,{flag}||||", "||||") | partition
+    found = checks(lifted, profile)
+    assert (found[check].status, flag in found[check].fix) == ("warning", True)
+    assert Preflight(tuple(found.values())).passed
+    assert checks(with_qos("DenyOnLimit||||", f"{flag}||||") | partition, profile)[check].status == "failed"
+    assert checks(nodes("4|idle|gpu:h100:8") | lifted, profile)["nodes"].status == "failed", "there are too few"
 
 
 def test_a_limit_that_slurm_does_not_enforce_is_a_warning() -> None:
