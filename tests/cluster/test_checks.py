@@ -208,10 +208,24 @@ def test_no_gpu_request_where_slurm_counts_none_is_right() -> None:
         ("b200", "gb200", "failed"),
         ("nvidia_b200", "b200", "ok"),
         ("gb300", "gb300", "ok"),
+        ("dgxh100", "h100", "ok"),
+        ("dgxgb200", "gb200", "ok"),
+        ("dgxgb200", "b200", "failed"),
+        ("dgxh100", "h200", "failed"),
+        ("nvidia_a100-sxm4-80gb", "h100", "failed"),
+        ("gh200", "h200", "failed"),
+        ("nvidia_rtx_pro_6000", "h100", "failed"),
+        ("a6000", "h100", "failed"),
+        ("mi300x", "h100", "failed"),
+        ("nvidia_l40s", "h100", "failed"),
+        ("1g.10gb", "h100", "failed"),
+        *((name, "h100", "warning") for name in ("hopper", "hgx", "sxm5", "nvidia", "80gb_hbm3", "nvl72")),
     ],
 )
 def test_sites_name_gpu_types_in_their_own_way(site: str, wanted: str, status: str) -> None:
-    assert checks(nodes(f"8|idle|gpu:{site}:8(S:0-1)"), plan=with_gpu(wanted))["gpus"].status == status
+    found = checks(nodes(f"8|idle|gpu:{site}:8(S:0-1)"), plan=with_gpu(wanted))
+    assert found["gpus"].status == status
+    assert (found["nodes"].status == "failed") == (status == "failed")
 
 
 def test_only_nodes_with_the_right_gpus_count() -> None:
