@@ -302,7 +302,7 @@ class Switches(VerticalList):
         self._switches: tuple[Switch, ...] = ()
 
     def show(self, switches: tuple[Switch, ...]) -> None:
-        """Show these. The cursor stays where it is."""
+        """Show these. The cursor stays where it is, unless there is no such line any more."""
         if switches == self._switches:
             return
         before, self._switches = self._switches, switches
@@ -313,7 +313,7 @@ class Switches(VerticalList):
         # Enabling an option would move the cursor.
         at = self.highlighted
         self.set_options(Option(_row(one), disabled=not one.movable) for one in switches)
-        self.highlighted = at if at is not None and switches[at].movable else None
+        self.highlighted = at if at is not None and at < len(switches) and switches[at].movable else None
         if self.has_focus:
             self.on_focus()
 

@@ -72,6 +72,24 @@ async def test_it_grows_with_each_value_that_is_switched_on(open_suite: OpenSuit
         assert "on the 12 free nodes" in sums
 
 
+async def test_switches_get_fewer_while_the_cursor_is_on_the_last(open_suite: OpenSuite) -> None:
+    app, _ = open_suite(replace(DRAFT, workloads=(*DRAFT.workloads, ("grok1", "25.02", "314b"))))
+    async with app.run_test(size=SIZE) as pilot:
+        screen = await planned(pilot, 2)
+        scales, workloads = (screen.query_one(f"#suite-{axis}", Switches) for axis in ("scales", "workloads"))
+        scales.focus()
+        await pilot.press("end")
+        assert (scales.option_count, scales.highlighted) == (9, 8)
+        workloads.highlighted = next(at for at, row in enumerate(workloads.options) if "grok1" in str(row.prompt))
+        workloads.focus()
+        await pilot.press("space")
+        await planned(pilot, 1)
+        assert (scales.option_count, scales.highlighted) == (8, None)
+        scales.focus()
+        await pilot.press("space")
+        await planned(pilot, 2)
+
+
 async def test_rows_are_taken_out_and_put_back(open_suite: OpenSuite) -> None:
     app, _ = open_suite(replace(THREE, scales=(16, 24, 64)))
     async with app.run_test(size=SIZE) as pilot:
