@@ -29,6 +29,7 @@ _KEEPING = (
     Choice("cluster", "keep it on the cluster only"),
     Choice("keyring", "keep it in this computer's keyring too"),
 )
+_KEYS = "ctrl+t tests it, ctrl+o takes the keyring's, ctrl+r removes it"
 
 
 class KeysDialog(Dialog[None]):
@@ -37,7 +38,8 @@ class KeysDialog(Dialog[None]):
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding("ctrl+t", "try", "Test", id="keys.test", tooltip="Ask whether the key that is on the cluster opens it"),
         Binding("ctrl+o", "fetch", "From the keyring", id="keys.keyring", tooltip="Use the key that the keyring keeps"),
-        Binding("ctrl+x", "forget", "Remove", id="keys.forget", tooltip="Remove it from the cluster and the keyring"),
+        # Not ctrl+x, which cuts in the field: nobody is asked before a key is removed.
+        Binding("ctrl+r", "forget", "Remove", id="keys.forget", tooltip="Remove it from the cluster and the keyring"),
     ]
 
     def __init__(
@@ -61,6 +63,7 @@ class KeysDialog(Dialog[None]):
         yield Input(
             password=True, compact=True, placeholder="paste it here; enter tests it and puts it there", id="key"
         )
+        yield Static(line((_KEYS, MUTED)), markup=False)
         yield self._keeping
         yield Static(id="said", markup=False)
 

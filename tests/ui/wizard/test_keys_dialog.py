@@ -16,7 +16,7 @@ from llmb_tui.services import Services
 from llmb_tui.ui.app import LlmbApp
 from llmb_tui.ui.screens.keys import KeysDialog
 from llmb_tui.wizard.steps import StepId
-from tests.kit.pilot import choose, loaded, marks, on_top, text_of, until
+from tests.kit.pilot import choose, loaded, marks, on_screen, on_top, text_of, until
 
 KEY = "nvapi-0123456789abcdef0123456789abcdef"
 
@@ -56,6 +56,27 @@ async def test_a_key_goes_into_a_file_for_the_operator_alone(services: Services,
     assert all(KEY not in path.read_text(errors="replace") for path in kept_here if path.is_file())
 
 
+async def test_a_key_is_removed_by_the_key_that_is_named_and_not_by_cutting(
+    services: Services, demo: DemoCluster
+) -> None:
+    app = LlmbApp(services)
+    async with app.run_test(size=(80, 24)) as pilot:
+        await open_keys(pilot)
+        field = app.screen.query_one("#key", Input)
+        field.value = KEY
+        await pilot.press("enter")
+        await until(pilot, lambda: ".credentials" in text_of(pilot.app, "#said"), "the key is on the cluster")
+        assert all(f"{key} " in on_screen(app) for key in ("ctrl+t", "ctrl+o", "ctrl+r"))
+        field.value = KEY
+        field.select_all()
+        await pilot.press("ctrl+x")
+        assert (field.value, field.has_focus) == ("", True)
+        assert list((demo.root / "home").rglob(".credentials"))
+        await pilot.press("ctrl+r")
+        await until(pilot, lambda: "no longer on the cluster" in text_of(pilot.app, "#said"), "it is removed")
+    assert not list((demo.root / "home").rglob(".credentials"))
+
+
 async def test_one_thing_is_done_with_a_key_at_a_time(services: Services, monkeypatch: pytest.MonkeyPatch) -> None:
     tested, go = [], threading.Event()
 
@@ -73,7 +94,7 @@ async def test_one_thing_is_done_with_a_key_at_a_time(services: Services, monkey
         await pilot.press("enter")
         await until(pilot, lambda: tested, "it is tested")
         field.value = KEY
-        await pilot.press("ctrl+t", "ctrl+x", "enter")
+        await pilot.press("ctrl+t", "ctrl+r", "enter")
         assert (tested, field.value) == ([True], KEY)
         go.set()
         await until(pilot, lambda: "does not take this key" in text_of(app, "#said"), "what became of it")
