@@ -25,6 +25,9 @@ P = TypeVar("P", bound=ClusterProfile)
 O = TypeVar("O")  # noqa: E741 - what is offered
 
 
+NOT_READ = line(("○ not read yet: ctrl+r", MUTED))
+
+
 class ProfileForm(Vertical, Generic[P, O]):
     """One kind. What is asked of a cluster is asked in a thread by `read`, and shown by `take`."""
 
@@ -59,11 +62,16 @@ class ProfileForm(Vertical, Generic[P, O]):
     def on_mount(self) -> None:
         for name, text in self._first_texts.items():
             self.fields[name].value = text
-        self.say(line(("○ not read yet: ctrl+r", MUTED)))
+        self.say(NOT_READ)
 
     @property
     def texts(self) -> dict[str, str]:
         return {name: field.value for name, field in self.fields.items()}
+
+    @property
+    def reach(self) -> tuple[str, ...]:
+        """What was entered of the way to the cluster; the name that it gets here is no part of that."""
+        return tuple(self.fields[field.name].value for field in self.REACH[1:])
 
     @property
     def has_changed(self) -> bool:

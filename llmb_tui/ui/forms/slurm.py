@@ -42,8 +42,11 @@ class SlurmForm(ProfileForm[SlurmProfile, "tuple[ClusterInventory, LlmbInventory
 
     def __init__(self, base: SlurmProfile | None) -> None:
         super().__init__(base or EMPTY, texts_of(base or EMPTY))
-        self._requests = ChoiceList(self._choose_request, id="gpu-request")
+        self._requests = ChoiceList(self._pick_request, id="gpu-request")
         self._request_details: dict[str, str] = {}
+        self._has_picked_request = False
+        self._filled: dict[str, str] = {}
+        """What a reading has filled in, by field."""
 
     def beside(self) -> Iterable[Widget]:
         return Static("  GPUs asked with", classes="name"), self._requests
@@ -75,12 +78,12 @@ class SlurmForm(ProfileForm[SlurmProfile, "tuple[ClusterInventory, LlmbInventory
         for name, choices in with_llmb(offered(inventory), llmb.installs).items():
             self.fields[name].offer(choices)
         self._request_details = request_details(llmb.installs)
-        self._choose_request(self.base.gpu_request)
-        if not self.fields["partition"].value and inventory.gpu_request is not None:
-            self._choose_request(inventory.gpu_request)
         likely = inventory.with_defaults(EMPTY)  # where there is no answer yet
-        for name in ("account", "partition", "install_dir"):
-            self.fields[name].value = self.fields[name].value or getattr(likely, name)
+        if self._is_open("partition") and not self._has_picked_request:
+            self.base = replace(self.base, gpu_request=inventory.gpu_request or self._first_base.gpu_request)
+        self._choose_request(self.base.gpu_request)
+        for name in filter(self._is_open, ("account", "partition", "install_dir")):
+            self.fields[name].value = self._filled[name] = getattr(likely, name)
         return lines(line(("● ", "$text-success"), summary(inventory)), *llmb_lines(llmb))
 
     def choose_transport(self, value: str) -> None:
@@ -89,6 +92,14 @@ class SlurmForm(ProfileForm[SlurmProfile, "tuple[ClusterInventory, LlmbInventory
             self.fields["name"].value = "local"
         for field in REACH[1:]:
             self.fields[field.name].display = value == "ssh"
+
+    def _is_open(self, name: str) -> bool:
+        """Nobody answered there: what an earlier reading filled in may be of another host."""
+        return self.fields[name].value in ("", self._filled.get(name))
+
+    def _pick_request(self, value: str) -> None:
+        self._has_picked_request = True
+        self._choose_request(value)
 
     def _choose_request(self, value: str) -> None:
         request = next(request for request, _ in _GPU_REQUESTS if request == value)

@@ -19,7 +19,7 @@ from llmb_tui.errors import Trouble
 from llmb_tui.services import Services
 from llmb_tui.ui.daemon import background, in_daemon
 from llmb_tui.ui.dialogs import Confirm
-from llmb_tui.ui.forms.form import ProfileForm
+from llmb_tui.ui.forms.form import NOT_READ, ProfileForm
 from llmb_tui.ui.forms.runai import RunaiForm
 from llmb_tui.ui.forms.slurm import SlurmForm
 from llmb_tui.ui.key_order import KeyOrder
@@ -110,7 +110,7 @@ configuration of NVIDIA's llmb-run says, or node pools, claims and credentials. 
             return
         self._blame(None)
         form.say(line(("◐ connecting …", "$text-warning")))
-        self._read(form, profile)
+        self._read(form, profile, (self._kind, form.reach))
 
     @background(group="save")
     async def action_save(self) -> None:
@@ -139,12 +139,16 @@ configuration of NVIDIA's llmb-run says, or node pools, claims and credentials. 
             self.dismiss(None)
 
     @background(group="read", exclusive=True)
-    async def _read(self, form: ProfileForm[Any, Any], profile: ClusterProfile) -> None:
+    async def _read(self, form: ProfileForm[Any, Any], profile: ClusterProfile, asked: tuple[object, ...]) -> None:
+        """What is offered by a cluster that is not the entered one any more is dropped."""
         focused = self.focused
         try:
             offers = await in_daemon(form.read, self._services, profile, self._prompter)
         except Trouble as trouble:
             form.say(lines(line(("✗ it could not be read", "$text-error")), told(trouble)))
+            return
+        if (self._kind, form.reach) != asked:
+            form.say(NOT_READ)
             return
         form.say(form.take(offers))
         has_waited = self.focused is focused and not self.app.types_for_s

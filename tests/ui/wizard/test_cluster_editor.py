@@ -12,6 +12,11 @@ from textual.events import Paste
 from textual.pilot import Pilot
 from textual.widgets import Input, Static
 
+from llmb_tui.cluster.inventory import ClusterInventory, Directory
+from llmb_tui.cluster.llmb.install import LlmbInventory
+from llmb_tui.cluster.prompter import Prompter
+from llmb_tui.cluster.slurm.partition import parse_partitions
+from llmb_tui.cluster.slurm.profile import GpuRequest, SlurmProfile
 from llmb_tui.demo.cluster import DemoCluster
 from llmb_tui.services import Services
 from llmb_tui.ui.app import LlmbApp
@@ -134,6 +139,83 @@ async def test_who_types_elsewhere_meanwhile_is_not_taken_to_what_was_read(
         await until(pilot, lambda: "partitions" in said(pilot, "read"), "the cluster says what it offers")
         await pilot.press(*"duction")
         assert name.value == f"{demo.profile.name}-production"
+
+
+def _inventory(letter: str, request: GpuRequest) -> ClusterInventory:
+    partitions = tuple(parse_partitions(f"part-{letter}|part-{letter}*|up|4:00:00|12|idle|gpu:8|"))
+    account, places = f"acct-{letter}", (Directory(f"/lustre-{letter}/llmb", 100.0),)
+    return ClusterInventory("me", "/home/me", (account,), account, partitions, (), (), request, places)
+
+
+async def _new_cluster(pilot: Pilot[None], **texts: str) -> SlurmForm:
+    await loaded(pilot)
+    await pilot.press("4", "n")
+    await on_top(pilot, ClusterEditor)
+    await fill(pilot, name="mine", **texts)
+    return pilot.app.screen.query_one(SlurmForm)
+
+
+def _used(form: SlurmForm) -> tuple[str, ...]:
+    texts = form.texts
+    return texts["account"], texts["partition"], texts["install_dir"], form.base.gpu_request
+
+
+@pytest.fixture
+def may_answer(monkeypatch: pytest.MonkeyPatch) -> threading.Event:
+    """Two hosts say at once what they offer, unless this is cleared."""
+    offers = {"hosta": _inventory("a", "gres"), "hostb": _inventory("b", "none")}
+    answers = threading.Event()
+    answers.set()
+
+    def read(_: SlurmForm, __: Services, profile: SlurmProfile, ___: Prompter) -> Any:
+        answers.wait(60)
+        return offers[profile.host], LlmbInventory()
+
+    monkeypatch.setattr(SlurmForm, "read", read)
+    return answers
+
+
+A = ("acct-a", "part-a", "/lustre-a/llmb", "gres")
+B = ("acct-b", "part-b", "/lustre-b/llmb", "none")
+
+
+@pytest.mark.usefixtures("may_answer")
+async def test_what_one_host_filled_in_is_not_kept_for_another(services: Services) -> None:
+    async with LlmbApp(services).run_test(size=(120, 40)) as pilot:
+        form = await _new_cluster(pilot, host="hosta")
+        await pilot.press("ctrl+r")
+        await until(pilot, lambda: _used(form) == A, "what the first has")
+        await fill(pilot, host="hostb", account="typed")
+        await pilot.press("ctrl+r")
+        await until(pilot, lambda: _used(form) == ("typed", *B[1:]), "what the second has, and what was typed")
+
+
+async def test_what_a_host_says_after_another_was_entered_is_dropped(
+    services: Services, may_answer: threading.Event
+) -> None:
+    async with LlmbApp(services).run_test(size=(120, 40)) as pilot:
+        form = await _new_cluster(pilot, host="hosta")
+        may_answer.clear()
+        await pilot.press("ctrl+r")
+        await until(pilot, lambda: "connecting" in said(pilot, "read"), "it is asked")
+        await fill(pilot, host="hostb")
+        may_answer.set()
+        await until(pilot, lambda: "not read yet" in said(pilot, "read"), "it has answered")
+        assert _used(form) == ("", "", "", "gpus-per-node")
+        await pilot.press("ctrl+r")
+        await until(pilot, lambda: _used(form) == B, "what the second has")
+
+
+@pytest.mark.usefixtures("may_answer")
+async def test_a_gpu_request_that_was_picked_is_kept(services: Services) -> None:
+    async with LlmbApp(services).run_test(size=(120, 40)) as pilot:
+        form = await _new_cluster(pilot, host="hosta")
+        pilot.app.screen.query_one("#gpu-request", ChoiceList).focus()
+        await pilot.press("end")
+        assert form.base.gpu_request == "none"
+        await pilot.press("ctrl+r")
+        await until(pilot, lambda: form.texts["partition"] == "part-a", "it is read")
+        assert _used(form) == (*A[:3], "none")
 
 
 async def test_what_was_typed_is_lost_by_no_single_key(services: Services) -> None:
