@@ -40,8 +40,8 @@ def problems(state: WizardState, step: StepId) -> tuple[Problem, ...]:
         known = input_problems(state.answers) + (plan.problems if plan else ())
         mine = (problem for problem in known if _STEP_OF_FIELD.get(problem.field, StepId.SCALE) is step)
         return tuple(sorted(mine, key=lambda problem: ("error", "warning", "note").index(problem.severity)))
-    if step is StepId.CLUSTER and cluster.link == "failed" and cluster.trouble is not None:
-        return (Problem("cluster", "error", cluster.trouble.what, ""),)
+    if step is StepId.CLUSTER and cluster.unreachable is not None:
+        return (Problem("cluster", "error", cluster.unreachable.what, ""),)
     if step is StepId.CLUSTER and cluster.preflight is not None:
         failed = (check.title for check in cluster.preflight.checks if check.status == "failed")
         return tuple(Problem("cluster", "error", title, "") for title in failed)

@@ -106,6 +106,8 @@ class ClusterState:
 
     link: Link = "none"
     banner: str = ""
+    unreachable: Trouble | None = None
+    """Why there is no connection, while the link is failed."""
     tasks: frozenset[Task] = frozenset()
     """What is being done."""
     preflight: Preflight | None = None
@@ -125,7 +127,7 @@ class ClusterState:
 
     def of_connection(self) -> ClusterState:
         """What still holds for another request to the same cluster."""
-        return ClusterState(link=self.link, banner=self.banner)
+        return ClusterState(link=self.link, banner=self.banner, unreachable=self.unreachable)
 
     def trouble_of(self, task: Task) -> Trouble | None:
         """What went wrong while this was done."""

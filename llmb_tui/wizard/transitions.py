@@ -81,7 +81,8 @@ def probe(state: WizardState, *, attended: bool) -> Change:
     if request is None or cluster.tasks & {"install", "submit"}:
         return state, ()
     early = objection_key(request, request.procedure) not in state.checked_early
-    cluster = replace(begun(cluster, "probe"), link="connecting", preflight=None, checked=None, steps=())
+    cluster = replace(begun(cluster, "probe"), link="connecting", unreachable=None)
+    cluster = replace(cluster, preflight=None, checked=None, steps=())
     state = replace(state, cluster=cluster, probed=state.probed | {request.profile.name})
     return state, (effects.Probe(request, attended, early),)
 

@@ -265,11 +265,8 @@ def _heard(state: WizardState, event: events.Report) -> Change:  # noqa: PLR0911
             return replace(state, launch=replace(state.launch, said=words) if state.launch else None), ()
         case events.Submitted(_, run):
             return _submitted(state, run, present)
-        case events.Failed(_, task, trouble, run_over):
-            if present:
-                prepared = None if run_over else cluster.prepared
-                state = replace(state, cluster=replace(cluster, trouble=trouble, failed=task, prepared=prepared))
-            return state, (effects.ShowFailure(trouble),) if task == "submit" else ()
+        case events.Failed():
+            return _failed(state, event, present)
         case events.TaskEnded(request, task):
             return _ended(state, request, task, present)
         case _ if not present:
@@ -290,10 +287,24 @@ def _link_changed(state: WizardState, event: events.ConnectionChanged, present: 
     if state.proposal.profile != event.request.profile:
         return state, ()
     banner = cluster.banner if event.banner is None else event.banner
-    changed = replace(state, cluster=replace(cluster, link=event.link, banner=banner))
+    unreachable = cluster.unreachable if event.link == "failed" else None
+    changed = replace(state, cluster=replace(cluster, link=event.link, banner=banner, unreachable=unreachable))
     if present:
         return prepare_ahead(changed)
     return changed, (effects.StartRestTimer(),) if event.link != cluster.link else ()
+
+
+def _failed(state: WizardState, event: events.Failed, present: bool) -> Change:
+    """Why there is no connection holds for any request to the same cluster."""
+    cluster, trouble = state.cluster, event.trouble
+    if event.task == "probe" and cluster.link == "failed" and state.proposal.profile == event.request.profile:
+        cluster = replace(cluster, unreachable=trouble)
+    if present:
+        prepared = None if event.run_over else cluster.prepared
+        cluster = replace(cluster, trouble=trouble, failed=event.task, prepared=prepared)
+    if cluster != state.cluster:
+        state = replace(state, cluster=cluster)
+    return state, (effects.ShowFailure(trouble),) if event.task == "submit" else ()
 
 
 def _early_checked(state: WizardState, event: events.EarlyChecked, present: bool) -> Change:

@@ -67,7 +67,7 @@ def test_a_ready_cluster_and_a_whole_install_are_passed_by(catalog: Catalog) -> 
         ClusterState(link="connected", preflight=REFUSING),
         ClusterState(link="connecting", preflight=PASSED),
         ClusterState(link="connected", checked=PASSED),
-        ClusterState(link="failed", trouble=LOST, failed="probe"),
+        ClusterState(link="failed", unreachable=LOST),
     ],
 )
 def test_a_cluster_is_ticked_only_when_it_answers_and_every_check_passed(
@@ -78,7 +78,7 @@ def test_a_cluster_is_ticked_only_when_it_answers_and_every_check_passed(
 
 
 def test_what_failed_on_the_cluster_flags_its_step(catalog: Catalog) -> None:
-    lost = on_eos(catalog, ClusterState(link="failed", trouble=LOST, failed="probe"))
+    lost = on_eos(catalog, ClusterState(link="failed", unreachable=LOST))
     assert [problem.reason for problem in problems(lost, StepId.CLUSTER)] == [LOST.what]
     checked = on_eos(catalog, ClusterState(link="connected", preflight=REFUSING))
     assert [problem.reason for problem in problems(checked, StepId.CLUSTER)] == ["Time limit"]

@@ -41,6 +41,7 @@ from llmb_tui.wizard.events import (
     CheckDone,
     ConnectionChanged,
     EarlyChecked,
+    Event,
     Failed,
     FailureRead,
     InFront,
@@ -226,6 +227,27 @@ class TestLooks:
         assert mark(wizard.state, StepId.CLUSTER) == "flagged"
         wizard.tell(Asked("check"))
         assert wizard.state.cluster.trouble is None
+        assert mark(wizard.state, StepId.CLUSTER) == "open"
+        assert wizard.state.cluster.unreachable is None
+
+    @pytest.mark.parametrize("deed", [StepTaken(StepId.REVIEW), Answered("scale", "32")])
+    @pytest.mark.parametrize("is_late", [False, True])
+    def test_why_there_is_no_connection_stays_told_whatever_is_done_else(
+        self, wizard: Wizard, deed: Event, is_late: bool
+    ) -> None:
+        request = wizard.request
+        said = (ConnectionChanged(request, "failed"), Failed(request, "probe", LOST), TaskEnded(request, "probe"))
+        wizard.tell(Asked("check"), *((deed, *said) if is_late else (*said, deed)))
+        assert wizard.state.cluster.unreachable is LOST
+        assert mark(wizard.state, StepId.CLUSTER) == "flagged"
+        wizard.tell(ConnectionChanged(wizard.request, "connected"))
+        assert wizard.state.cluster.unreachable is None
+
+    def test_another_clusters_missing_connection_is_not_this_ones(self, wizard: Wizard) -> None:
+        earlier = wizard.request
+        wizard.tell(Asked("check"), Answered("cluster", "selene"), Asked("check"))
+        wizard.tell(ConnectionChanged(wizard.request, "failed"), Failed(earlier, "probe", LOST))
+        assert wizard.state.cluster.unreachable is None
 
     def test_the_banner_stays_until_another_is_read(self, wizard: Wizard) -> None:
         wizard.tell(

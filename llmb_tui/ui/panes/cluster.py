@@ -90,7 +90,7 @@ def link_parts(state: WizardState) -> tuple[Paragraph, ...]:
         parts = [text(("● connected", "$text-success"), f"   {word}")]
         if cluster.banner.strip():
             parts.append(text((" ".join(cluster.banner.split())[:_BANNER], MUTED)))
-    if trouble := cluster.trouble_of("probe"):
+    if trouble := cluster.unreachable or cluster.trouble_of("probe"):
         parts.append(text(told(trouble)))
     return tuple(parts)
 

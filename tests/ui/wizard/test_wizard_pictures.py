@@ -226,7 +226,7 @@ async def test_a_cluster_that_does_not_answer_says_why_and_what_to_do(services: 
     trouble = Trouble("eos does not answer.", "Connection refused.", "Check the host and the port, then press c.")
     app = LlmbApp(services)
     async with app.run_test(size=SMALL) as pilot:
-        await on_eos(pilot, "4", ClusterState(link="failed", trouble=trouble, failed="probe"))
+        await on_eos(pilot, "4", ClusterState(link="failed", unreachable=trouble))
         assert rows(app)[0].endswith("simulated, clock x60   ✗ eos no connection")
         assert [row.strip() for row in rows(app)[5:9]] == ["✗ no connection", trouble.what, trouble.why, trouble.fix]
 

@@ -51,7 +51,7 @@ async def test_what_a_cluster_says(services: Services) -> None:
         known = {
             "banner": (replace(ready, banner=NASTY), "4"),
             "check": (replace(ready, preflight=Preflight((check,))), "4"),
-            "probe": (ClusterState(link="failed", trouble=trouble, failed="probe"), "4"),
+            "probe": (ClusterState(link="failed", unreachable=trouble), "4"),
             "install": (replace(ready, steps=(StepState("a", NASTY, "failed", NASTY, NASTY),)), "5"),
             "install trouble": (replace(ready, trouble=trouble, failed="install"), "5"),
             "script": (replace(ready, prepared=draft), "6"),
