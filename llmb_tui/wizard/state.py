@@ -189,7 +189,7 @@ class WizardState:
     checked_early: frozenset[ObjectionKey] = frozenset()
     """For what the checks of the other procedures were made, and need not be again."""
     probed: frozenset[str] = frozenset()
-    """Names of the clusters that were looked at; one that does not answer is not tried again by itself."""
+    """Names of the clusters that were looked at and have not answered: they are not tried again by themselves."""
     in_front: bool = True
     """No other screen is over the wizard's."""
 

@@ -283,8 +283,11 @@ def _heard(state: WizardState, event: events.Report) -> Change:  # noqa: PLR0911
 
 def _link_changed(state: WizardState, event: events.ConnectionChanged, present: bool) -> Change:
     """Who is connected for an earlier request will look for the present one; for that one its script is made."""
-    cluster = state.cluster
-    if state.proposal.profile != event.request.profile:
+    cluster, profile = state.cluster, event.request.profile
+    if event.link == "connected" and profile.name in state.probed:
+        # It is looked at again by itself when it is chosen again: nobody is asked anything for that.
+        state = replace(state, probed=state.probed - {profile.name})
+    if state.proposal.profile != profile:
         return state, ()
     banner = cluster.banner if event.banner is None else event.banner
     unreachable = cluster.unreachable if event.link == "failed" else None

@@ -179,6 +179,14 @@ class TestLooks:
         assert wizard.tell(Rested()) == ()
         assert wizard.state.cluster.trouble is None
 
+    @pytest.mark.parametrize("is_late", [False, True])
+    def test_one_that_answered_is_looked_at_again_when_it_is_chosen_again(self, wizard: Wizard, is_late: bool) -> None:
+        said, away = ConnectionChanged(wizard.request, "connected"), Answered("cluster", "selene")
+        wizard.tell(Rested(), *((away, said) if is_late else (said, away)), Answered("cluster", "eos"))
+        assert wizard.tell(Rested()) == (Probe(wizard.request, attended=False, early=True),)
+        wizard.tell(ConnectionChanged(wizard.request, "unknown"), TaskEnded(wizard.request, "probe"))
+        assert wizard.tell(Rested()) == (), "it does not answer any more"
+
     def test_nothing_is_looked_at_while_something_goes_on_there(self, wizard: Wizard) -> None:
         wizard.tell(Rested())
         assert wizard.tell(Rested()) == ()
