@@ -16,7 +16,7 @@ from llmb_tui.ui.text import MUTED, line, say, told
 from llmb_tui.ui.units import gauge
 from llmb_tui.ui.widgets.texts import Paragraph, Paragraphs, Scroller, text
 from llmb_tui.wizard.gates import no_login_node, observed
-from llmb_tui.wizard.state import WizardState
+from llmb_tui.wizard.state import ClusterState, WizardState
 from llmb_tui.wizard.steps import StepId
 
 _STATUS = {
@@ -59,18 +59,14 @@ class InstallPane(Pane):
         hint = procedure(state.procedure).install_hint
         say(self.query_one("#install-title", Static), line(("Install", "b"), "  ", (hint, "dim")))
         self.query_one("#install-progress", Paragraphs).parts = progress(state)
-        parts = [part for step in state.cluster.steps for part in step_parts(step)]
-        if trouble := state.cluster.trouble_of("install"):
-            parts += [text(Content("")), text(told(trouble))]
-        self.query_one("#install-rows", Paragraphs).parts = tuple(parts)
+        self.query_one("#install-rows", Paragraphs).parts = rows(state.cluster)
 
 
 def progress(state: WizardState) -> tuple[Paragraph, ...]:
     """How far the install is, and what can be done."""
     cluster = state.cluster
     if not cluster.steps:
-        words = {"connecting": "connecting …", "connected": "looking at what is there …"}
-        return (text((words.get(cluster.link, "The cluster comes first: step 4."), MUTED)),)
+        return (text((_unknown(state), MUTED)),)
     done = sum(step.status == "done" for step in cluster.steps)
     hint = "enter installs what is missing" if done == 0 else "enter goes on with it"
     if "install" in cluster.tasks:
@@ -85,6 +81,25 @@ def progress(state: WizardState) -> tuple[Paragraph, ...]:
         text((f"{PROCEDURE_TITLES[state.procedure]}; {hint}", MUTED)),
         *([text((f"K gives no key here. {keys}", MUTED))] if keys else []),
     )
+
+
+def _unknown(state: WizardState) -> str:
+    """Why no step is shown, and what can be done."""
+    cluster = state.cluster
+    if cluster.link != "connected":
+        return "connecting …" if cluster.link == "connecting" else "The cluster comes first: step 4."
+    if cluster.tasks & {"probe", "install"}:
+        return "looking at what is there …"
+    return f"It is not known what is there; c at step 4 looks again. {observed(state) or 'Enter installs.'}"
+
+
+def rows(cluster: ClusterState) -> tuple[Paragraph, ...]:
+    """The steps, and what went wrong beside them: where there are none, why they could not be looked at."""
+    parts = [part for step in cluster.steps for part in step_parts(step)]
+    looked = None if cluster.steps else cluster.unreachable or cluster.trouble_of("probe")
+    if trouble := cluster.trouble_of("install") or looked:
+        parts += [text(Content("")), text(told(trouble))]
+    return tuple(parts)
 
 
 def step_parts(step: StepState) -> tuple[Paragraph, ...]:

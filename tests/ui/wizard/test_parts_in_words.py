@@ -7,12 +7,13 @@ from dataclasses import replace
 import pytest
 
 from llmb_tui.cluster.link import LinkHealth
+from llmb_tui.errors import Trouble
 from llmb_tui.launch.step_state import StepState
 from llmb_tui.plan.make import plan
 from llmb_tui.plan.selection import Selection
 from llmb_tui.services import Services
 from llmb_tui.ui.app import LlmbApp
-from llmb_tui.ui.panes.install import step_parts
+from llmb_tui.ui.panes.install import progress, rows, step_parts
 from llmb_tui.ui.panes.review import launch_facts
 from llmb_tui.ui.widgets.texts import Paragraph
 from llmb_tui.wizard.events import Answered
@@ -20,7 +21,7 @@ from llmb_tui.wizard.state import ClusterState
 from llmb_tui.wizard.steps import StepId
 from tests.kit.pilot import loaded
 from tests.kit.runs import CATALOG
-from tests.ui.wizard.found_states import EOS, draft_of, state_at
+from tests.ui.wizard.found_states import EOS, INSTALLED, PASSED, draft_of, state_at
 
 
 def words(parts: tuple[Paragraph, ...]) -> str:
@@ -34,6 +35,19 @@ def test_a_step_that_failed_says_why_what_to_do_and_that_a_key_may_help() -> Non
     said = words(step_parts(state))
     assert all(word in said for word in ("curl: (22) 401", "It was refused.", "→ Give a key.", "K gives a key"))
     assert "K gives a key" not in words(step_parts(replace(state, key_would_help=None)))
+
+
+def test_an_install_that_could_not_be_looked_at_says_why_and_what_to_do() -> None:
+    selection, lost = Selection("nemotron4", "25.04", "15b", "h100", "bf16", 64), Trouble("Slurm hangs.", "", "Wait.")
+    failed = ClusterState(link="connected", preflight=PASSED, trouble=lost, failed="probe")
+    said = words(progress(state_at(StepId.INSTALL, selection, cluster=failed)))
+    assert "c at step 4 looks again. Enter installs." in said
+    assert all(word in words(rows(failed)) for word in ("Slurm hangs.", "Wait."))
+    assert "Slurm" not in words(rows(replace(failed, steps=INSTALLED)))
+    observer = state_at(StepId.INSTALL, selection, replace(EOS, read_only=True), cluster=failed)
+    assert "Enter installs" not in words(progress(observer))
+    looks = state_at(StepId.INSTALL, selection, cluster=replace(failed, tasks=frozenset({"probe"})))
+    assert words(progress(looks)) == "looking at what is there …"
 
 
 def test_a_variable_of_the_recipe_that_the_profile_changes_is_named_with_both_values() -> None:
