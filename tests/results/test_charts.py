@@ -6,6 +6,7 @@ import random
 from collections.abc import Callable
 from dataclasses import replace
 from itertools import pairwise
+from statistics import fmean
 
 import pytest
 
@@ -120,17 +121,46 @@ def test_an_outlier_or_a_few_values_are_no_change(values: list[float]) -> None:
     assert changes(values) == ()
 
 
+_LIKE = [1.98, 1.97, 1.99, 1.98, 1.97, 1.98, 1.99, 1.98, 1.97, 1.98, 1.99, 1.97, 1.98, 1.98, 1.97, 1.99, 1.98, 1.98]
+
+
+@pytest.mark.parametrize("values", [[*_LIKE, *_LIKE, 2.18], [*_LIKE, 2.18, *_LIKE], [*_LIKE, 2.18, *_LIKE, 2.2, 1.98]])
+def test_one_slow_run_of_many_is_no_change(values: list[float]) -> None:
+    assert changes(values) == ()
+
+
+@pytest.mark.parametrize("slow", [(), (4, 30)])
+def test_levels_of_a_long_history_are_told_apart_beside_slow_runs(slow: tuple[int, ...]) -> None:
+    """However far they are from most runs; and the means are of the values as they are."""
+    levels = [*_LIKE, *_LIKE[:6], *(value * 1.1 for value in _LIKE[:10]), *(value * 1.2 for value in _LIKE[:10])]
+    values = [value * (1.1 if at in slow else 1) for at, value in enumerate(levels)]
+    found = changes(values)
+    assert [one.at for one in found] == [24, 34]
+    assert found[0].before == pytest.approx(fmean(values[:24]))
+    assert found[1].after == pytest.approx(fmean(values[34:]))
+
+
+@pytest.mark.parametrize("values", [[*_LIKE, *_LIKE, *[2.08, 2.07, 2.09, 2.08]], [*[1.98] * 20, *[2.08] * 3]])
+def test_the_newest_runs_of_a_long_history_may_be_a_change(values: list[float]) -> None:
+    (one,) = changes(values)
+    assert one.at == values.index(2.08)
+
+
 def test_rates_of_changes(record_property: Callable[[str, object], None]) -> None:
-    """Of 1,000 histories of noise 20 at most have a change; of 200 that become 6 % slower, most do."""
+    """Of 1,000 histories of noise 20 at most have a change, of 100 with outliers 4; of 200 with one, most do."""
     numbers = random.Random(5)
     alarms = sum(bool(changes([numbers.gauss(2, 0.02) for _ in range(12)])) for _ in range(1000))
     found = sum(
         any(one.at == 5 for one in changes([numbers.gauss(2, 0.02) * (1.06 if at >= 5 else 1) for at in range(8)]))
         for _ in range(200)
     )
+    often = [[numbers.gauss(2, 0.012) * (1.1 if numbers.random() < 0.05 else 1) for _ in range(30)] for _ in range(100)]
+    by_outliers = sum(bool(changes(values)) for values in often)
     record_property("false alarms in 1000", alarms)
+    record_property("by outliers in 100", by_outliers)
     record_property("found of 200", found)
     assert alarms <= 20
+    assert by_outliers <= 4
     assert found >= 150
 
 
