@@ -17,7 +17,7 @@ from typing import Literal
 from llmb_tui.plan.selection import PROCEDURE_NAMES, ProcedureId
 from llmb_tui.results.likeness import Likeness, Purpose, Remark, aspect_words, distinctions, likeness, run_names
 from llmb_tui.results.result import Configuration, RunResult
-from llmb_tui.results.statistics import mean_half_width, t_95, welch_half_width
+from llmb_tui.results.statistics import FINEST_PCT, mean_half_width, t_95, welch_half_width
 from llmb_tui.text import plural, two_digits
 from llmb_tui.watch.state import ENDED, LONGEST_STEP_S, SHORTEST_STEP_S
 
@@ -35,8 +35,6 @@ _BASIS_WORDS: dict[Basis, str] = {
     "single runs": "by the noise within the runs, 95 %; that between runs is not known: repeat them",
     "unknown": "the noise is not known: repeat the runs",
 }
-_FINEST_PCT = 0.1
-"""No interval of a difference is narrower: logs print four digits, and the last one is rounded on either side."""
 _OVER = (*ENDED, "refused", "withdrawn")
 _OVER_TIME: tuple[Purpose, ...] = ("changes", "clusters", "releases")
 """For what one side is held against another where nobody says it."""
@@ -257,7 +255,7 @@ def contrast(base: Group, other: Group) -> Contrast:
     """
     ratio = other.gpu_token_s / base.gpu_token_s
     half, basis = _noise(base, other, ratio)
-    return Contrast(base, other, 100 * (ratio - 1), None if half is None else max(_FINEST_PCT, 100 * half), basis)
+    return Contrast(base, other, 100 * (ratio - 1), None if half is None else max(FINEST_PCT, 100 * half), basis)
 
 
 def _noise(base: Group, other: Group, ratio: float) -> tuple[float | None, Basis]:

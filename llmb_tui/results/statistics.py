@@ -14,6 +14,8 @@ _T_95 = (
     2.201, 2.179, 2.160, 2.145, 2.131, 2.120, 2.110, 2.101, 2.093, 2.086,
     2.080, 2.074, 2.069, 2.064, 2.060, 2.056, 2.052, 2.048, 2.045, 2.042,
 )  # fmt: skip
+FINEST_PCT = 0.1
+"""No interval of step times is narrower: logs print four digits, and the last one is rounded on either side."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -122,6 +122,21 @@ def test_repeat_says_its_noise() -> None:
     assert outcome.lines[0].startswith("step time 2.01 ± 0.025 s (95 %, 3 runs), 2 to 2.02 s")
 
 
+@pytest.mark.parametrize(
+    ("times", "half", "alike"),
+    [
+        ((2.0, 2.01), "0.064", "0.13"),  # Student's t is 12.7 by two runs
+        ((2.0, 2.01, 2.02), "0.025", "0.061"),
+        ((2.0, 2.0, 2.0), "0.002", "0.002"),  # that four digits are the same does not make the runs so
+    ],
+)
+def test_few_repeats_leave_much_alike(times: tuple[float, ...], half: str, alike: str) -> None:
+    records = [ended(f"r{i}", "PASS", [*[9.0] * 5, *[time] * 45]) for i, time in enumerate(times)]
+    lines = outcome_of(standing(made("repeat", count=len(times)), *records)).lines
+    assert f"± {half} s (95 %, {len(times)} runs)" in lines[0]
+    assert lines[1].endswith(f"two runs that differ by less than {alike} s are alike")
+
+
 def test_tune_tries_the_fastest_layouts_shortly() -> None:
     suite = made("tune")
     *tried, last = suite.rows

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from statistics import fmean, stdev
 
-from llmb_tui.results.statistics import mean_half_width, welch_half_width
+from llmb_tui.results.statistics import FINEST_PCT, mean_half_width, t_95, welch_half_width
 from llmb_tui.results.suite.suite import SuiteRow
 from llmb_tui.results.suite.suite_progress import RowProgress, SuiteProgress
 from llmb_tui.text import plural, two_digits
@@ -65,10 +66,12 @@ def _repeat(progress: SuiteProgress) -> SuiteOutcome:
     if half is None:
         return SuiteOutcome(None, (progress.words,))
     mean, deviation = fmean(values), stdev(values)
+    finest = FINEST_PCT / 100 * mean
+    half, alike = max(finest, half), max(finest, t_95(len(values) - 1) * math.sqrt(2) * deviation)
     reach = f"{min(values):.4g} to {max(values):.4g} s"
     line = f"step time {mean:.4g} ± {two_digits(half)} s (95 %, {len(values)} runs), {reach}"
-    share, alike = two_digits(100 * deviation / mean), two_digits(2.8 * deviation)
-    noise = f"noise {share} %: two runs that differ by less than {alike} s are alike"
+    share = two_digits(100 * deviation / mean)
+    noise = f"noise {share} %: two runs that differ by less than {two_digits(alike)} s are alike"
     return SuiteOutcome(None, (line, noise, progress.words))
 
 
