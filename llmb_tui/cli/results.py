@@ -18,7 +18,7 @@ from llmb_tui.launch.run import Run
 from llmb_tui.plan.plan import Plan
 from llmb_tui.results.document import log_document, run_result, upstream_document
 from llmb_tui.results.history import Losses
-from llmb_tui.results.log_facts import unreadable
+from llmb_tui.results.log_facts import UnreadableLog, unreadable
 from llmb_tui.results.log_result import log_result
 from llmb_tui.results.table import Cell, Column, Table, cell_text
 from llmb_tui.results.training_log import MOST, TrainingLog, cluster_logs, local_logs, newest_of_jobs, trains
@@ -48,7 +48,7 @@ def results_verb(arguments: argparse.Namespace) -> int:
                 documents.extend([one] if one is not None else [])
                 codes.append(code)
         except Trouble as trouble:
-            if trouble.exit_code == 1 or len(names) == 1:
+            if len(names) == 1 or (trouble.exit_code == 1 and not isinstance(trouble, UnreadableLog)):
                 raise
             say(str(trouble))
             codes.append(2)

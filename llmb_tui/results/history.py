@@ -6,6 +6,7 @@ import threading
 from collections.abc import Iterable
 from functools import cache
 
+from llmb_tui.errors import Trouble
 from llmb_tui.launch.runs import Runs
 from llmb_tui.results.log_facts import kept_facts, read_log
 from llmb_tui.results.result import (
@@ -66,6 +67,9 @@ class Losses:
         self._first_of = cache(history.first_of)
 
     def against_first(self, result: RunResult) -> LossDifference | None:
-        """None where it is itself the first, or there is none, or nothing to hold against each other."""
-        first = self._first_of(result.configuration)
+        """None where it is itself the first, none can be read, or there is nothing to hold against each other."""
+        try:
+            first = self._first_of(result.configuration)
+        except Trouble:
+            return None  # the log of another run
         return None if first is None else loss_difference(result, first)

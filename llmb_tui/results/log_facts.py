@@ -99,7 +99,7 @@ class LogFacts:
 def read_log(path: Path, log_format: LogFormat | None = None) -> LogFacts:
     """Read a log; None: its format is the one in which most steps are found.
 
-    Raises Trouble (exit code 1) when it cannot be read.
+    Raises UnreadableLog (exit code 1).
     """
     return facts_of(lambda: path.open("rb"), str(path), log_format)
 
@@ -113,9 +113,13 @@ def facts_of(opened: Callable[[], BinaryIO], name: str, log_format: LogFormat | 
         raise unreadable(name, error) from error
 
 
-def unreadable(name: str, error: OSError) -> Trouble:
+class UnreadableLog(Trouble):
+    """Of one log; others may be read all the same."""
+
+
+def unreadable(name: str, error: OSError) -> UnreadableLog:
     """What is said of a log that cannot be read."""
-    return Trouble(f"{name} cannot be read.", f"{error.strerror}.", "Name a training log.", exit_code=1)
+    return UnreadableLog(f"{name} cannot be read.", f"{error.strerror}.", "Name a training log.", exit_code=1)
 
 
 def _facts(file: BinaryIO, log_format: LogFormat | None) -> LogFacts:

@@ -23,6 +23,7 @@ from llmb_tui.services import Services
 from llmb_tui.store.paths import Places
 from tests.kit import verbs
 from tests.kit.runs import CATALOG, NEMOTRON, make_run
+from tests.kit.unprivileged import not_root
 from tests.launch.test_adopt import CONFIG, TASK
 
 LINE = (
@@ -395,6 +396,26 @@ def test_losses_are_held_against_the_same_configuration_alone(home: Path) -> Non
     services.runs.save(replace(make_run("other", job_state="COMPLETED", log_read=True), plan=other))
     (services.runs.folder("other") / "log").write_text(log())
     assert documents(home, "other")[0]["result"]["loss"]["against_first"] is None
+
+
+def test_a_run_whose_log_cannot_be_read_hides_no_other(home: Path, tmp_path: Path) -> None:
+    """Not even where it is the first of the configuration, against which the losses of all others are held."""
+    remember(home, "first", log(), created_at=1.0)
+    remember(home, "well", log(), created_at=2.0)
+    file = tmp_path / "a.out"
+    file.write_text(log())
+    for closed in (home / "state" / "runs" / "first" / "log", file):
+        closed.chmod(0)
+    with not_root():
+        for rule in ("recipe", "llmb-run"):
+            (one,) = documents(home, "well", "--rule", rule)
+            assert (one["step_time_s"], one["result"]["loss"]["against_first"]) == (2.0, None)
+            several = ("results", "first", str(file), "well", "--json", "--rule", rule)
+            done = verbs.run(several, verbs.environment(home))
+            assert (done.returncode, [one["id"] for one in json.loads(done.stdout)]) == (2, ["well"])
+            assert done.stderr.count("cannot be read.\nPermission denied.") == 2
+        ask(home, "first", code=1)
+        assert verbs.run(("report", "well"), verbs.environment(home)).returncode == 0
 
 
 def test_the_id_of_a_run_means_it_also_where_its_files_were_fetched_to(
