@@ -78,19 +78,21 @@ class _Results:
         return self._services.suites.run_ids(name) if self._services.suites.has(name) else (name,)
 
     def of(self, name: str) -> Iterator[tuple[_Document | None, int]]:
-        """Of a run, a path or `CLUSTER:PATH`; None for a log among others that cannot be read. Raises Trouble.
+        """Of a run, a path or `CLUSTER:PATH`; None for a log or a folder among others that cannot be read.
 
-        The id of a run means it also where there is a folder of its name, as `fetch` makes one: `./NAME` names that.
+        Raises Trouble. The id of a run means it also where there is a folder of its name, as `fetch` makes one:
+        `./NAME` names that.
         """
         path = None if self._is_run(name) else existing(name)
         if path is not None:
-            yield from self._of_logs(local_logs(path), name, one=path.is_file())
+            logs, closed = local_logs(path)
+            yield from self._of_logs(logs, closed, name, one=path.is_file())
         elif ":" in name:
             cluster, _, there = name.partition(":")
-            logs, more = self._there(cluster, there)
+            logs, closed, more = self._there(cluster, there)
             if more:
                 say(f"{name}: there are more than {MOST} logs; the first {MOST} by name are shown.")
-            yield from self._of_logs(logs, name, one=[log.path for log in logs] == [there])
+            yield from self._of_logs(logs, closed, name, one=[log.path for log in logs] == [there])
         else:
             yield self._of_run(name)
 
@@ -107,13 +109,21 @@ class _Results:
         """What a person says that was trained; None where nobody did."""
         return plan_of(self._services, self._arguments) if selection_mapping(self._arguments) else None
 
-    def _there(self, cluster: str, path: str) -> tuple[list[TrainingLog], bool]:
+    def _there(self, cluster: str, path: str) -> tuple[list[TrainingLog], list[str], bool]:
         session = self._services.clusters.login_node(cluster)
         session.connect(terminal_prompter())
         return cluster_logs(session, path, lambda done, of: say(f"{cluster}: {done} of {of} logs read"))
 
-    def _of_logs(self, logs: list[TrainingLog], name: str, *, one: bool) -> Iterator[tuple[_Document | None, int]]:
-        """By the files and the starts of jobs that count by the rule; a log that was named counts in any case."""
+    def _of_logs(
+        self, logs: list[TrainingLog], closed: list[str], name: str, *, one: bool
+    ) -> Iterator[tuple[_Document | None, int]]:
+        """By the files and the starts of jobs that count by the rule; a log that was named counts in any case.
+
+        `closed`: what is said of folders among them that cannot be read.
+        """
+        for words in closed:
+            say(f"llmb-tui: {words}")
+            yield None, 2
         by_script = self._rule == "parse_train_timing"
         counted = logs if one else [log for log in logs if (counts_as_log if by_script else trains)(log.file_name)]
         if not counted:

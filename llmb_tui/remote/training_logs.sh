@@ -3,6 +3,7 @@
 #     \036TOKEN log FILE        then its size in bytes
 #     \036TOKEN beside FILE     and for what says beside them what was trained: what llmb-run wrote, and the plan of the
 #                               direct procedure, no more than BYTES + 1 bytes of the file
+#     \036TOKEN closed FOLDER   then what find says of folders below it that cannot be read, a line for each
 #     \036TOKEN more            at the end where there are more than MOST logs
 #
 # Folders of code and checkpoints hold many files, and no log.
@@ -18,7 +19,8 @@ else
     place=$(pwd)/${place##*/}
 fi
 found() {
-    find "$place" -maxdepth 8 \( -name code -o -name checkpoints -o -name nsys_profile \) -prune -o -type f "$@" -print
+    LC_ALL=C find "$place" -maxdepth 8 \
+        \( -name code -o -name checkpoints -o -name nsys_profile \) -prune -o -type f "$@" -print
 }
 if [ -d "$place" ]; then found -name '*.out' 2> /dev/null; else printf '%s\n' "$place"; fi | sort | {
     count=0
@@ -29,12 +31,16 @@ if [ -d "$place" ]; then found -name '*.out' 2> /dev/null; else printf '%s\n' "$
         wc -c < "$file" 2> /dev/null
     done
 }
-if [ -d "$place" ]; then found \( -name 'llmb-config_*.yaml' -o -path '*/configs/plan.json' \) 2> /dev/null; else
-    for file in "${place%/*}"/llmb-config_*.yaml "${place%/*}"/configs/plan.json; do
-        [ ! -f "$file" ] || printf '%s\n' "$file"
+beside() {
+    if [ -d "$place" ]; then found \( -name 'llmb-config_*.yaml' -o -path '*/configs/plan.json' \); else
+        for file in "${place%/*}"/llmb-config_*.yaml "${place%/*}"/configs/plan.json; do
+            [ ! -f "$file" ] || printf '%s\n' "$file"
+        done
+    fi | sort | head -n "$((2 * most))" | while IFS= read -r file; do
+        frame beside "$file"
+        head -c "$((bytes + 1))" "$file" 2> /dev/null
     done
-fi | sort | head -n "$((2 * most))" | while IFS= read -r file; do
-    frame beside "$file"
-    head -c "$((bytes + 1))" "$file" 2> /dev/null
-done
+}
+{ closed=$(beside 2>&1 >&3 | grep -v 'No such file'); } 3>&1
+[ -z "$closed" ] || { frame closed "$place"; printf '%s\n' "$closed" | head -n 20; }
 exit 0

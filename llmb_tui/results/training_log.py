@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import errno
+import os
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
@@ -69,10 +70,16 @@ def trains(name: str) -> bool:
     return not any(word in name for word in ("sbatch_", "vboost", "nccltrace"))
 
 
-def local_logs(path: Path) -> list[TrainingLog]:
-    """A log itself, or all `*.out` below a folder, by name. Raises Trouble (exit code 1) for what cannot be read."""
+def local_logs(path: Path) -> tuple[list[TrainingLog], list[str]]:
+    """A log itself, or all `*.out` below a folder, by name; and in words which folders below it cannot be read.
+
+    Raises Trouble where it cannot be read itself.
+    """
+    closed: list[OSError] = []
     try:
-        files = [path] if path.is_file() else sorted(file for file in path.rglob("*.out") if file.is_file())
+        files = [path] if path.is_file() else sorted(_below(path, closed))
+        if closed and closed[0].filename == str(path):
+            raise closed[0]
     except OSError as error:
         raise trouble_of(error, "read", path) or error from error
     beside: dict[str, str] = {}
@@ -83,14 +90,28 @@ def local_logs(path: Path) -> list[TrainingLog]:
                 if config.is_file():
                     with config.open("rb") as file:
                         beside[str(config.absolute())] = file.read(MOST_BYTES + 1).decode("utf-8", "replace")
-    return _with_runs([TrainingLog(str(file.absolute()), str(file), partial(_open, file)) for file in files], beside)
+    logs = [TrainingLog(str(file.absolute()), str(file), partial(_open, file)) for file in files]
+    return _with_runs(logs, beside), [f"{error.filename} cannot be read. {error.strerror}." for error in closed]
+
+
+def _below(folder: Path, closed: list[OSError]) -> Iterator[Path]:
+    """The logs there, whatever `closed` is given beside them."""
+    for place, _, names in os.walk(folder, onerror=closed.append):
+        for file in (Path(place, name) for name in names if name.endswith(".out")):
+            try:
+                if file.is_file():
+                    yield file
+            except OSError as error:
+                closed.append(error)
 
 
 def _open(file: Path) -> BinaryIO:
     return file.open("rb")
 
 
-def cluster_logs(session: Session, path: str, tell: Callable[[int, int], None]) -> tuple[list[TrainingLog], bool]:
+def cluster_logs(
+    session: Session, path: str, tell: Callable[[int, int], None]
+) -> tuple[list[TrainingLog], list[str], bool]:
     """The same on a cluster, where the lines that tell of steps are read; and whether there are more than `MOST`.
 
     `tell` is given how many logs were read, and of how many. Raises Trouble (exit code 1) for what is not there, and
@@ -105,7 +126,9 @@ def cluster_logs(session: Session, path: str, tell: Callable[[int, int], None]) 
         lines = {file: text.encode() for kind, file, text in answer if kind == "lines"}
         logs += [_read_there(session, file, lines.get(file)) for file in some]
         tell(len(logs), len(sizes))
-    return _with_runs(logs, beside), any(kind == "more" for kind, _, _ in found)
+    said = (line for kind, _, text in found if kind == "closed" for line in text.splitlines())
+    closed = [f"{session.profile.name}: {clean_line(line)}" for line in said]
+    return _with_runs(logs, beside), closed, any(kind == "more" for kind, _, _ in found)
 
 
 def _batches(sizes: Mapping[str, int]) -> Iterator[list[str]]:

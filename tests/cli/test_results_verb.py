@@ -273,6 +273,35 @@ def test_a_log_on_a_cluster_that_cannot_be_read_is_none_without_steps(
     assert why in alone.stderr
 
 
+@pytest.mark.parametrize("rule", ["recipe", "llmb-run", "parse_train_timing"])
+@pytest.mark.parametrize("at", ["", "near:"])
+def test_a_folder_that_may_not_be_read_is_not_empty(home: Path, tmp_path: Path, at: str, rule: str) -> None:
+    near = SlurmProfile("near", "localhost", "acct", "batch", "/lustre", transport="local")
+    Services(Places(home / "config", home / "state")).clusters.save(near)
+    folder = tmp_path / "logs"
+    for name in ("closed", "open"):
+        (folder / name).mkdir(parents=True)
+        (folder / name / "log-a.t_1_0.out").write_text(log())
+    words = (f"{at}{folder}", "--json", "--rule", rule)
+    with not_root():
+        (folder / "closed").chmod(0)
+        done = verbs.run(("results", *words), verbs.environment(home))
+        assert done.returncode == 2
+        assert [one["id"] for one in json.loads(done.stdout)] == [f"{at}{folder}/open/log-a.t_1_0.out"]
+        (said,) = (
+            line for line in done.stderr.splitlines() if line.endswith(("ermission denied", "ermission denied."))
+        )
+        assert said.startswith(f"llmb-tui: {at}")
+        assert f"{folder}/closed" in said
+        (folder / "closed").chmod(0o755)
+        assert len(documents(home, *words)) == 2
+        folder.chmod(0)
+        done = verbs.run(("results", *words), verbs.environment(home))
+        folder.chmod(0o755)
+    assert done.returncode == (1 if at else 2)
+    assert f"{folder}" in json.loads(done.stdout)["error"]["what"]
+
+
 @pytest.fixture
 def experiment(tmp_path: Path) -> Path:
     """As llmb-run leaves it: the log of two starts, NeMo-Run's batch output, and what it wrote of the run."""
