@@ -252,6 +252,10 @@ FORGERIES: dict[str, tuple[Callable[[Path], None], set[str]]] = {
         lambda inside: edit(inside, "run.json", '"scale": 64', '"scale": 1000000000000000'),
         {"plan against record", "numbers and verdict against log", "plan against preset"},
     ),
+    "a number that is nested without measure": (
+        lambda inside: edit(inside, "result.json", '"simulated": false', f'"simulated": {"[" * 900}{"]" * 900}'),
+        {"numbers and verdict against log"},
+    ),
     "a record that is none": (
         lambda inside: overwrite(inside, "run.json", "{}"),
         {"record"},

@@ -159,7 +159,10 @@ def _document(path: Path) -> Any:
 def _compared(run_id: str, what: str, said: Any, found: Any) -> Finding:
     if not isinstance(said, dict):
         return Finding(run_id, what, "differs", "The document is missing or no JSON.")
-    unlike = list(differences(said, found))
+    try:
+        unlike = list(differences(said, found))
+    except RecursionError:
+        return Finding(run_id, what, "differs", "The document is nested too deeply.")
     wrong = [one for one in unlike if not set(one[0].replace("[", ".").split(".")) & set(WORDS)]
     if not wrong:
         words = " This version puts some of it in other words." if unlike else ""
