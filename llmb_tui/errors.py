@@ -39,6 +39,8 @@ class Trouble(Exception):
         self.exit_code = exit_code
         self.run_id: str | None = None
         """The run that it is about, where whoever asked does not know its id yet."""
+        self.beside: dict[str, object] = {}
+        """What was done all the same, for the document in which a verb says the trouble."""
 
     def __str__(self) -> str:
         """The three parts as lines, without the empty ones."""

@@ -62,7 +62,8 @@ def _failed(arguments: argparse.Namespace, trouble: Trouble, words: str = "") ->
     if getattr(arguments, "json", False):
         error = {"what": trouble.what, "why": trouble.why, "fix": trouble.fix}
         with contextlib.suppress(NoOutput, BrokenPipeError):
-            print_json({"error": error, "id": trouble.run_id or _run_id(getattr(arguments, "run", None))})
+            run_id = trouble.run_id or _run_id(getattr(arguments, "run", None))
+            print_json({"error": error, "id": run_id, **trouble.beside})
     return trouble.exit_code
 
 

@@ -95,7 +95,7 @@ def _submit(services: Services, arguments: argparse.Namespace) -> int:
     sent: set[str] = set()
     if going is not None:
         progress = services.suites.progress(going)
-        if not (progress.unfinished and progress.count("not sent", "refused", "unknown")):
+        if not (progress.unfinished and progress.count("not sent", "refused", "unknown") > progress.unreadable):
             if not progress.stopped:
                 say(f"Suite {going.id} {'is over' if progress.over else 'goes on'}: {progress.words}")
             return _say_submitted(progress, as_json=arguments.json)
@@ -117,14 +117,14 @@ def _submit(services: Services, arguments: argparse.Namespace) -> int:
 
 
 def _say_submitted(progress: SuiteProgress, *, as_json: bool) -> int:
-    """How a suite stands of which nothing is sent now; 1 where some of its runs have no job."""
+    """How a suite stands of which nothing is sent now; 1 where runs of it have no job, 2 where one is unreadable."""
     suite = progress.plan.suite
     if progress.stopped:
         say(f"Nothing more is sent: {progress.words}")
     elif refused := progress.count("refused"):
         say(f"{plural(refused, 'run')} refused: `llmb-tui suite submit {suite.id}` sends them again.")
     _print_progress(progress, as_json=as_json)
-    return 1 if progress.count("not sent", "refused") else 0
+    return 1 if progress.count("not sent", "refused") else 2 if progress.unreadable else 0
 
 
 def _watch(services: Services, arguments: argparse.Namespace) -> int:
@@ -164,8 +164,8 @@ def _watch(services: Services, arguments: argparse.Namespace) -> int:
         following.end()
     if not arguments.json:
         _print_progress(progress, as_json=False)
-    if not progress.over:
-        say(f"{plural(progress.count('not sent'), 'run')} not sent: `llmb-tui suite submit {suite.id}` goes on.")
+    if not progress.stopped and (unsent := progress.count("not sent")):
+        say(f"{plural(unsent, 'run')} not sent: `llmb-tui suite submit {suite.id}` goes on.")
     return _exit_code(progress, lost)
 
 
@@ -356,15 +356,15 @@ def _is_shown(said: float | str, hours: float) -> bool:
 
 def _goes_on(services: Services, progress: SuiteProgress) -> bool:
     """Something of it is on the cluster, or a program submits it."""
-    if progress.count("unknown", "waiting", "running"):
+    if progress.count("unknown", "waiting", "running") > progress.unreadable:
         return True
     with services.suites.lock(progress.plan.suite.id) as idle:
         return not idle
 
 
 def _exit_code(progress: SuiteProgress, lost: str) -> int:
-    """Of all runs the first that applies: 2 for a log that could not be read, 4 for a bad end, 3 for a FAIL."""
-    if lost or progress.unread:
+    """Of all runs the first that applies: 2 for what could not be read of one, 4 for a bad end, 3 for a FAIL."""
+    if lost or progress.unread or progress.unreadable:
         return 2
     if progress.count("refused", "failed", "cancelled"):
         return 4
@@ -394,6 +394,9 @@ def _print_progress(progress: SuiteProgress, *, as_json: bool) -> None:
         print_json(progress_document(progress))
         return
     print_as("table", Table.by(_PROGRESS, progress.rows))
+    for row in progress.rows:
+        if row.trouble is not None:
+            say(f"{row.planned.row.key}: {row.trouble}")
     for line in outcome_of(progress).lines:
         print_line(line)
     if not progress.over:

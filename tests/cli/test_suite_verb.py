@@ -234,8 +234,25 @@ def test_a_run_that_may_still_get_a_job_is_not_cancelled(tmp_path: Path, monkeyp
     monkeypatch.setattr(RunsFeed, "cancel", lambda _, run, __=None: run.job_ids)
     monkeypatch.setattr(RunsFeed, "settle", lambda _, run_id, __=None: services.runs.load(run_id))
     done = suite(tmp_path, "cancel", suite_id, "--yes", "--json", code=2)
-    assert "not known yet" in json.loads(done.stdout)["error"]["what"]
+    document = json.loads(done.stdout)
+    assert "not known yet" in document["error"]["what"]
+    assert (document["id"], document["cancelled"]) == (suite_id, ["row0"])
     assert "asked to cancel job 48123" in done.stderr
+
+
+@pytest.mark.usefixtures("file")
+def test_a_suite_is_shown_of_which_one_run_cannot_be_read(tmp_path: Path) -> None:
+    """It ends nothing, and its row says why it is not known how it stands."""
+    suite_id = stored(tmp_path, "COMPLETED", "COMPLETED", "COMPLETED")
+    (tmp_path / "state" / "runs" / "row1" / "run.json").write_text("{")
+    assert "1 unknown" in suite(tmp_path, "list").stdout
+    watched = suite(tmp_path, "watch", suite_id, code=2)
+    assert "row1/run.json" in watched.stderr
+    assert "PASS" in watched.stdout
+    (listed,) = json.loads(suite(tmp_path, "list", "--json").stdout)
+    assert [row["standing"] for row in listed["rows"]] == ["done", "unknown", "done"]
+    assert "run.json" in listed["rows"][1]["trouble"]
+    assert "goes on: 2 of 3 runs done: 2 PASS · 1 unknown" in suite(tmp_path, "submit", suite_id, code=2).stderr
 
 
 @pytest.mark.usefixtures("file")

@@ -22,6 +22,7 @@ from llmb_tui.launch.submit import NotSent, withdraw
 from llmb_tui.plan.selection import Selection
 from llmb_tui.preflight.report import Check
 from llmb_tui.request import RunRequest
+from llmb_tui.results.prune import held_by_suites
 from llmb_tui.results.suite.ready_made import ready_made
 from llmb_tui.results.suite.runner import Busy
 from llmb_tui.results.suite.suite import Suite, make_suite
@@ -246,6 +247,50 @@ def test_a_cancel_whose_answer_is_lost_does_not_hold_up_the_others(stage: Stage)
     with pytest.raises(CancelOpen):
         stage.runner.cancel(suite, stage.told.append)
     assert [stage.runs.load(run_id).job_state for run_id in suite.run_ids] == ["RUNNING", "CANCELLED", "CANCELLED"]
+
+
+def damage(stage: Stage, run_id: str) -> None:
+    (stage.runs.folder(run_id) / "run.json").write_text("{")
+
+
+@pytest.mark.parametrize("conduct", [{}, {"at_most": 2}])
+def test_a_run_that_cannot_be_read_is_unknown_and_not_sent_again(stage: Stage, conduct: dict[str, Any]) -> None:
+    suite = stage.suites.keep(suite_of(4, **conduct))
+    stage.outcomes[3] = Trouble("The disk is full.")
+    with pytest.raises(Trouble, match="disk is full"):
+        stage.go(suite)
+    damage(stage, suite.run_ids[0])
+    progress = stage.go(suite)
+    assert once_each(stage, suite)
+    assert (progress.rows[0].standing, progress.rows[0].state) == ("unknown", "unknown")
+    assert (progress.count("not sent"), progress.over) == (0, False)
+    assert any("It is not sent again." in words for words in stage.told)
+    assert suite.run_ids[0] in held_by_suites(stage.suites)
+
+
+def test_a_run_that_cannot_be_read_holds_up_no_cancel_of_the_others(stage: Stage) -> None:
+    stage.ends = lambda _: "RUNNING"
+    suite = stage.suites.keep(suite_of(3))
+    stage.go(suite)
+    damage(stage, suite.run_ids[0])
+    with pytest.raises(Trouble, match=r"run\.json") as raised:
+        stage.runner.cancel(suite, stage.told.append)
+    assert raised.value.beside == {"id": suite.id, "cancelled": list(suite.run_ids[1:])}
+    assert {stage.runs.load(run_id).job_state for run_id in suite.run_ids[1:]} == {"CANCELLED"}
+    assert stage.suites.load(suite.id).cancelled
+
+
+def test_a_tune_whose_last_run_cannot_be_read_keeps_its_layout(stage: Stage) -> None:
+    suite = tune(stage)
+    without_logs(stage, suite, lambda _: None)
+    stage.go(suite)
+    before = stage.suites.load(suite.id)
+    other = replace(before.rows[-1], selection=before.rows[0].selection)
+    stage.suites.save(before.with_row(other))
+    damage(stage, other.run_id)
+    stage.go(suite)
+    assert stage.suites.load(suite.id).rows[-1] == other
+    assert once_each(stage, suite)
 
 
 def test_a_cancel_names_what_was_cancelled_and_not_what_was_over(stage: Stage) -> None:

@@ -97,7 +97,7 @@ class SuiteRunner:
         """Send nothing more of it, and cancel what goes on; how it then stands, and the runs that were cancelled.
 
         Raises Trouble where a cluster cannot be asked, a cancel did not succeed, or a run may still get a job: nothing
-        more is sent all the same.
+        more is sent all the same, and the runs that were cancelled are in the Trouble's document.
         """
         self.clusters.require_withdrawing(suite.cluster)
         self.suites.change(suite.id, lambda one: replace(one, cancelled=True))
@@ -121,6 +121,8 @@ class SuiteRunner:
         """As `look`. A log that is withheld holds up no other; without a line none is asked for."""
         first, withheld = "", set[tuple[str, int]]()
         for record in self.suites.records(self.suites.load(suite_id)).values():
+            if isinstance(record, Trouble):
+                continue
             state = record.state
             ended = state.stage in ENDED
             if not record.run.job_ids or not ((ended and state.log_unread) or (going_too and not ended)):
@@ -137,11 +139,26 @@ class SuiteRunner:
         self, suite_id: str, tell: Tell, prompter: Prompter | None
     ) -> tuple[SuiteProgress, tuple[str, ...]]:
         """All that go on, also where the scheduler leaves it open or refuses for one of them."""
+        cancelled: list[str] = []
+        try:
+            return self._each_cancelled(suite_id, cancelled, tell, prompter), tuple(cancelled)
+        except Trouble as trouble:
+            trouble.beside = {"id": suite_id, "cancelled": cancelled}
+            raise
+
+    def _each_cancelled(
+        self, suite_id: str, cancelled: list[str], tell: Tell, prompter: Prompter | None
+    ) -> SuiteProgress:
+        """How it then stands; `cancelled` grows with each run that was, also where this raises."""
         first: Trouble | None = None
-        cancelled = []
-        for row in self.suites.load(suite_id).rows:
+        suite = self.suites.load(suite_id)
+        records = self.suites.records(suite)
+        for row in suite.rows:
             try:
-                if self.launcher.runs.has(row.run_id):
+                if isinstance(unreadable := records.get(row.run_id), Trouble):
+                    tell(f"{row.key}: {unreadable.what}")
+                    first = first or unreadable
+                elif self.launcher.runs.has(row.run_id):
                     run = self.feed.settle(row.run_id, prompter)
                     cancelled += [run.id] * self._cancel(run, row, tell, prompter)
             except SchedulerTrouble as trouble:
@@ -153,7 +170,7 @@ class SuiteRunner:
             first = first or Trouble(what, "", f"`llmb-tui suite cancel {suite_id}` asks again; nothing more is sent.")
         if first is not None:
             raise first
-        return progress, tuple(cancelled)
+        return progress
 
     def _cancel(self, run: Run, row: SuiteRow, tell: Tell, prompter: Prompter | None) -> bool:
         """Cancel what a row has; True if that was a job which was not over."""
@@ -195,7 +212,9 @@ class _Submission:
                 self._say(f"{cluster}: {why}")
             changed.set()
 
-        self._renew_refused()
+        for row in self._renew_refused().rows:
+            if row.trouble is not None:
+                self._tell(f"{row.planned.row.key}: {row.trouble.what} It is not sent again.")
         following = self._runner.feed.follow(post)
         try:
             while not self._stop.is_set() and not self._checked():
@@ -203,7 +222,8 @@ class _Submission:
             while True:
                 changed.clear()
                 progress = self._progress()
-                if self._stop.is_set() or progress.stopped or not progress.count("not sent", "unknown"):
+                open_ = progress.count("not sent", "unknown") - progress.unreadable
+                if self._stop.is_set() or progress.stopped or not open_:
                     return progress
                 if not self._send_next(progress):
                     self._say(progress.words)
@@ -220,7 +240,8 @@ class _Submission:
             self._tell(f"{progress.plan.suite.cluster}: {look.note}")
         self._unread = look.note
         best = with_best(progress)
-        if best is None or best == progress.rows[-1].planned.row or progress.rows[-1].record is not None:
+        last = progress.rows[-1]
+        if best is None or best == last.planned.row or last.record is not None or last.trouble is not None:
             return progress
         words = ", ".join(f"{name} {value}" for name, value in best.selection.overrides.set_fields().items())
         self._tell(f"the fastest layout is {words or 'that of the recipe'}; now its full run")
@@ -241,12 +262,13 @@ class _Submission:
         self._given_up |= patience_over
         return replace(progress, given_up=self._given_up)
 
-    def _renew_refused(self) -> None:
-        """Who submits a suite again has mended what it was refused for."""
+    def _renew_refused(self) -> SuiteProgress:
+        """Who submits a suite again has mended what it was refused for. How it stood before."""
         progress = self._runner.progress(self._id)
         for row in progress.rows:
             if row.standing == "refused" and not progress.plan.suite.cancelled:
                 self._runner.suites.with_new_run(self._id, row.planned.row)
+        return progress
 
     def _send_next(self, progress: SuiteProgress) -> bool:
         """Send the next row, if one may be sent now; False where it has to wait, or the line is broken."""

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Literal
 
+from llmb_tui.errors import Trouble
 from llmb_tui.results.suite.suite_plan import PlannedRow, SuitePlan, wall_s
 from llmb_tui.text import plural
 from llmb_tui.watch.progress import after_warm_up
@@ -16,8 +17,9 @@ from llmb_tui.watch.state import ENDED, FAILED, Result
 from llmb_tui.watch.verdict import rule_s
 
 Standing = Literal["not sent", "unknown", "waiting", "running", "done", "refused", "failed", "cancelled"]
-"""Of a row. `waiting`: in the queue. `done`: it ran to its end. `refused`: it has no job, and is sent again when the
-suite is submitted again. `failed`: it ended badly. `cancelled`: by a person, or withdrawn before it was sent."""
+"""Of a row. `unknown`: whether it has a job is not known, or what is here of its run cannot be read. `waiting`: in the
+queue. `done`: it ran to its end. `refused`: it has no job, and is sent again when the suite is submitted again.
+`failed`: it ended badly. `cancelled`: by a person, or withdrawn before it was sent."""
 OVER: tuple[Standing, ...] = ("done", "refused", "failed", "cancelled")
 _IN_QUEUE = ("submitted", "queued")
 
@@ -29,12 +31,14 @@ class RowProgress:
     planned: PlannedRow
     standing: Standing
     record: RunRecord | None
-    """Its run; None as long as nothing of it is stored."""
+    """Its run; None as long as nothing of it is stored, and where that cannot be read."""
+    trouble: Trouble | None = None
+    """Why what is stored of its run cannot be read: it may have a job, so it is never sent."""
 
     @property
     def state(self) -> str:
         """In one word, as `jobs` has it; `not sent` before."""
-        return state_word(self.record.run, self.record.state) if self.record else "not sent"
+        return state_word(self.record.run, self.record.state) if self.record else self.standing
 
     @property
     def result(self) -> Result | None:
@@ -103,6 +107,11 @@ class SuiteProgress:
     def unread(self) -> int:
         """How many rows are done whose logs were not read to their end: their verdicts are not known."""
         return sum(row.standing == "done" and row.unread for row in self.rows)
+
+    @property
+    def unreadable(self) -> int:
+        """How many rows have a run of which what is here cannot be read: waiting tells nothing of them."""
+        return sum(row.trouble is not None for row in self.rows)
 
     @property
     def failures(self) -> int:
@@ -195,11 +204,18 @@ class SuiteProgress:
         return going if self.stopped else going + [row for row in self.rows if row.standing == "not sent"]
 
 
-def progress_of(plan: SuitePlan, records: Mapping[str, RunRecord], free_nodes: int | None = None) -> SuiteProgress:
+def progress_of(
+    plan: SuitePlan, records: Mapping[str, RunRecord | Trouble], free_nodes: int | None = None
+) -> SuiteProgress:
     """How a suite stands, by the records of its runs, by run id; others may be among them."""
-    found = [(planned, records.get(planned.row.run_id)) for planned in plan.rows]
-    rows = tuple(RowProgress(planned, standing_of(record), record) for planned, record in found)
+    rows = tuple(_row_progress(planned, records.get(planned.row.run_id)) for planned in plan.rows)
     return SuiteProgress(plan, rows, free_nodes)
+
+
+def _row_progress(planned: PlannedRow, found: RunRecord | Trouble | None) -> RowProgress:
+    if isinstance(found, Trouble):
+        return RowProgress(planned, "unknown", None, found)
+    return RowProgress(planned, standing_of(found), found)
 
 
 def standing_of(record: RunRecord | None) -> Standing:

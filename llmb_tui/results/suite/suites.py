@@ -162,10 +162,16 @@ class Suites:
         """How it stands by what this machine has of its runs. Takes no connection."""
         return progress_of(self.plan(suite), self.records(suite))
 
-    def records(self, suite: Suite) -> dict[str, RunRecord]:
-        """Those of its runs that were stored, by run id."""
-        stored = (run_id for run_id in suite.run_ids if self.runs.has(run_id))
-        return {run_id: self.run_records.record(self.runs.load(run_id)) for run_id in stored}
+    def records(self, suite: Suite) -> dict[str, RunRecord | Trouble]:
+        """Those of its runs that were stored, by run id; of one that cannot be read, why."""
+        found: dict[str, RunRecord | Trouble] = {}
+        for run_id in suite.run_ids:
+            try:
+                if self.runs.has(run_id):
+                    found[run_id] = self.run_records.record(self.runs.load(run_id))
+            except Trouble as trouble:
+                found[run_id] = trouble
+        return found
 
     def lock(self, suite_id: str) -> contextlib.AbstractContextManager[bool]:
         """Hold a suite for this thread alone, among all programs here; False where another has it."""

@@ -76,7 +76,7 @@ The verdict of a run is the recipe's rule against the figure that was expected o
         self._submissions: Submissions | None = None
         """Those of the program, once they are there: what they need takes long to import."""
         self._planned: SuitePlan | None = None
-        self._records: dict[str, RunRecord] = {}
+        self._records: dict[str, RunRecord | Trouble] = {}
         """Of these runs and of others, as the feed last told."""
         self._silent: Mapping[str, str] = {}
         self._told = False
@@ -142,6 +142,8 @@ The verdict of a run is the recipe's rule against the figure that was expected o
         row = self.row
         if row is not None and row.record is not None:
             self.open_run(row.record.run.id)
+        elif row is not None and row.trouble is not None:
+            self.app.push_screen(Failure(row.trouble))
         elif row is not None:
             tell(self.app, "This run was not sent yet.")
 
@@ -228,7 +230,7 @@ The verdict of a run is the recipe's rule against the figure that was expected o
     async def _read(self) -> None:
         """The suite, its plan, and what is here of its runs; what the feed has told since is newer. Raises Trouble."""
 
-        def read() -> tuple[SuitePlan, dict[str, RunRecord]]:
+        def read() -> tuple[SuitePlan, dict[str, RunRecord | Trouble]]:
             suites = self._services.suites
             suite = suites.load(self._suite_id)
             return suites.plan(suite), suites.records(suite)

@@ -184,7 +184,8 @@ def _progress_cells(row: RowProgress, label: str) -> Row:
     if record is None:
         cells: Row = dict.fromkeys(("steps", "bar", "against", "verdict", "job"), ("", "quiet"))
         expected = f"~{units.bare_seconds(estimate.step_time_s)}" if estimate else "–"
-        cells |= {"state": ("○ not sent", "quiet"), "step": (expected, "quiet")}
+        state: Cell = ("○ not sent", "quiet") if row.trouble is None else ("? unknown", "warning")
+        cells |= {"state": state, "step": (expected, "quiet")}
     else:
         cells = job_row(record.run, record.state, False, record.run.created_at)
         cells |= {"step": cells["median"], "job": (", ".join(record.run.job_ids), "quiet")}

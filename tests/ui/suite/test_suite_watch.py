@@ -102,6 +102,17 @@ async def test_a_run_is_opened_and_one_that_was_not_sent_is_not(open_watch: Open
         assert column(app, "state")[0] == "✓ done"
 
 
+async def test_a_run_that_cannot_be_read_is_unknown_and_says_why(open_watch: OpenWatch) -> None:
+    app, services = open_watch()
+    (services.runs.folder("25100908533aaa3") / "run.json").write_text("{")
+    async with app.run_test(size=SIZE) as pilot:
+        await read(pilot)
+        assert column(app, "state")[3:] == ["? unknown", "○ not sent"]
+        await pilot.press("j", "j", "j", "enter")
+        await on_top(pilot, Failure)
+        assert "run.json" in on_screen(app)
+
+
 async def test_it_is_cancelled_after_a_question(open_watch: OpenWatch) -> None:
     app, services = open_watch()
     async with app.run_test(size=SIZE) as pilot:
