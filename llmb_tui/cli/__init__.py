@@ -29,7 +29,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     except BrokenPipeError:
         from llmb_tui.cli.output import abandon
 
-        abandon(sys.stdout)  # `| head`
+        abandon(sys.stdout)  # `| head` of what has no end of its own, or of `--help`
         return 0
     except Exception as fault:  # noqa: BLE001 - a fault of the program must not look like a wrong request, which answers 1
         from llmb_tui.crash import report_of
@@ -61,7 +61,7 @@ def _failed(arguments: argparse.Namespace, trouble: Trouble, words: str = "") ->
         say(words)
     if getattr(arguments, "json", False):
         error = {"what": trouble.what, "why": trouble.why, "fix": trouble.fix}
-        with contextlib.suppress(NoOutput, BrokenPipeError):
+        with contextlib.suppress(NoOutput):
             run_id = trouble.run_id or _run_id(getattr(arguments, "run", None))
             print_json({"error": error, "id": run_id, **trouble.beside})
     return trouble.exit_code

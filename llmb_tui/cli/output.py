@@ -25,7 +25,7 @@ class NoOutput(Trouble):
 
 def print_json(document: object) -> None:
     """One JSON document on one line."""
-    print_json_line(json_line(document))
+    _write(sys.stdout, json_line(document))
 
 
 def json_line(document: object) -> str:
@@ -41,19 +41,16 @@ def json_line(document: object) -> str:
     return escaped_json(text) + "\n"
 
 
-def print_json_line(line: str) -> None:
-    """What `json_line` made."""
-    _write(sys.stdout, line)
+def print_on(line: str) -> None:
+    """A line, with its end, of what goes on for as long as somebody reads: the verb ends when nobody does."""
+    if not _write(sys.stdout, line):
+        raise BrokenPipeError
 
 
 def say(text: str, end: str = "\n") -> None:
     """Progress and remarks, for a person; never part of a verb's answer."""
-    try:
+    with contextlib.suppress(NoOutput):  # who closed it wants none
         _write(sys.stderr, clean(text) + end)
-    except NoOutput:
-        pass  # who closed it wants none
-    except BrokenPipeError:
-        abandon(sys.stderr)  # what the verb is for goes on
 
 
 def answer(arguments: Namespace, document: object, words: str) -> None:
@@ -93,20 +90,22 @@ def abandon(stream: TextIO) -> None:
         os.dup2(os.open(os.devnull, os.O_WRONLY), stream.fileno())
 
 
-def _write(stream: TextIO | None, text: str) -> None:
-    """Raises NoOutput where the stream takes nothing, and BrokenPipeError where its reader has gone."""
+def _write(stream: TextIO | None, text: str) -> bool:
+    """False where its reader has gone: what the verb is for goes on. Raises NoOutput where the stream takes nothing."""
     if stream is None:  # Python's own way to say that it was closed from the start
         raise NoOutput("The answer could not be written.", "It has nowhere to go: stdout is closed.", _ROOM)
     try:
         encoding = stream.encoding or "utf-8"
         stream.write(text.encode(encoding, "replace").decode(encoding))
         stream.flush()
-    except BrokenPipeError:
-        raise
+    except BrokenPipeError:  # `| head`
+        abandon(stream)
+        return False
     except (OSError, ValueError) as error:
         abandon(stream)
         why = (error.strerror if isinstance(error, OSError) else None) or str(error)
         raise NoOutput("The answer could not be written.", f"{why.rstrip('.')}.", _ROOM) from error
+    return True
 
 
 def _is_unicode(stream: TextIO | None) -> bool:

@@ -12,7 +12,7 @@ from operator import itemgetter
 from pathlib import Path
 from typing import Any, Literal
 
-from llmb_tui.cli.output import answer, print_json, print_line, print_table, say
+from llmb_tui.cli.output import answer, json_line, print_json, print_line, print_on, print_table, say
 from llmb_tui.cli.run_lines import Again, line_teller
 from llmb_tui.cli.user import confirm, has_terminal, require_changes, terminal_prompter, user_services
 from llmb_tui.errors import Trouble, trouble_of
@@ -23,6 +23,7 @@ from llmb_tui.launch.submit import withdraw
 from llmb_tui.plan.selection import PROCEDURE_TITLES
 from llmb_tui.results.notes import Note
 from llmb_tui.services import Services
+from llmb_tui.text import clean
 from llmb_tui.watch.accounting import ACCOUNTING
 from llmb_tui.watch.kept_runs import KeptRuns
 from llmb_tui.watch.lines import CopiesReader, LineReader
@@ -190,7 +191,7 @@ def _last_state(services: Services, run: Run) -> RunState | None:
 def logs_verb(arguments: argparse.Namespace) -> int:
     """Print the log of a run, or of a file; with `-f` until the run ends."""
     path = existing(arguments.run)
-    write: Callable[[str], None] = _json_line if arguments.json else print_line
+    write = _json_line if arguments.json else _line
     if path is not None and path.is_file():
         _print_whole(path, write)
         return 0
@@ -269,7 +270,11 @@ def _no_log(run: Run, state: RunState) -> str:
 
 
 def _json_line(line: str) -> None:
-    print_json({"line": line})
+    print_on(json_line({"line": line}))
+
+
+def _line(line: str) -> None:
+    print_on(f"{clean(line)}\n")
 
 
 def _print_whole(path: Path, write: Callable[[str], None]) -> None:

@@ -15,10 +15,11 @@ import pytest
 from llmb_tui.cli import clusters, main
 from llmb_tui.cluster.slurm.profile import NO_SSH_CONFIG, SlurmProfile
 from llmb_tui.launch.launcher import Launcher
+from llmb_tui.launch.runs import Runs
 from llmb_tui.services import Services
 from llmb_tui.store.paths import Places
 from tests.kit import verbs
-from tests.kit.runs import NEMOTRON, intended_run, request_for
+from tests.kit.runs import NEMOTRON, intended_run, make_run, request_for
 
 # Nothing listens there.
 EOS = SlurmProfile(
@@ -84,6 +85,42 @@ def test_a_verb_does_its_work_although_nobody_reads_what_it_says(tmp_path: Path)
     os.close(writes)
     assert done.returncode == 1
     assert "nope" in json.loads(done.stdout)["error"]["what"]
+
+
+def without_a_reader(home: Path, *words: str) -> subprocess.Popen[str]:
+    """A verb whose stdout nobody reads any more, and whose stdin stays open."""
+    reads, writes = os.pipe()
+    os.close(reads)
+    command = [sys.executable, "-m", "llmb_tui", *words]
+    pipe = subprocess.PIPE
+    verb = subprocess.Popen(
+        command, stdin=pipe, stdout=writes, stderr=pipe, text=True, env=verbs.environment(home)
+    )  # fmt: skip
+    os.close(writes)
+    return verb
+
+
+def test_a_verb_whose_answer_nobody_reads_does_its_work_and_answers_its_own_code(tmp_path: Path) -> None:
+    """`jobs --prune --yes | head` removes the logs, and a script still hears that a file is wrong."""
+    runs = Runs(Places(tmp_path / "config", tmp_path / "state"))
+    runs.save(make_run("old", job_state="COMPLETED", log_read=True))
+    log = runs.folder("old") / "log"
+    log.write_text("no step\n")
+    with without_a_reader(tmp_path, "jobs", "--prune", "--yes") as verb:
+        said = verb.communicate()[1]
+    assert (verb.returncode, log.exists()) == (0, False), said
+    (runs.folder("old") / "run.json").write_text("{")
+    with without_a_reader(tmp_path, "config", "validate") as verb:
+        said = verb.communicate()[1]
+    assert verb.returncode == 1, said
+
+
+def test_what_has_no_end_of_its_own_ends_with_its_reader(tmp_path: Path) -> None:
+    with without_a_reader(tmp_path, "plan", "--from", "-") as verb:
+        assert verb.stdin is not None
+        verb.stdin.write("{}\n")
+        verb.stdin.flush()
+        assert verb.wait(timeout=60) == 0
 
 
 ASKS = """
