@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 from llmb_tui.cli.output import print_json, print_line, print_table, say
 from llmb_tui.cli.user import user_services
 from llmb_tui.errors import Trouble
+from llmb_tui.store.scratch import removed_when_terminated
 from llmb_tui.text import plural, size_text
 
 if TYPE_CHECKING:
@@ -23,6 +24,7 @@ def export_verb(arguments: argparse.Namespace) -> int:
     from llmb_tui.results.archive.verify import CAVEAT
 
     services = user_services(arguments)
+    removed_when_terminated()
     suites = [services.suites.load(name) for name in arguments.names if services.suites.has(name)]
     run_ids = [run_id for name in arguments.names for run_id in services.suites.run_ids(name)]
     if not run_ids:
@@ -49,6 +51,7 @@ def verify_verb(arguments: argparse.Namespace) -> int:
     """Check an archive; 0 where all that can be checked agrees, whatever the verdicts are."""
     from llmb_tui.results.archive.verify import CAVEAT, verify
 
+    removed_when_terminated()
     verification = verify(Path(arguments.file))
     if arguments.json:
         print_json({"file": arguments.file, "caveat": CAVEAT, **_document(verification)})

@@ -15,6 +15,7 @@ from llmb_tui.cli.user import is_terminal, settings_of
 from llmb_tui.errors import Trouble
 from llmb_tui.services import Services
 from llmb_tui.store.paths import Places
+from llmb_tui.store.scratch import removed_when_terminated
 
 
 def wizard_verb(arguments: argparse.Namespace) -> int:
@@ -51,6 +52,7 @@ def end_with_terminal(descriptor: int) -> None:
     below `nohup`, say of a script that has this program in it: what is only a screen cannot outlive its terminal.
     """
     signal.signal(signal.SIGHUP, signal.SIG_DFL)
+    removed_when_terminated()
     threading.Thread(target=_wait_for_hangup, args=(descriptor,), name="hangup", daemon=True).start()
 
 

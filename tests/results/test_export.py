@@ -6,7 +6,10 @@ import errno
 import json
 import os
 import re
+import signal
 import stat
+import subprocess
+import sys
 import tarfile
 from collections.abc import Callable
 from dataclasses import replace
@@ -157,7 +160,7 @@ def test_a_full_disk_is_told_of_the_file_that_is_written(
     private = tmp_path / "private" / "runs" / run.id
     private.mkdir(parents=True)
     (private / "log").symlink_to("/dev/full")
-    monkeypatch.setattr("tempfile.mkdtemp", lambda *_: str(tmp_path / "private"))
+    monkeypatch.setattr("tempfile.mkdtemp", lambda **_: str(tmp_path / "private"))
     with pytest.raises(Trouble) as caught:
         laptop.export(tmp_path / "a.tar.zst")
     assert caught.value.what == f"Could not write {private / 'log'}."
@@ -463,6 +466,59 @@ def test_the_verbs(laptop: Laptop, tmp_path: Path) -> None:
     anonymous = run("export", RUN_ID, "-o", f"{file}.3", "--anonymous")
     assert "replaced by aliases" in anonymous.err
     assert "replaced by aliases" in run("verify", f"{file}.3").out
+
+
+PAUSES = """
+import signal, sys
+from llmb_tui.cli import main
+from llmb_tui.results.archive import export, verify
+
+def pause(*_):
+    print("under way", flush=True)
+    signal.pause()
+
+export.pack = verify.unpack = pause
+sys.exit(main(sys.argv[1:]))
+"""
+
+
+@pytest.mark.parametrize("kind", [signal.SIGTERM, signal.SIGHUP])
+@pytest.mark.parametrize("verb", ["export", "verify"])
+def test_one_that_is_terminated_leaves_no_log_behind(
+    laptop: Laptop, tmp_path: Path, kind: signal.Signals, verb: str
+) -> None:
+    """What lies there is not searched for secrets yet."""
+    laptop.add()
+    target, temporary = tmp_path / "out" / "a.tar.zst", tmp_path / "tmp"
+    for folder in (target.parent, temporary):
+        folder.mkdir()
+    words = ("export", RUN_ID, "-o", str(target)) if verb == "export" else ("verify", str(target))
+    command = [sys.executable, "-c", PAUSES, *words]
+    variables = verbs.environment(tmp_path, TMPDIR=str(temporary))
+    with subprocess.Popen(command, env=variables, stdout=subprocess.PIPE, text=True) as program:
+        assert program.stdout is not None
+        assert program.stdout.readline() == "under way\n"
+        assert len(list(temporary.iterdir())) == 1
+        program.send_signal(kind)
+        assert program.wait(timeout=60) == -kind
+    assert [*temporary.iterdir(), *target.parent.iterdir()] == []
+
+
+def test_where_there_is_no_temporary_directory_it_is_named(
+    laptop: Laptop, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    laptop.add()
+    laptop.export(tmp_path / "a.tar.zst")
+
+    def none(**_: Any) -> str:
+        raise FileNotFoundError(errno.ENOENT, "No usable temporary directory found in ['/tmp']")
+
+    monkeypatch.setattr("tempfile.mkdtemp", none)
+    for words in (("export", RUN_ID, "-o", str(tmp_path / "b.tar.zst")), ("verify", str(tmp_path / "a.tar.zst"))):
+        done = Verbs(tmp_path)(*words, "--json")
+        assert done.code == 2
+        assert "No usable temporary directory found" in done.json["error"]["why"]
+        assert "TMPDIR" in done.json["error"]["fix"]
 
 
 def test_a_suite_is_exported_with_its_document_and_all_of_its_runs(laptop: Laptop, tmp_path: Path) -> None:

@@ -38,6 +38,7 @@ from llmb_tui.results.archive.secret_search import SecretSearch, known_secrets
 from llmb_tui.results.suite.suite import Suite
 from llmb_tui.store import documents
 from llmb_tui.store.files import file_trouble, text_in
+from llmb_tui.store.scratch import removed_after, scratch
 from llmb_tui.toml.read import builtin_dir, toml_files
 from llmb_tui.watch.accounting import ACCOUNTING
 
@@ -64,9 +65,9 @@ class Exporter:
         """
         runs = [self._over(run_id) for run_id in dict.fromkeys(run_ids)]
         _refuse_existing(file)
-        with tempfile.TemporaryDirectory(prefix="llmb-tui-export-") as name:
-            manifest = self._staged(Path(name), runs, {suite.id: suite for suite in suites}, anonymous=anonymous)
-            _write(manifest, Path(name), file)
+        with scratch("llmb-tui-export-") as folder:
+            manifest = self._staged(folder, runs, {suite.id: suite for suite in suites}, anonymous=anonymous)
+            _write(manifest, folder, file)
         return manifest
 
     def _over(self, run_id: str) -> Run:
@@ -277,15 +278,15 @@ def _write(manifest: Manifest, folder: Path, file: Path) -> None:
     """Write the archive beside its name, read it back, and give it its name unless somebody else has taken that."""
     with file_trouble("write", file):
         handle, name = tempfile.mkstemp(dir=file.parent, prefix=f".{file.name}.", suffix=".unfinished")
-    try:
+    with removed_after(Path(name)):
         with file_trouble("write", file), open(handle, "wb") as out:
             pack(manifest, folder, out)
             out.flush()
             os.fsync(out.fileno())
-        with tempfile.TemporaryDirectory(prefix="llmb-tui-export-") as again:
+        with scratch("llmb-tui-export-") as again:
             why = "Another one was read than was written."
             try:
-                same = unpack(Path(name), Path(again)) == manifest
+                same = unpack(Path(name), again) == manifest
             except NotThisArchive as trouble:
                 same, why = False, trouble.why
         if not same:
@@ -298,6 +299,3 @@ def _write(manifest: Manifest, folder: Path, file: Path) -> None:
         except OSError:  # a file system without hard links
             _refuse_existing(file)
             os.rename(name, file)
-    finally:
-        with contextlib.suppress(FileNotFoundError):
-            os.unlink(name)

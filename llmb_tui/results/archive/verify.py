@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import os
-import tempfile
 from collections import Counter
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
@@ -22,6 +21,7 @@ from llmb_tui.results.archive.pack import unpack
 from llmb_tui.results.suite.suite import Suite
 from llmb_tui.store import documents
 from llmb_tui.store.files import text_in
+from llmb_tui.store.scratch import scratch
 from llmb_tui.text import plural
 from llmb_tui.watch.accounting import ACCOUNTING
 from llmb_tui.watch.verdict import THRESHOLD
@@ -59,8 +59,7 @@ class Verification:
 
 def verify(file: Path) -> Verification:
     """Check all of an archive. Raises NotThisArchive for what is damaged, foreign or hostile."""
-    with tempfile.TemporaryDirectory(prefix="llmb-tui-verify-") as name:
-        folder = Path(name)
+    with scratch("llmb-tui-verify-") as folder:
         manifest = unpack(file, folder)
         checks = _Checks(folder, manifest)
         findings = list(_whole(manifest))
