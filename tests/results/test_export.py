@@ -153,6 +153,19 @@ def test_a_file_that_exists_is_not_overwritten_and_no_part_of_one_stays(
     assert list(target.parent.iterdir()) == []
 
 
+def test_a_log_of_which_nobody_could_check_the_archive_is_named(
+    laptop: Laptop, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("llmb_tui.results.archive.pack._ALWAYS_FINE", 1 << 20)
+    monkeypatch.setattr("llmb_tui.results.archive.pack._RATIO", 2)
+    laptop.add(log=log_text() + "the same warning\n" * 100_000)
+    with pytest.raises(Trouble, match="nobody could check") as caught:
+        laptop.export(tmp_path / "a.tar.zst")
+    assert f"runs/{RUN_ID}/log is 1.7" in caught.value.why
+    assert "more runs" in caught.value.fix
+    assert not (tmp_path / "a.tar.zst").exists()
+
+
 def test_a_full_disk_is_told_of_the_file_that_is_written(
     laptop: Laptop, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -33,12 +33,13 @@ from llmb_tui.results.archive.manifest import (
     NotThisArchive,
     PresetMember,
 )
-from llmb_tui.results.archive.pack import pack, sum_of, unpack
+from llmb_tui.results.archive.pack import TooDense, pack, sum_of, unpack
 from llmb_tui.results.archive.secret_search import SecretSearch, known_secrets
 from llmb_tui.results.suite.suite import Suite
 from llmb_tui.store import documents
 from llmb_tui.store.files import file_trouble, text_in
 from llmb_tui.store.scratch import removed_after, scratch
+from llmb_tui.text import size_text
 from llmb_tui.toml.read import builtin_dir, toml_files
 from llmb_tui.watch.accounting import ACCOUNTING
 
@@ -267,6 +268,17 @@ def _is_a_word(of: str, where: str) -> Trouble:
     )
 
 
+def _too_dense(manifest: Manifest) -> Trouble:
+    """Whoever checks an archive guards against one that fills a disk, and cannot know that this one is ours."""
+    largest = max(manifest.members, key=lambda member: member.size)
+    return Trouble(
+        "Nothing was exported: nobody could check the archive.",
+        f"{largest.name} is {size_text(largest.size)} that says nearly the same again and again, and `verify` unpacks "
+        "nothing that becomes so much more than it is.",
+        "Export it together with more runs, or leave that run out.",
+    )
+
+
 def _refuse_existing(file: Path) -> None:
     if os.path.lexists(file):
         raise Trouble(f"{file} exists, and is not overwritten.", "", "Name another file, or remove it.", exit_code=1)
@@ -287,6 +299,8 @@ def _write(manifest: Manifest, folder: Path, file: Path) -> None:
             why = "Another one was read than was written."
             try:
                 same = unpack(Path(name), again) == manifest
+            except TooDense as trouble:
+                raise _too_dense(manifest) from trouble
             except NotThisArchive as trouble:
                 same, why = False, trouble.why
         if not same:

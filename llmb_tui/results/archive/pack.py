@@ -50,6 +50,10 @@ _KINDS = {
 }
 
 
+class TooDense(NotThisArchive):
+    """An archive that is so small for what it would become that it is not unpacked, whoever made it."""
+
+
 def sum_of(path: Path) -> tuple[int, str]:
     """Size and SHA-256 of a file. Raises Trouble."""
     digest, size = hashlib.sha256(), 0
@@ -198,7 +202,8 @@ class _Content:
         """Let it be unpacked up to this length. Raises NotThisArchive for one that no log explains."""
         if length > min(MOST_UNPACKED, max(_ALWAYS_FINE, _RATIO * self._size)):
             words = f"It would become {size_text(length)} of {size_text(self._size)}, which no log explains."
-            raise NotThisArchive(f"{words} It was not unpacked.")
+            refusal = NotThisArchive if length > MOST_UNPACKED else TooDense
+            raise refusal(f"{words} It was not unpacked.")
         self._room += length - self._allowed
         self._allowed = length
 
