@@ -78,6 +78,14 @@ def home() -> Path | None:
         return None
 
 
+def working_directory() -> Path:
+    """Where the program runs; the user's home directory where that was removed meanwhile."""
+    try:
+        return Path.cwd()
+    except FileNotFoundError:
+        return home() or Path("/")
+
+
 def _place(variable: str, of_platform: Callable[[], str]) -> Path:
     path = os.environ.get(variable)
     try:

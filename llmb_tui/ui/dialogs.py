@@ -15,7 +15,7 @@ from textual.widgets import Button, Checkbox, Input, Static
 
 from llmb_tui.errors import Trouble
 from llmb_tui.results.notes import LONGEST_NOTE, Note, tags_in
-from llmb_tui.store.paths import expanded
+from llmb_tui.store.paths import expanded, working_directory
 from llmb_tui.text import clean, plural
 from llmb_tui.ui.clipboard import copy
 from llmb_tui.ui.text import MUTED, line, lines, plain, told
@@ -185,7 +185,7 @@ class ExportDialog(Dialog[tuple[Path, bool] | None]):
     def body(self) -> ComposeResult:
         words = f"{plural(self._count, 'run')} as one file that a second person can check with `llmb-tui verify`."
         yield Static(line(words), markup=False)
-        yield Input(str(Path.cwd() / self._offered), compact=True, id="export-file")
+        yield Input(str(working_directory() / self._offered), compact=True, id="export-file")
         yield Checkbox("without host and user names, addresses and home paths", compact=True, id="export-anonymous")
         yield Static(line(("enter in the first line writes it, tab goes to the box, escape does neither.", MUTED)))
 

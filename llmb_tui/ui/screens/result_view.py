@@ -30,7 +30,7 @@ from llmb_tui.results.suite.suite import Suite
 from llmb_tui.results.svg import svg
 from llmb_tui.services import Services
 from llmb_tui.store.files import file_trouble
-from llmb_tui.store.paths import expanded
+from llmb_tui.store.paths import expanded, working_directory
 from llmb_tui.ui.clipboard import copy
 from llmb_tui.ui.daemon import background, in_daemon
 from llmb_tui.ui.dialogs import AskLine
@@ -117,7 +117,7 @@ async def ask_and_save(app: App[Any], charts: Sequence[Chart]) -> None:
     """Ask for a folder and write them there; inside a worker."""
     files = "1 SVG file goes" if len(charts) == 1 else f"{len(charts)} SVG files go"
     words = line(f"The folder into which {files}; none that is there is replaced.")
-    question = AskLine("Save charts", words, str(Path.cwd()), "enter writes, escape does not.")
+    question = AskLine("Save charts", words, str(working_directory()), "enter writes, escape does not.")
     folder = await app.push_screen_wait(question)
     if folder and folder.strip():
         written = await in_daemon(save_charts, charts, expanded(folder.strip()))

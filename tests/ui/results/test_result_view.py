@@ -245,6 +245,24 @@ async def test_an_export_says_what_was_written_and_what_is_missing(open_results:
             await on_top(pilot, ResultsScreen)
 
 
+@pytest.mark.parametrize(("keys", "dialog"), [(("e",), ExportDialog), (("down", "down", "enter", "v"), AskLine)])
+async def test_where_the_working_directory_is_gone_the_home_directory_is_offered(
+    open_results: OpenResults, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, keys: tuple[str, ...], dialog: type
+) -> None:
+    (tmp_path / "gone").mkdir()
+    monkeypatch.chdir(tmp_path / "gone")
+    (tmp_path / "gone").rmdir()
+    monkeypatch.setenv("HOME", str(tmp_path))
+    app, _ = open_results()
+    async with app.run_test(size=SIZE) as pilot:
+        await read(pilot)
+        for key in keys:
+            await until(pilot, lambda key=key: key != "v" or "save" in actions(app.screen), "what is written")
+            await pilot.press(key)
+        await on_top(pilot, dialog)
+        assert app.screen.query_one(Input).value.startswith(str(tmp_path))
+
+
 async def test_an_export_into_the_home_of_a_user_that_there_is_not_says_so(
     open_results: OpenResults, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
