@@ -32,7 +32,7 @@ from llmb_tui.services import Services
 from llmb_tui.store.files import file_trouble
 from llmb_tui.store.paths import expanded, working_directory
 from llmb_tui.ui.clipboard import copy
-from llmb_tui.ui.daemon import background, in_daemon
+from llmb_tui.ui.daemon import background, go_on, in_daemon
 from llmb_tui.ui.dialogs import AskLine
 from llmb_tui.ui.text import MUTED, line, say, tell, told
 from llmb_tui.ui.widgets.answers import ResultAnswer, by_nodes, compared, exported, over_scales
@@ -57,13 +57,22 @@ class ResultView(Screen[None]):
     body = getters.query_one(Scroller)
 
     def __init__(
-        self, title: str, work_out: Callable[[], ResultAnswer], notices: Sequence[tuple[str, str]] = ()
+        self,
+        title: str,
+        work_out: Callable[[], ResultAnswer],
+        notices: Sequence[tuple[str, str]] = (),
+        *,
+        agreed: bool = False,
     ) -> None:
-        """`work_out` is called in a thread; its Trouble is shown. `notices`: (cluster, what has to be said of it)."""
+        """`work_out` is called in a thread; its Trouble is shown. `notices`: (cluster, what has to be said of it).
+
+        `agreed`: it writes what a person has said yes to, so its outcome is told also when this is left meanwhile.
+        """
         super().__init__()
         self._notices = notice_parts(notices)
         self._heading = title
         self._work_out = work_out
+        self._agreed = agreed
         self._answer: ResultAnswer | None = None
 
     def compose(self) -> ComposeResult:
@@ -73,15 +82,26 @@ class ResultView(Screen[None]):
 
     def on_mount(self) -> None:
         self.body.focus()
-        self._show()
+        if self._agreed:
+            go_on(self.app, self._answered())
+        else:
+            self._show()
 
     @background(exclusive=True)
     async def _show(self) -> None:
+        await self._answered()
+
+    async def _answered(self) -> None:
         try:
             answer = await in_daemon(self._work_out)
         except Trouble as trouble:
+            if not self.is_attached:
+                raise
             say(self.head, line((self._heading, "bold"), *self._notices))
             await self.body.mount(Static(told(trouble), markup=False))
+            return
+        if not self.is_attached:
+            tell(self.app, f"{answer.title}: {answer.copy}")
             return
         self._answer = answer
         say(self.head, line((answer.title, "bold"), *self._notices))

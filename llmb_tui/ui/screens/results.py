@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterable, Mapping
+from functools import partial
 from typing import TYPE_CHECKING, ClassVar
 
 from textual import getters, on
@@ -201,7 +202,8 @@ A step time is the mean of the runs that count: those that ended well and did no
         name = time.strftime("evidence-%Y-%m-%d.tar.zst", time.localtime(self._clock()))
         target = await self.app.push_screen_wait(ExportDialog(len(ids), name))
         if target is not None:
-            self._view(f"exporting {plural(len(ids), 'run')}", lambda: export_runs(self._services, ids, target), runs)
+            work = partial(export_runs, self._services, ids, target)
+            self._view(f"exporting {plural(len(ids), 'run')}", work, runs, agreed=True)
 
     def _runs_to_hand_over(self) -> list[RunResult]:
         """Of what is marked, or else of the row, oldest first."""
@@ -221,11 +223,14 @@ A step time is the mean of the runs that count: those that ended well and did no
             return list({run.id: run for one in self._marked.values() for run in one.runs}.values())
         return narrow(over(self._results.values()), self.words.value, self._notes)
 
-    def _view(self, title: str, work_out: Callable[[], ResultAnswer], runs: Iterable[RunResult]) -> None:
+    def _view(
+        self, title: str, work_out: Callable[[], ResultAnswer], runs: Iterable[RunResult], *, agreed: bool = False
+    ) -> None:
         from llmb_tui.ui.screens.result_view import ResultView
 
         clusters = {run.cluster for run in runs}
-        self.app.push_screen(ResultView(title, work_out, [one for one in self._notices() if one[0] in clusters]))
+        notices = [one for one in self._notices() if one[0] in clusters]
+        self.app.push_screen(ResultView(title, work_out, notices, agreed=agreed))
 
     def action_leave(self) -> None:
         if self.words.forget():

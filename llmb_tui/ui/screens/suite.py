@@ -27,7 +27,7 @@ from llmb_tui.services import Services
 from llmb_tui.store.files import write_atomic
 from llmb_tui.store.paths import expanded
 from llmb_tui.ui.clipboard import copy
-from llmb_tui.ui.daemon import background, in_daemon
+from llmb_tui.ui.daemon import background, go_on, in_daemon
 from llmb_tui.ui.dialogs import AskLine, Confirm, Failure
 from llmb_tui.ui.screens.suite_dialogs import SuitesDialog, TypeHours, capacity, submit_question
 from llmb_tui.ui.text import MUTED, line, lines, tell
@@ -186,7 +186,7 @@ A row that cannot be run is marked with ✗ and says why; x takes a row out, and
         if blockers := [problem for _, problem in sent.blockers]:
             tell(self.app, f"{blockers[0].reason} {blockers[0].fix}".rstrip(), "warning")
         elif await self._agreed(sent):
-            await self._send(sent.suite, new=False)
+            go_on(self.app, self._send(sent.suite, new=False))
 
     @property
     def _sent(self) -> SuitePlan | None:
@@ -201,20 +201,22 @@ A row that cannot be run is marked with ✗ and says why; x takes a row out, and
         return await self.app.push_screen_wait(Confirm("Submit", question, "Submit them", "Not now")) is True
 
     async def _send(self, suite: Suite, *, new: bool) -> None:
-        """Keep it, send it in a thread that no screen holds, and watch it."""
+        """Keep it, send it in a thread that no screen holds, and watch it unless this screen was left meanwhile."""
         try:
             kept = await in_daemon(lambda: self._services.suites.keep(suite, new=new))
         except SuiteChanged as trouble:
+            if not self.is_attached:
+                raise
             what = lines(line(trouble.what), line(trouble.why), Content(""), line("Begin another one beside it?"))
             if await self.app.push_screen_wait(Confirm("Submit", what, "Begin another", "Leave it")):
                 await self._send(suite, new=True)
             return
-        except Trouble as trouble:
-            self.app.push_screen(Failure(trouble))
-            return
         submissions = await in_daemon(lambda: self._services.submissions)
         submissions.begin(kept, self._prompter)
-        self._watch(kept.id)
+        if self.is_attached:
+            self._watch(kept.id)
+        else:
+            tell(self.app, f"Suite {kept.id} ({kept.name}) is being submitted.")
 
     def _watch(self, suite_id: str) -> None:
         from llmb_tui.ui.screens.suite_watch import SuiteWatchScreen

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import time
+from functools import partial
 from typing import TYPE_CHECKING, ClassVar
 
 from textual import getters, on
@@ -167,7 +168,8 @@ The verdict of a run is the recipe's rule against the figure that was expected o
         target = await self.app.push_screen_wait(ExportDialog(len(ids), f"{file_name(suite.name)}.tar.zst"))
         if target is not None:
             title = f"exporting {plural(len(ids), 'run')}"
-            self.app.push_screen(ResultView(title, lambda: export_runs(self._services, ids, target, [suite])))
+            work = partial(export_runs, self._services, ids, target, [suite])
+            self.app.push_screen(ResultView(title, work, agreed=True))
 
     def action_go_on(self) -> None:
         if self._planned is not None and self._submissions is not None:

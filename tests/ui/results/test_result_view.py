@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -11,6 +12,7 @@ from textual.app import App
 from textual.widgets import Input
 
 from llmb_tui.errors import Trouble
+from llmb_tui.results.archive.export import Exporter
 from llmb_tui.results.archive.verify import verify
 from llmb_tui.ui.dialogs import AskLine, ExportDialog, Failure
 from llmb_tui.ui.screens.report import ReportScreen
@@ -243,6 +245,40 @@ async def test_an_export_says_what_was_written_and_what_is_missing(open_results:
                 assert differs == {"settings against preset"}
             await pilot.press("q")
             await on_top(pilot, ResultsScreen)
+
+
+@pytest.mark.parametrize("fails", [False, True])
+async def test_an_export_that_is_left_goes_on_and_is_heard_of(
+    open_results: OpenResults, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, fails: bool
+) -> None:
+    app, _ = open_results([Past("aaa1", NEMOTRON, 3, 2.0)])
+    told: list[str] = []
+    app.notify = lambda message, **_: told.append(message)  # type: ignore[method-assign]
+    file, go, export = tmp_path / "evidence.tar.zst", threading.Event(), Exporter.export
+
+    def held_up(*given: Any, **named: Any) -> Any:
+        go.wait()
+        if fails:
+            raise Trouble("The disk is full.", "", "Free some space.")
+        return export(*given, **named)
+
+    monkeypatch.setattr(Exporter, "export", held_up)
+    async with app.run_test(size=SIZE) as pilot:
+        await until(pilot, lambda: len(cells(app)) == 1, "the run")
+        await pilot.press("e")
+        await on_top(pilot, ExportDialog)
+        app.screen.query_one(Input).value = str(file)
+        await pilot.press("enter")
+        await on_top(pilot, ResultView)
+        await pilot.press("q")
+        await on_top(pilot, ResultsScreen)
+        go.set()
+        if fails:
+            await on_top(pilot, Failure)
+            assert "The disk is full." in on_screen(app)
+        else:
+            await until(pilot, lambda: told == [f"Exported: {file}"], "it is told")
+    assert file.exists() is not fails
 
 
 @pytest.mark.parametrize(("keys", "dialog"), [(("e",), ExportDialog), (("down", "down", "enter", "v"), AskLine)])

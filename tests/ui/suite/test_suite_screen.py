@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
@@ -12,14 +13,16 @@ from textual.app import App
 from textual.widgets import Input
 
 from llmb_tui.launch.policy import Policy
+from llmb_tui.results.suite.suite import Suite
 from llmb_tui.results.suite.suite_file import read_suite
 from llmb_tui.results.suite.suite_plan import SuitePlan
+from llmb_tui.results.suite.suites import SuiteChanged, Suites
 from llmb_tui.ui.dialogs import AskLine, Confirm, Failure
 from llmb_tui.ui.screens.suite import DraftRows, SuiteScreen
 from llmb_tui.ui.screens.suite_dialogs import SuitesDialog, TypeHours
 from llmb_tui.ui.screens.suite_watch import SuiteWatchScreen
 from llmb_tui.ui.widgets.choices import Switches
-from tests.kit.pilot import SIZE, actions, on_screen, on_top, text_of, until
+from tests.kit.pilot import SIZE, actions, burst, on_screen, on_top, text_of, until
 from tests.kit.runs import CATALOG
 from tests.ui.suite.conftest import DRAFT, SuiteServices
 
@@ -157,6 +160,40 @@ async def test_one_yes_that_names_the_gpu_hours_sends_it(open_suite: OpenSuite) 
         await until(pilot, lambda: "checking eos" in text_of(app, "#watch-sums"), "it goes on")
         services.sender.let_go.set()
         await until(pilot, lambda: "s goes on" in text_of(app, "#watch-sums"), "it says what is left")
+
+
+@pytest.mark.parametrize("changed", [False, True])
+async def test_a_suite_that_was_agreed_to_is_sent_although_its_screen_is_left_at_once(
+    open_suite: OpenSuite, monkeypatch: pytest.MonkeyPatch, changed: bool
+) -> None:
+    app, services = open_suite(THREE)
+    told: list[str] = []
+    app.notify = lambda message, **_: told.append(message)  # type: ignore[method-assign]
+    left, keep = threading.Event(), Suites.keep
+
+    def late(suites: Suites, suite: Suite, **named: Any) -> Suite:
+        left.wait()
+        if changed:
+            raise SuiteChanged(suite, suite)
+        return keep(suites, suite, **named)
+
+    monkeypatch.setattr(Suites, "keep", late)
+    async with app.run_test(size=SIZE) as pilot:
+        await planned(pilot, 3)
+        await pilot.press("s")
+        await on_top(pilot, Confirm)
+        burst(pilot, "y", "q")
+        await until(pilot, lambda: not any(isinstance(one, SuiteScreen) for one in app.screen_stack), "it is left")
+        left.set()
+        if changed:  # the question whether another is begun is none for who is elsewhere
+            await on_top(pilot, Failure)
+            assert not services.sender.sent
+        else:
+            await until(pilot, lambda: bool(told), "it is told")
+            (kept,) = services.suites.all()
+            await until(pilot, lambda: services.sender.sent == [kept], "it is sent")
+            assert told == [f"Suite {kept.id} ({kept.name}) is being submitted."]
+            services.sender.let_go.set()
 
 
 async def test_above_the_operators_limit_the_number_is_typed(open_suite: OpenSuite) -> None:
