@@ -169,7 +169,7 @@ def test_a_host_that_cannot_be_reached(
     def fail(*_: object, **__: object) -> socket.socket:
         raise failure
 
-    monkeypatch.setattr(socket, "create_connection", fail)
+    monkeypatch.setattr("llmb_tui.cluster.ssh.sockets.connect_tcp", fail)
     with pytest.raises(Unreachable) as caught:
         connect(node.profile(), Unattended())
     assert why in caught.value.why
