@@ -240,15 +240,16 @@ def test_a_slurm_without_pyxis(rig: Rig, look: Look) -> None:
     assert (found.status, found.found) == ("failed", "srun does not know --container-image")
 
 
-def test_a_login_node_without_enroot_imports_in_a_job(rig: Rig, look: Look) -> None:
+def test_a_login_node_without_enroot_imports_in_a_job(rig: Rig, look: Look, unused_port: int) -> None:
     enroot = next(path for path in rig.directory.glob("bin/enroot"))
     aside = enroot.with_name("aside")
     enroot.rename(aside)
     try:
-        found = look(cpu_partition="cpu")
+        found = look(address=f"http://127.0.0.1:{unused_port}", cpu_partition="cpu")
     finally:
         aside.rename(enroot)
     assert (found["enroot"].status, "in partition cpu" in found["enroot"].fix) == ("warning", True)
+    assert found["registry"].status == "warning"
     assert "enroot-space" not in found
 
 
@@ -308,7 +309,7 @@ def test_servers_out_of_reach_gate_what_needs_them(look: Look, unused_port: int)
     assert [direct[name].status for name in ("registry", "git", "hub")] == ["failed", "ok", "ok"]
     assert [upstream[name].status for name in ("registry", "git", "hub")] == ["failed", "failed", "ok"]
     assert direct["registry"].found.startswith("Failed to connect")
-    assert look(address=address, cpu_partition="cpu")["registry"].status == "warning"
+    assert look(address=address, cpu_partition="cpu")["registry"].status == "failed"
 
 
 def test_git_is_asked_by_its_own_settings_and_asks_nobody(rig: Rig, look: Look, servers: str) -> None:
