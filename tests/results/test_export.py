@@ -490,6 +490,7 @@ def pause(*_):
     print("under way", flush=True)
     signal.pause()
 
+signal.signal(signal.SIGHUP, signal.SIG_DFL)  # whatever the tests themselves were started with, such as nohup
 export.pack = verify.unpack = pause
 sys.exit(main(sys.argv[1:]))
 """

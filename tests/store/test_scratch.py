@@ -11,9 +11,10 @@ from pathlib import Path
 import pytest
 
 PROGRAM = """
-import sys, threading
+import signal, sys, threading
 from pathlib import Path
 from llmb_tui.store.scratch import removed_after, removed_when_terminated, scratch
+signal.signal(signal.SIGHUP, signal.SIG_DFL)  # whatever the tests themselves were started with, such as nohup
 removed_when_terminated()
 
 def work():
