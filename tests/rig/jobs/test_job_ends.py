@@ -92,14 +92,13 @@ def test_out_of_host_memory(site: Site) -> None:
 
 
 def test_one_rank_that_fails_takes_the_others_along(site: Site) -> None:
-    command = (
-        "if [ $SLURM_PROCID = 1 ]; then sleep 1; echo 'RuntimeError: CUDA error: out of memory'; exit 1; fi; sleep 600"
-    )
+    line = "[rank1]: torch.OutOfMemoryError: CUDA out of memory. Tried to allocate 2.00 GiB."
+    command = f"if [ $SLURM_PROCID = 1 ]; then sleep 1; echo '{line}'; exit 1; fi; sleep 600"
     final = site.watch(command, *TWO_TASKS).end()
     assert final.job is not None
     assert (final.stage, final.job.state) == ("failed", "FAILED")
     assert final.job.exit_code != "0:0"
-    assert failure(final) == ("A GPU ran out of memory.", "RuntimeError: CUDA error: out of memory")
+    assert failure(final) == ("A GPU ran out of memory.", line)
 
 
 def test_a_rank_that_is_killed_from_outside(site: Site) -> None:
