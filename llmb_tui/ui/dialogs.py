@@ -96,7 +96,7 @@ class HostKey(Question):
         question = lines(
             line("The host key of ", (host, "bold"), " is not known on this machine yet."),
             Content(""),
-            line((f"{key_type:<14}", MUTED), (fingerprint, "bold")),
+            line((f"{key_type}  ", MUTED), (fingerprint, "bold")),
             Content(""),
             *([line(note), Content("")] if note else []),
             line("Compare it with what the cluster's operator publishes."),

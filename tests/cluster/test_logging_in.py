@@ -94,8 +94,9 @@ def test_where_keys_are_not_taken_one_at_most_is_offered(
     assert [method for method, _ in node.offered] == ["publickey", "password"]
     assert node.methods_asked == 0
 
-    with pytest.raises(AuthenticationFailed, match=r"id_ed25519 \(the server asked for no key\)"):
+    with pytest.raises(AuthenticationFailed, match=r"id_ed25519 \(the server asked for no key\)") as refused:
         log_in(node, Person(answers=["wrong"] * 3), replace(node.profile(), identity_file=None))
+    assert f"`ssh -v -p {node.port} operator@127.0.0.1`" in refused.value.fix
 
 
 def test_what_a_server_takes_is_asked_for_where_a_key_cannot_be_offered(

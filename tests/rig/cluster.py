@@ -131,10 +131,13 @@ class Rig:
         return self.machine.run(command, **options)
 
     def operator_processes(self) -> list[str]:
-        """Command lines of what runs as the operator on the login node and the nodes, without sshd's own."""
+        """Command lines of what runs as the operator on the login node and the nodes, without sshd's own.
+
+        Of one that is just ending there is no command line any more: ps has its name in brackets.
+        """
         listed = self.as_root(["ps", "-u", OPERATOR, "-o", "stat=,args="]).stdout.splitlines()
         rows = [line.split(None, 1) for line in listed]
-        return [words[1] for words in rows if words[0][0] != "Z" and not words[1].startswith("sshd")]
+        return [words[1] for words in rows if words[0][0] != "Z" and not words[1].startswith(("sshd", "[sshd"))]
 
     def new_dir(self, name: str = "") -> Path:
         """A new directory of the operator's on the cluster, for `install_dir`."""

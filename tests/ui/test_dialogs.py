@@ -56,8 +56,10 @@ async def test_a_host_key_is_not_accepted_by_who_types_something_else() -> None:
 async def test_a_host_key_is_accepted_without_a_mouse_and_it_is_said_how(other: str) -> None:
     app, answers = Host(Screen), list[bool | None]()
     async with app.run_test(size=(80, 24)) as pilot:
-        app.push_screen(HostKey("eos-login", "ssh-ed25519", "SHA256:abc", "To be known before."), answers.append)
+        kind = "ecdsa-sha2-nistp256"
+        app.push_screen(HostKey("eos-login", kind, "SHA256:abc", "To be known before."), answers.append)
         await pilot.pause()
+        assert f"{kind}  SHA256:abc" in on_screen(app)
         assert "To be known before." in on_screen(app)
         assert "← → go to the other answer, enter gives it" in on_screen(app)
         await pilot.press(other, "enter")

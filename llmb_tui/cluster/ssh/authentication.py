@@ -91,7 +91,7 @@ class Login:
         return AuthenticationFailed(
             f"{self.settings.place}, did not let {self._user} in.",
             " ".join([*([f"Tried: {', '.join(tried)}."] if tried else []), why, self.settings.source]),
-            fix or f"Check the user name and the key; `ssh -v {self.settings.login}` in another terminal shows more.",
+            fix or f"Check the user name and the key; `{self.settings.look}` in another terminal shows more.",
         )
 
     def _begin(self) -> list[str]:

@@ -77,6 +77,12 @@ class HostSettings:
         return clean(f"{self.user}@{self.name}")
 
     @property
+    def look(self) -> str:
+        """A command that shows, in another terminal, what passes between `ssh` and this host."""
+        port = "" if self.port == SSH_PORT else f"-p {self.port} "
+        return f"ssh -v {port}{self.login}"
+
+    @property
     def place(self) -> str:
         """Name and address, clean, for errors; a jump host says where it leads to."""
         address = self.host if self.name == self.host else f"{self.name} ({self.host})"

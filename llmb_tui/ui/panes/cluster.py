@@ -81,7 +81,7 @@ def link_parts(state: WizardState) -> tuple[Paragraph, ...]:
         return (text(("No cluster is chosen: n enters a new one.", MUTED)),)
     if cluster.link != "connected":
         heads = {"connecting": ("◐ connecting …", "$text-warning"), "failed": ("✗ no connection", "$text-error")}
-        parts = [text(heads.get(cluster.link, ("○ not asked yet: enter connects and checks", MUTED)))]
+        parts = [text(heads.get(cluster.link, ("○ not connected: enter connects and checks", MUTED)))]
     else:
         word = ""
         if "probe" in cluster.tasks:
