@@ -41,7 +41,7 @@ def json_line(document: object) -> str:
     return escaped_json(text) + "\n"
 
 
-def print_on(line: str) -> None:
+def print_streamed(line: str) -> None:
     """A line, with its end, of what goes on for as long as somebody reads: the verb ends when nobody does."""
     if not _write(sys.stdout, line):
         raise BrokenPipeError

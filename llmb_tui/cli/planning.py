@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, TextIO
 
 from llmb_tui.catalog.catalog import Catalog
 from llmb_tui.cli.flags import selection_mapping
-from llmb_tui.cli.output import json_line, print_json, print_line, print_on, print_table, say
+from llmb_tui.cli.output import json_line, print_json, print_line, print_streamed, print_table, say
 from llmb_tui.cli.user import user_services
 from llmb_tui.cluster.slurm.profile import LOCAL
 from llmb_tui.errors import Trouble
@@ -120,7 +120,7 @@ def _many(catalog: Catalog, source: str) -> int:
     answer = lru_cache(maxsize=_ANSWERS)(lambda line: json_line(plan_line(catalog, line)))
     with _open(source) as lines:
         for line in lines:
-            print_on(answer(line))
+            print_streamed(answer(line))
     return 0
 
 

@@ -12,7 +12,7 @@ from operator import itemgetter
 from pathlib import Path
 from typing import Any, Literal
 
-from llmb_tui.cli.output import answer, json_line, print_json, print_line, print_on, print_table, say
+from llmb_tui.cli.output import answer, json_line, print_json, print_line, print_streamed, print_table, say
 from llmb_tui.cli.run_lines import Again, line_teller
 from llmb_tui.cli.user import confirm, has_terminal, require_changes, terminal_prompter, user_services
 from llmb_tui.errors import Trouble, trouble_of
@@ -270,11 +270,11 @@ def _no_log(run: Run, state: RunState) -> str:
 
 
 def _json_line(line: str) -> None:
-    print_on(json_line({"line": line}))
+    print_streamed(json_line({"line": line}))
 
 
 def _line(line: str) -> None:
-    print_on(f"{clean(line)}\n")
+    print_streamed(f"{clean(line)}\n")
 
 
 def _print_whole(path: Path, write: Callable[[str], None]) -> None:
