@@ -31,7 +31,7 @@ def main(argv: Sequence[str] | None = None) -> int:
 
         abandon(sys.stdout)  # `| head` of what has no end of its own, or of `--help`
         return 0
-    except Exception as fault:  # noqa: BLE001 - a fault of the program must not look like a wrong request, which answers 1
+    except Exception as fault:  # noqa: BLE001 - a fault must not look like a wrong request, which answers 1
         from llmb_tui.crash import report_of
 
         if isinstance(fault, OSError) and (of_file := trouble_of(fault)):

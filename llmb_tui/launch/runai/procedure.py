@@ -92,7 +92,7 @@ class RunaiProcedure(Procedure):
         """Raise TypeError: see `installer`."""
         raise TypeError("nothing is installed for a workload")
 
-    def installer(self, cluster: Cluster, request: RunRequest, sources: Sources) -> RunaiInstall:  # noqa: ARG002 - as above
+    def installer(self, cluster: Cluster, request: RunRequest, sources: Sources) -> RunaiInstall:  # noqa: ARG002
         """What says that nothing has to be installed. Raises Trouble (exit code 1) where no image is known."""
         return RunaiInstall(f"{REGISTRY}/{container(request.plan)}")
 

@@ -46,8 +46,8 @@ _USERS = (
 _HOME_DIRS = rb"(?:home|homes|Users|users|people)"
 _NAME_ENDS = rb"(?!\.?[\w+~-])"
 _HOMES = re.compile(
-    rb"(?<![\w.~-])/(?:[\w.+-]+/)*?(?:%s/)+(?:(?P<bucket>[\w-]{1,3})/(?=(?P=bucket)))*(?P<owner>%s)%s(?:/(?P<below>%s)%s)?"
-    % (_HOME_DIRS, _NAME, _NAME_ENDS, _NAME, _NAME_ENDS)
+    rb"(?<![\w.~-])/(?:[\w.+-]+/)*?(?:%s/)+(?:(?P<bucket>[\w-]{1,3})/(?=(?P=bucket)))*"
+    rb"(?P<owner>%s)%s(?:/(?P<below>%s)%s)?" % (_HOME_DIRS, _NAME, _NAME_ENDS, _NAME, _NAME_ENDS)
 )
 """A bucket is what `/home/j/jsmith` has; `below` is a home in a group's directory, or a directory of a home."""
 _OWN_HOME = re.compile(

@@ -85,7 +85,8 @@ def offers(draft: SuiteDraft, catalog: Catalog, layouts: Sequence[Layout] = ()) 
 def switched(draft: SuiteDraft, axis: Axis, offered: Sequence[Offer], value: Value) -> SuiteDraft:
     """With a value more of an axis, or without it; in the order of the offers."""
     chosen = {one.value for one in offered if one.chosen} ^ {value}
-    return replace(draft, **{axis: tuple(one.value for one in offered if one.value in chosen)})  # type: ignore[arg-type]
+    values = tuple(one.value for one in offered if one.value in chosen)
+    return replace(draft, **{axis: values})  # type: ignore[arg-type]
 
 
 def with_number(draft: SuiteDraft, name: Number, value: int | None) -> SuiteDraft:

@@ -53,7 +53,7 @@ class ResultsScreen(RunsScreen):
 A step time is the mean of the runs that count: those that ended well and did nothing that slows a run down.
 ± is the standard deviation between them. What changed is marked only where it is larger than that noise."""
     CSS_PATH = "results.tcss"
-    VERTICAL_BREAKPOINTS = [(0, "-tiny"), (24, "-low"), (30, "-middle"), (44, "-tall")]  # noqa: RUF012 - Textual's own form
+    VERTICAL_BREAKPOINTS = [(0, "-tiny"), (24, "-low"), (30, "-middle"), (44, "-tall")]  # noqa: RUF012 - Textual's
     BINDINGS: ClassVar[list[BindingType]] = [
         # With priority, so that of `/word` typed in one burst the letters are the filter's.
         Binding("slash", "filter", "Find", id="results.filter", tooltip="Show only runs with words", priority=True),

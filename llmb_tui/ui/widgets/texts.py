@@ -34,7 +34,7 @@ Rows = Callable[[int], list[Content]]
 """The lines of a text at a width."""
 
 
-def label(text: str, hint: str = "", *, first: bool = False, id: str | None = None) -> Static:  # noqa: A002 - Textual's name
+def label(text: str, hint: str = "", *, first: bool = False, id: str | None = None) -> Static:  # noqa: A002 - Textual's
     """The name of a field, with a hint; the `first` one has no blank line above it. Literals only.
 
     A class says so and not `:first-child`, by which Textual styles every label again whenever something is mounted.
