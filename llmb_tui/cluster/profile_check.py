@@ -63,7 +63,7 @@ class WrongField(Trouble):
     def __init__(self, field: str, value: str, fix: str, why: str = "") -> None:
         self.field = field
         """Its name; of an environment variable `env.NAME`."""
-        text = clean_line(value) or "empty"
+        text = repr(clean_line(value)) if value else "empty"
         super().__init__(f"The cluster's {clean_line(field)} cannot be {text}.", why, fix, exit_code=1)
 
 

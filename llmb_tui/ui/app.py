@@ -122,9 +122,9 @@ class LlmbApp(KeyOrder):
         self.push_screen(JobsScreen(self.services, self.prompter))
 
     def on_jobs_screen_again(self, event: JobsScreen.Again) -> None:
-        """The wizard lies below all other screens."""
+        """The wizard lies below all other screens, of which one may ask by now what a thread waits for."""
         while not isinstance(self.screen, WizardScreen):
-            self.pop_screen()
+            self.screen.dismiss(None)
         self.screen.run_again(event.run)
 
     @background(group="suites", exclusive=True)

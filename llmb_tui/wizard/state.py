@@ -46,6 +46,8 @@ Task = Literal["probe", "install", "prepare", "prepare ahead", "submit"]
 Link = Literal["none", "unknown", "connecting", "connected", "failed"]
 ObjectionKey = tuple["ClusterProfile", str, str, ProcedureId]
 """What a cluster shows to stand against a procedure holds for a recipe and a GPU type there."""
+Identity = tuple["ClusterProfile", Selection, ProcedureId]
+"""Of a request."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -183,6 +185,8 @@ class WizardState:
     cluster: ClusterState = ClusterState()
     launch: Launch | None = None
     """For the present request or for another one; one at a time."""
+    installs: frozenset[Identity] = frozenset()
+    """For which requests an install goes on."""
     objections: Mapping[ObjectionKey, Problem] = field(default_factory=dict)
     """What clusters have shown to stand against procedures. It outlives a change of the answers; a later look may
     correct it."""
@@ -201,8 +205,9 @@ class WizardState:
     def concerns(self, request: RunRequest) -> bool:
         """Whether the request is the present one. Problems that were learned since do not make it another."""
         mine = self.proposal.request
-        return mine is not None and _identity(mine) == _identity(request)
+        return mine is not None and identity(mine) == identity(request)
 
 
-def _identity(request: RunRequest) -> tuple[object, ...]:
+def identity(request: RunRequest) -> Identity:
+    """What makes it the request that it is."""
     return request.profile, request.plan.selection, request.procedure

@@ -9,7 +9,7 @@ from llmb_tui.request import RunRequest
 from llmb_tui.wizard import effects
 from llmb_tui.wizard.gates import comes_first, observed, submit_blocker
 from llmb_tui.wizard.proposal import objection_key, propose
-from llmb_tui.wizard.state import ClusterState, Task, WizardState
+from llmb_tui.wizard.state import ClusterState, Task, WizardState, identity
 from llmb_tui.wizard.steps import StepId
 
 Change = tuple[WizardState, tuple[effects.Effect, ...]]
@@ -22,7 +22,8 @@ def repropose(state: WizardState) -> Change:
     if proposal.profile != before.profile:
         cluster = unknown_cluster(proposal.profile)
     elif (proposal.selection, proposal.full.procedure) != (before.selection, before.full.procedure):
-        cluster = cluster.of_connection()
+        going = proposal.request is not None and identity(proposal.request) in state.installs
+        cluster = replace(cluster.of_connection(), tasks=frozenset(("install",) if going else ()))
     results = state.results if proposal.full.cluster == before.full.cluster else ()
     state = measured(replace(state, proposal=proposal, cluster=cluster, results=results))
     read = own_results(state) if proposal.profile != before.profile else ()
@@ -96,7 +97,10 @@ def install(state: WizardState) -> Change:
         return state, (effects.Tell(why_not),)
     if request is None or not request.plan.launchable:
         return state, (effects.Tell("Install needs a cluster and a selection that can be launched."),)
-    return replace(state, cluster=begun(cluster, "install")), (effects.Install(request),)
+    if identity(request) in state.installs:
+        return state, (effects.Tell("This install goes on already.", "information"),)
+    state = replace(state, cluster=begun(cluster, "install"), installs=state.installs | {identity(request)})
+    return state, (effects.Install(request),)
 
 
 def prepare(state: WizardState) -> Change:

@@ -15,7 +15,7 @@ from llmb_tui.wizard import effects, events
 from llmb_tui.wizard.answers import Answers, answer, answers_of, command, gone
 from llmb_tui.wizard.gates import following, observed, problems, submit_blocker
 from llmb_tui.wizard.proposal import objection_key, propose
-from llmb_tui.wizard.state import ClusterState, Launch, Rules, Task, WizardState
+from llmb_tui.wizard.state import ClusterState, Launch, Rules, Task, WizardState, identity
 from llmb_tui.wizard.steps import StepId
 from llmb_tui.wizard.transitions import (
     Change,
@@ -346,6 +346,8 @@ def _submitted(state: WizardState, run: Run, present: bool) -> Change:
 def _ended(state: WizardState, request: RunRequest, task: Task, present: bool) -> Change:
     if task == "submit":
         state = replace(state, launch=None)
+    elif task == "install" and identity(request) in state.installs:
+        state = replace(state, installs=state.installs - {identity(request)})
     if not present:
         return state, ()
     cluster = replace(state.cluster, tasks=state.cluster.tasks - {task})

@@ -361,6 +361,20 @@ class TestInstall:
         wizard.tell(ENTER)
         assert wizard.step() is StepId.REVIEW
 
+    @pytest.mark.parametrize(("field", "other"), [("scale", "32"), ("cluster", "selene")])
+    def test_one_that_goes_on_is_known_to_whoever_comes_back(self, wizard: Wizard, field: str, other: str) -> None:
+        wizard.connected().tell(Asked("install"))
+        mine, before = wizard.request, getattr(wizard.state.answers, field)
+        wizard.tell(Answered(field, other))
+        assert "install" not in wizard.state.cluster.tasks, "it is another request's"
+        wizard.tell(Answered(field, str(before)))
+        assert of_kind(wizard.tell(Asked("install")), Install) == ()
+        if field == "scale":
+            assert wizard.state.cluster.installing
+        wizard.tell(TaskEnded(mine, "install"))
+        assert not wizard.state.cluster.installing
+        assert of_kind(wizard.connected().tell(Asked("install")), Install) == (Install(mine),)
+
     def test_it_needs_a_cluster_and_a_launchable_selection(self, catalog: Catalog) -> None:
         for wizard in (Wizard(catalog, cluster=None), Wizard(catalog, replace(NEMOTRON, scale=96))):
             assert of_kind(wizard.tell(Asked("install")), Tell, Install) == (

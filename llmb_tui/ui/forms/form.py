@@ -6,11 +6,12 @@ from abc import abstractmethod
 from collections.abc import Iterable
 from typing import ClassVar, Generic, TypeVar
 
+from textual import on
 from textual.app import ComposeResult
 from textual.containers import Vertical
 from textual.content import Content
 from textual.widget import Widget
-from textual.widgets import Static
+from textual.widgets import Input, Static
 
 from llmb_tui.cluster.profile import ClusterProfile
 from llmb_tui.cluster.profile_fields import ProfileField, field_at_fault
@@ -29,7 +30,10 @@ NOT_READ = line(("○ not read yet: ctrl+r", MUTED))
 
 
 class ProfileForm(Vertical, Generic[P, O]):
-    """One kind. What is asked of a cluster is asked in a thread by `read`, and shown by `take`."""
+    """One kind. What is asked of a cluster is asked in a thread by `read`, and shown by `show_read`.
+
+    It holds as long as the way to the cluster stays the same: of another one nothing is offered or saved.
+    """
 
     DEFAULT_CSS = """
     ProfileForm { height: auto; }
@@ -47,6 +51,8 @@ class ProfileForm(Vertical, Generic[P, O]):
         super().__init__()
         self.base = self._first_base = base
         self._first_texts = texts
+        self._reach_read: tuple[str, ...] | None = None
+        """Of the cluster that was read; None: nothing of any is offered."""
         self.fields = {one.name: Combo(one.name, one.title, one.hint) for one in (*self.REACH, *self.USE, *self.MORE)}
 
     def compose(self) -> ComposeResult:
@@ -82,6 +88,19 @@ class ProfileForm(Vertical, Generic[P, O]):
         """Say between the fields how the reading stands."""
         self.query_one("#read", Static).update(text)
 
+    def show_read(self, offers: O) -> None:
+        """Offer it below the fields, and say what it is."""
+        self._reach_read = self.reach
+        self.say(self.take(offers))
+
+    @on(Input.Changed)
+    def forget_another(self) -> None:
+        """Forget what was read, if it was read of another cluster than is entered now."""
+        if self._reach_read not in (None, self.reach):
+            self._reach_read = None
+            self.forget()
+            self.say(NOT_READ)
+
     def at_fault(self, trouble: Trouble) -> Combo | None:
         name = field_at_fault(trouble, (*self.REACH, *self.USE, *self.MORE))
         return None if name is None else self.fields[name]
@@ -108,6 +127,11 @@ class ProfileForm(Vertical, Generic[P, O]):
     @abstractmethod
     def take(self, offers: O) -> Content:
         """Offer it below the fields; what was read, in words."""
+
+    def forget(self) -> None:
+        """Offer nothing any more, and take back what `take` has filled in."""
+        for field in self.fields.values():
+            field.offer(())
 
     def _combos(self, fields: Iterable[ProfileField]) -> Iterable[Combo]:
         return (self.fields[field.name] for field in fields)

@@ -66,6 +66,10 @@ class RunaiForm(ProfileForm[RunaiProfile, "RunaiInventory"]):
         unsaid = (line(("! ", "$text-warning"), words) for words in offers.not_asked)
         return lines(line(("● ", "$text-success"), summary(offers)), *unsaid)
 
+    def forget(self) -> None:
+        super().forget()
+        self._claims = ()
+
     @on(Input.Changed, "#profile-mounts")
     def _mount_beside(self, event: Input.Changed) -> None:
         """What is typed there stays beside a claim that is picked. What was picked is in the field as well."""

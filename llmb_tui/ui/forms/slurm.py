@@ -51,6 +51,10 @@ class SlurmForm(ProfileForm[SlurmProfile, "tuple[ClusterInventory, LlmbInventory
     def beside(self) -> Iterable[Widget]:
         return Static("  GPUs asked with", classes="name"), self._requests
 
+    @property
+    def reach(self) -> tuple[str, ...]:
+        return self.base.transport, *super().reach
+
     def on_mount(self) -> None:
         self._choose_request(self.base.gpu_request)
 
@@ -86,15 +90,26 @@ class SlurmForm(ProfileForm[SlurmProfile, "tuple[ClusterInventory, LlmbInventory
             self.fields[name].value = self._filled[name] = getattr(likely, name)
         return lines(line(("● ", "$text-success"), summary(inventory)), *llmb_lines(llmb))
 
+    def forget(self) -> None:
+        super().forget()
+        if not self._has_picked_request:
+            self.base = replace(self.base, gpu_request=self._first_base.gpu_request)
+        for name in filter(self._is_open, self._filled):
+            self.fields[name].value = ""
+        self._filled.clear()
+        self._request_details.clear()
+        self._choose_request(self.base.gpu_request)
+
     def choose_transport(self, value: str) -> None:
         self.base = replace(self.base, transport="local" if value == "local" else "ssh")
+        self.forget_another()
         if value == "local" and not self.fields["name"].value:
             self.fields["name"].value = "local"
         for field in REACH[1:]:
             self.fields[field.name].display = value == "ssh"
 
     def _is_open(self, name: str) -> bool:
-        """Nobody answered there: what an earlier reading filled in may be of another host."""
+        """Nobody answered there."""
         return self.fields[name].value in ("", self._filled.get(name))
 
     def _pick_request(self, value: str) -> None:

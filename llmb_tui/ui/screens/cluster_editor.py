@@ -110,7 +110,7 @@ configuration of NVIDIA's llmb-run says, or node pools, claims and credentials. 
             return
         self._blame(None)
         form.say(line(("◐ connecting …", "$text-warning")))
-        self._read(form, profile, (self._kind, form.reach))
+        self._read(form, profile, form.reach)
 
     @background(group="save")
     async def action_save(self) -> None:
@@ -139,7 +139,7 @@ configuration of NVIDIA's llmb-run says, or node pools, claims and credentials. 
             self.dismiss(None)
 
     @background(group="read", exclusive=True)
-    async def _read(self, form: ProfileForm[Any, Any], profile: ClusterProfile, asked: tuple[object, ...]) -> None:
+    async def _read(self, form: ProfileForm[Any, Any], profile: ClusterProfile, asked: tuple[str, ...]) -> None:
         """What is offered by a cluster that is not the entered one any more is dropped."""
         focused = self.focused
         try:
@@ -147,10 +147,10 @@ configuration of NVIDIA's llmb-run says, or node pools, claims and credentials. 
         except Trouble as trouble:
             form.say(lines(line(("✗ it could not be read", "$text-error")), told(trouble)))
             return
-        if (self._kind, form.reach) != asked:
+        if form.reach != asked:
             form.say(NOT_READ)
             return
-        form.say(form.take(offers))
+        form.show_read(offers)
         has_waited = self.focused is focused and not self.app.types_for_s
         if has_waited and any(form.fields[field.name].has_focus_within for field in form.REACH):
             form.fields[form.USE[0].name].arrive()

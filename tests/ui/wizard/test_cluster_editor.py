@@ -185,7 +185,10 @@ async def test_what_one_host_filled_in_is_not_kept_for_another(services: Service
         form = await _new_cluster(pilot, host="hosta")
         await pilot.press("ctrl+r")
         await until(pilot, lambda: _used(form) == A, "what the first has")
-        await fill(pilot, host="hostb", account="typed")
+        await fill(pilot, account="typed", host="hostb")
+        await until(pilot, lambda: "not read yet" in said(pilot, "read"), "the first is forgotten")
+        assert _used(form) == ("typed", "", "", "gpus-per-node")
+        assert not any(offers.shown for offers in form.query("Combo > ChoiceList").results(ChoiceList))
         await pilot.press("ctrl+r")
         await until(pilot, lambda: _used(form) == ("typed", *B[1:]), "what the second has, and what was typed")
 

@@ -11,8 +11,10 @@ from textual.widgets import Input
 from llmb_tui.ui import key_order
 from llmb_tui.ui.app import LlmbApp
 from llmb_tui.ui.dialogs import AskLine, Secret
+from llmb_tui.ui.screens.jobs import JobsScreen
 from llmb_tui.ui.text import plain
 from tests.kit.pilot import loaded, on_top, until
+from tests.kit.runs import make_run
 
 
 async def test_who_waits_for_an_answer_is_let_go_when_the_program_ends(app: LlmbApp) -> None:
@@ -24,6 +26,20 @@ async def test_who_waits_for_an_answer_is_let_go_when_the_program_ends(app: Llmb
         await on_top(pilot, Secret)
     waiting.join(60)
     assert answers == [None]
+
+
+async def test_who_waits_for_an_answer_is_let_go_when_the_wizard_comes_to_the_front(app: LlmbApp) -> None:
+    answers: list[str | None] = []
+    asking = threading.Thread(target=lambda: answers.append(app.prompter.answer("Password: ", False)), daemon=True)
+    async with app.run_test(size=(80, 24)) as pilot:
+        wizard = await loaded(pilot)
+        await pilot.press("J")
+        await on_top(pilot, JobsScreen)
+        asking.start()
+        await on_top(pilot, Secret)
+        app.post_message(JobsScreen.Again(make_run("before")))
+        await until(pilot, lambda: app.screen is wizard, "the wizard is back")
+        await until(pilot, lambda: answers == [None], "the thread goes on")
 
 
 @pytest.mark.parametrize("pause_s", [3600.0, 0.01])
