@@ -24,6 +24,8 @@ from textual.selection import Selection
 from textual.strip import Strip
 from textual.timer import Timer
 
+from llmb_tui.ui.widgets.scroll_bar import QuietScrollBar
+
 Mark = Literal["value", "warning", "error", "match", "current", "selected"]
 Span = tuple[int, int, Mark]
 
@@ -32,7 +34,7 @@ ERROR = re.compile(
     r"\b(?:[A-Z]\w*(?:Error|Exception)|ERROR|FATAL|CRITICAL|Traceback|Segmentation fault|Killed)\b"
     r"|\berror:|\b[Oo]ut of memory\b|\bDUE TO (?:TIME LIMIT|NODE FAILURE|PREEMPTION)\b"
 )
-_WARNING = re.compile(r"\bWARN(?:ING)?\b|\bWarning\b|\b[A-Z]\w*Warning\b|\bwarning:|\[NeMo W\b")
+_WARNING = re.compile(r"\[NeMo W\b|\b(?:W(?:ARN(?:ING)?|arning)\b|[A-Z]\w*Warning\b|warning:)")
 _VALUE = re.compile(r"(?:train_step_timing in s|reduced_train_loss|iteration)[:=]? ?(\d[\d./e+-]*)")
 _FRAME_S = 0.1
 # Where a frame leaves no line of the one before, nobody reads ten of them a second.
@@ -133,8 +135,9 @@ class LogView(ScrollView, can_focus=True):
         self._frame: Timer | None = None
         self.is_stale = False
         """Lines came that the next frame will show."""
-        self._window: tuple[int, list[str]] = (0, [])
-        self._look: tuple[int, int, Style, object] = (0, 0, Style(), None)
+        self._window: tuple[tuple[int, int], list[str]] = ((0, 0), [])
+        """The lines in view, with the number of the first and the height that they were read for."""
+        self._look: tuple[Size, int, Style, object] = (Size(0, 0), 0, Style(), None)
         self._strips: dict[int, tuple[str, Strip]] = {}
         """Lines as they were drawn, with their text, by their number."""
 
@@ -147,6 +150,15 @@ class LogView(ScrollView, can_focus=True):
     def line_width(self) -> int:
         """Cells for a line, beside the scrollbar."""
         return self.scrollable_content_region.width
+
+    @property
+    def vertical_scrollbar(self) -> QuietScrollBar:
+        """Made as Textual makes its own."""
+        if not isinstance(self._vertical_scrollbar, QuietScrollBar):
+            self._vertical_scrollbar = QuietScrollBar(name="vertical", thickness=self.scrollbar_size_vertical)
+            self._vertical_scrollbar.display = False
+            self.app._start_widget(self, self._vertical_scrollbar)
+        return self._vertical_scrollbar
 
     def show(self, source: LogLines, empty: str = "") -> None:
         """Show other lines, from their end."""
@@ -197,6 +209,7 @@ class LogView(ScrollView, can_focus=True):
         self._placing = True
         self.scroll_to(y=max(number - self.size.height // 2, 0), animate=False, force=True)
         self._placing = False
+        self.vertical_scrollbar.settle()
         if pattern is not None:
             self._show_match(number, pattern)
         self.refresh()
@@ -235,6 +248,7 @@ class LogView(ScrollView, can_focus=True):
         super().watch_scroll_y(old_value, new_value)
         if self._placing:
             return
+        self.vertical_scrollbar.settle()
         if round(new_value) < self.max_scroll_y:
             self.hold()
         elif new_value > old_value and not self.following:
@@ -243,7 +257,6 @@ class LogView(ScrollView, can_focus=True):
 
     def on_resize(self, _event: Resize) -> None:
         """The end stays in view when the view becomes lower."""
-        self._window = (0, [])
         if self.following:
             self._paint()
 
@@ -264,46 +277,63 @@ class LogView(ScrollView, can_focus=True):
         self.refresh()
 
     def render_lines(self, crop: Region) -> list[Strip]:
-        """As Textual has it. Lines that are drawn already are drawn again only where they look otherwise."""
+        """Without Textual's way through frames, padding and opacity, of which the view has none.
+
+        Lines that are drawn already are drawn again only where they look otherwise.
+        """
         marks = (self.search_pattern, self.current_line, self._current_pattern, self.text_selection)
-        look = (self.line_width, self.left_cell, self.rich_style, marks)
+        look = (self.size, self.left_cell, self.rich_style, marks)
         if look != self._look:
             self._look = look
             self._strips.clear()
-        return super().render_lines(crop)
+        strips = [self.render_line(y) for y in crop.line_range]
+        if crop.column_span != (0, self.size.width):
+            strips = [strip.crop(*crop.column_span) for strip in strips]
+        for line_filter in self.get_line_filters():
+            strips = [strip.apply_filter(line_filter, self.background_colors[1]) for strip in strips]
+        return strips
 
     def render_line(self, y: int) -> Strip:
         """One visible line, cut to the width; a mark shows where there is more to the right."""
-        width, _, base, _ = self._look
-        number = self.scroll_offset.y + y
-        text = self._line(number)
-        if text is None:
+        size, _, base, _ = self._look
+        top = self.scroll_offset.y
+        lines = self._lines_from(top)
+        if y >= len(lines):
             notice = self.empty if y == 0 and not self.source.lines else ""
-            quiet = base + self.get_component_rich_style("log--quiet", partial=True)
-            return Strip([Segment(notice, quiet)]).adjust_cell_length(width, base)
+            return Strip([Segment(notice, self._quiet(base))]).adjust_cell_length(size.width, base)
+        number, text = top + y, lines[y]
         drawn = self._strips.get(number)
         if drawn is None or drawn[0] != text:
-            drawn = self._strips[number] = text, self._drawn(text, number, width, base)
+            drawn = self._strips[number] = text, self._drawn(text, number, base)
         return drawn[1]
 
-    def _drawn(self, text: str, number: int, width: int, base: Style) -> Strip:
-        strip = self._styled(text, number, base)
-        end = self.left_cell + width
-        if strip.cell_length > end:
-            more = Segment("→", base + self.get_component_rich_style("log--quiet", partial=True))
-            strip = Strip([*strip.crop(self.left_cell, end - 1), more])
+    def _lines_from(self, top: int) -> list[str]:
+        window = top, self.size.height
+        if self._window[0] != window or not self._window[1]:
+            self._window = window, self.visible_lines()
+        return self._window[1]
+
+    def _drawn(self, text: str, number: int, base: Style) -> Strip:
+        """As wide as the view; its last cell is below the scrollbar. Each segment knows its place in the log."""
+        width, room, left, cells = self.size.width, self.line_width, self.left_cell, cell_len(text)
+        if not left and cells <= room:
+            segments = self._styled(text, width - cells, number, base)
         else:
-            strip = strip.crop_extend(self.left_cell, end, base)
-        return strip.apply_offsets(self.left_cell, number)
+            is_cut = cells > left + room
+            part = Strip(self._styled(text, 0, number, base), cells).crop(left, left + room - is_cut)
+            more = [Segment("→", self._quiet(base))] if is_cut else []
+            segments = [*part, *more, Segment(" " * (width - part.cell_length - len(more)), base)]
+        placed, at = [], left
+        for words, style, _ in segments:
+            placed.append(Segment(words, (style or base) + Style.from_meta({"offset": (at, number)})))
+            at += len(words)
+        return Strip(placed, width)
 
-    def _line(self, number: int) -> str | None:
-        first, lines = self._window
-        top = self.scroll_offset.y
-        if first != top or not lines:
-            first, lines = self._window = (top, self.visible_lines())
-        return lines[number - first] if 0 <= number - first < len(lines) else None
+    def _quiet(self, base: Style) -> Style:
+        return base + self.get_component_rich_style("log--quiet", partial=True)
 
-    def _styled(self, text: str, number: int, base: Style) -> Strip:
+    def _styled(self, text: str, blanks: int, number: int, base: Style) -> list[Segment]:
+        """The line, and so many blanks behind it."""
         spans: list[Span] = standing_out(text)
         if self.search_pattern is not None:
             spans += [(*match.span(), "match") for match in self.search_pattern.finditer(text)]
@@ -313,7 +343,7 @@ class LogView(ScrollView, can_focus=True):
         selection = self.text_selection
         if selection is not None and (span := selection.get_span(number)) is not None:
             spans.append((span[0], len(text) if span[1] == -1 else span[1], "selected"))
-        return Strip([Segment(part, self._style(marks, base)) for part, marks in pieces(text, spans)], cell_len(text))
+        return [Segment(part, self._style(marks, base)) for part, marks in pieces(text + " " * blanks, spans)]
 
     def _style(self, marks: tuple[Mark, ...], base: Style) -> Style:
         for mark in marks:
@@ -325,7 +355,7 @@ class LogView(ScrollView, can_focus=True):
 
     def _paint(self, y: float | None = None) -> None:
         """Take in the present number of lines, keep the end in view when following, else line `y`, and draw."""
-        self._window = (0, [])
+        self._window = ((0, 0), [])
         if len(self._strips) > 4 * self.size.height:
             self._strips.clear()
         lines = self.source.lines
@@ -337,6 +367,7 @@ class LogView(ScrollView, can_focus=True):
             self._placing = True
             self.scroll_to(y=y, animate=False, force=True)
             self._placing = False
+        self.vertical_scrollbar.settle()
         self.refresh()
         self._moved()
 

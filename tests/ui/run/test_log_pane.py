@@ -18,10 +18,12 @@ from textual.message import Message
 from textual.pilot import Pilot
 from textual.screen import Screen
 from textual.selection import Selection
+from textual.strip import Strip
 from textual.widgets import Input
 
 from llmb_tui.ui.widgets.log_pane import LogPane
 from llmb_tui.ui.widgets.log_view import LogLines, LogView
+from llmb_tui.ui.widgets.scroll_bar import QuietScrollBar
 from llmb_tui.watch.logindex import LogIndex
 from tests.kit.pilot import until
 
@@ -328,7 +330,7 @@ async def test_wide_characters_do_not_break_the_row(tmp_path: Path) -> None:
     async with app.run_test(size=(60, 12)) as pilot:
         await ready(pilot, app, 1)
         for _ in range(3):
-            assert app.view.render_line(0).cell_length == app.view.line_width
+            assert app.view.render_line(0).cell_length == app.view.size.width
             await pilot.press("right")
 
 
@@ -567,3 +569,37 @@ async def test_lines_and_what_is_said_of_them_are_one_repaint(log: Path, monkeyp
             await until(pilot, lambda count=count: subtitle(app).startswith(f"{count} lines"), "the number")
             await pilot.pause()
     assert 0 < painted <= 3
+
+
+async def test_the_scrollbar_is_painted_where_its_thumb_looks_otherwise(
+    log: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    painted = 0
+    render = QuietScrollBar.render
+
+    def counted(bar: QuietScrollBar) -> object:
+        nonlocal painted
+        painted += 1
+        return render(bar)
+
+    monkeypatch.setattr(QuietScrollBar, "render", counted)
+    append(log, numbered(100, 900))
+    app = PaneApp(log)
+    async with app.run_test(size=(60, 12)) as pilot:
+        await ready(pilot, app, 1000)
+        painted = 0
+        for count in (1020, 1040):
+            append(log, numbered(count - 20, 20))
+            await ready(pilot, app, count)
+        assert painted == 0, "its thumb has one cell, at the end"
+        for keys in ("pageup", "g", "j j", "G"):
+            await pilot.press(*keys.split())
+            await pilot.pause()
+            as_it_stands = cells(app.view.vertical_scrollbar)
+            app.view.vertical_scrollbar.refresh()
+            assert as_it_stands == cells(app.view.vertical_scrollbar), keys
+        assert painted > 0
+
+
+def cells(bar: QuietScrollBar) -> list[Strip]:
+    return bar.render_lines(bar.size.region)
