@@ -8,7 +8,6 @@ import shutil
 from dataclasses import dataclass, replace
 
 from llmb_tui.cluster.batch import Answer, run_batch
-from llmb_tui.cluster.quoting import shell_join
 from llmb_tui.cluster.remote_text import remote_text
 from llmb_tui.cluster.session import Session
 from llmb_tui.cluster.slurm.accounting import (
@@ -19,7 +18,7 @@ from llmb_tui.cluster.slurm.accounting import (
     parse_associations,
     qos_of,
 )
-from llmb_tui.cluster.slurm.partition import SINFO_FORMAT, Partition, parse_partitions
+from llmb_tui.cluster.slurm.partition import SINFO_FORMAT, Partition, parse_partitions, sinfo
 from llmb_tui.cluster.slurm.profile import LOCAL, GpuRequest, SlurmProfile
 from llmb_tui.cluster.slurm.trouble import SlurmTrouble, slurm_trouble
 from llmb_tui.cluster.validation import PATH, matches
@@ -200,7 +199,7 @@ def _directories(text: str) -> tuple[Directory, ...]:
 _COMMANDS = {
     "ping": "limited 11 scontrol ping",
     "config": IF_IT_ANSWERS + CONFIG,
-    "nodes": IF_IT_ANSWERS + shell_join(["sinfo", "-h", "-o", SINFO_FORMAT]),
+    "nodes": IF_IT_ANSWERS + sinfo("-o", SINFO_FORMAT),
     "reservations": IF_IT_ANSWERS + "scontrol -o show reservation",
     "associations": ASSOCIATIONS,
     "default": DEFAULT_ACCOUNT,

@@ -18,7 +18,7 @@ from llmb_tui.text import clean_line, short_line
 
 StepStatus = Literal["missing", "running", "done", "failed"]
 
-_HEAD = re.compile(r"= (missing|lost|gone|waiting|running|done|failed) (\d+) (\d+) (\d+) (\d+) (\S+)")
+_HEAD = re.compile(r"(?m)^= (missing|lost|gone|waiting|running|done|failed) (\d+) (\d+) (\d+) (\d+) (\S+)$")
 # git's own words for how far it is.
 _WORD = re.compile(r"[^\W\d_]{2}")
 _LONGEST_REASON = 400
@@ -73,15 +73,12 @@ class StepProbe:
 
 
 def read_probes(output: str, count: int) -> list[StepProbe]:
-    """What look.sh printed about `count` steps. Raises Trouble when it is not that."""
+    """What look.sh printed about `count` steps, behind any greeting. Raises Trouble when it is not that."""
     probes: list[StepProbe] = []
-    blocks = re.split(r"(?m)^(?== )", output)[1:]
-    for block in blocks:
-        head, *rest = block.rstrip("\n").split("\n")
-        match = _HEAD.fullmatch(head)
-        if match is None:
-            raise _unreadable(head)
-        state, written, cached, layers, of_layers, job = match.groups()
+    parts = _HEAD.split(output)[1:]
+    for at in range(0, len(parts), 7):
+        state, written, cached, layers, of_layers, job, following = parts[at : at + 7]
+        rest = following.split("\n")
         queued = next((line[1:] for line in rest if line.startswith("?")), "")
         log = tuple(line[1:] for line in rest if line.startswith("|"))
         numbers = (int(written), int(cached), int(layers), int(of_layers))

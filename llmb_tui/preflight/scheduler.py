@@ -17,7 +17,7 @@ from llmb_tui.cluster.slurm.accounting import (
     parse_associations,
 )
 from llmb_tui.cluster.slurm.params import arguments_of, gpu_options, sbatch_options
-from llmb_tui.cluster.slurm.partition import SINFO_FORMAT
+from llmb_tui.cluster.slurm.partition import SINFO_FORMAT, sinfo
 from llmb_tui.cluster.slurm.profile import SlurmProfile
 from llmb_tui.plan.plan import Plan
 from llmb_tui.preflight.check_group import ADMINISTRATORS, Answers, CommandChecks, failed, first_line, ok, warning
@@ -52,7 +52,7 @@ def slurm_group(needs: Needs) -> CommandChecks:
     """
     profile = needs.profile
     partitions = [shell_join(["scontrol", "-a", "show", "partition", name]) for name in profile.partition.split(",")]
-    columns = shell_join(["-h", "-o", SINFO_FORMAT])
+    nodes, hidden_too = sinfo("-o", SINFO_FORMAT), sinfo("-a", "-o", SINFO_FORMAT)
     to = ("--test-only", f"--account={profile.account}", f"--partition={profile.partition}")
     commands = {
         "version": "sinfo --version",
@@ -60,7 +60,7 @@ def slurm_group(needs: Needs) -> CommandChecks:
         "config": IF_IT_ANSWERS + CONFIG,
         "partition": IF_IT_ANSWERS + " && ".join(partitions),
         # With those that are hidden, unless another one has to be chosen.
-        "nodes": f'{IF_IT_ANSWERS}if [ "$rc_partition" -eq 0 ]; then sinfo -a {columns}; else sinfo {columns}; fi',
+        "nodes": f'{IF_IT_ANSWERS}if [ "$rc_partition" -eq 0 ]; then {hidden_too}; else {nodes}; fi',
         "architectures": f"{IF_IT_ANSWERS}{{ {remote_text('architectures.sh')} }}",
         "machine": "uname -m",
         "who": "id -un; id -Gn",

@@ -29,7 +29,7 @@ mine="launching.$owner"
 take_lock() {
     patience=1800
     here=$(pwd)
-    mkdir "../$mine" && echo "${here##*/}" >"../$mine/run" && echo "$owner" >"../$mine/owner" || return 1
+    mkdir "../$mine" && echo "${here##*/}" >"../$mine/run" && printf '%s\n' "$owner" >"../$mine/owner" || return 1
     until ln -sn "$mine" "$lock" 2>/dev/null; do
         holder=$(readlink "$lock")
         case $holder in
@@ -47,10 +47,10 @@ take_lock() {
         fi
         # Without that it would be taken for dead as soon as it is the lock.
         touch -c "../$mine"
-        echo "$(cat "../$holder/run" 2>/dev/null) $(cat "../$holder/owner" 2>/dev/null)" >waits
+        printf '%s %s\n' "$(cat "../$holder/run" 2>/dev/null)" "$(cat "../$holder/owner" 2>/dev/null)" >waits
         patience=$((patience - 1))
         if [ "$patience" = 0 ]; then
-            echo "Another launch in the same folder has not ended within half an hour: $(cat waits)"
+            printf 'Another launch in the same folder has not ended within half an hour: %s\n' "$(cat waits)"
             return 1
         fi
         sleep 1

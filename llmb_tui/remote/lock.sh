@@ -26,7 +26,10 @@ queue() {
 # gone JOB: true when Slurm does not know the job as waiting or running. What Slurm cannot say is no.
 gone() {
     if said=$(queue -j "$1" -o %i 2>&1); then
-        [ -z "$said" ]
+        # A squeue that is a script of the site's may warn of something beside.
+        case "
+$said" in *"
+"[0-9]*) false ;; *) true ;; esac
     else
         case $said in *"Invalid job id"*) true ;; *) false ;; esac
     fi

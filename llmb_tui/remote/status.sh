@@ -32,13 +32,13 @@ if [ "${owner##*@}" = "$(uname -n)" ] && [ ! -e exit ]; then
     group=${group%% *}
     if [ "$group" ] && ! group_lives "$group"; then echo gone; fi
 fi
-echo "claim $claim"
+printf 'claim %s\n' "$claim" # a user's name may have a backslash, which some echo read
 echo "now $(date +%s)"
 # say NAME: the line of the file of that name.
 say() {
     line=''
     { read -r line <"$1"; } 2>/dev/null
-    echo "$1 $line"
+    printf '%s %s\n' "$1" "$line"
 }
 say beat
 say exit

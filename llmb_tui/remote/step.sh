@@ -12,7 +12,7 @@ end() {
 }
 
 mkdir lock 2>/dev/null || exit 0
-echo "$owner" 2>/dev/null >lock/owner
+printf '%s\n' "$owner" 2>/dev/null >lock/owner # a user's name may have a backslash, which some echo read
 if [ "$(cat lock/owner)" != "$owner" ]; then
     mv lock ended.full
     exit 1
@@ -25,7 +25,7 @@ fi
 if [ "${SLURM_JOB_ID-}" ]; then echo "$SLURM_JOB_ID" >lock/job; fi
 if [ -f log ]; then mv log log.before; fi
 exec >log 2>&1 </dev/null
-echo "started by $owner, $(date)"
+printf 'started by %s, %s\n' "$owner" "$(date)"
 
 (while alive "$$"; do
     touch -c lock

@@ -170,6 +170,13 @@ def test_a_proxy_command_is_given_its_names(tmp_path: Path) -> None:
     assert asked(tmp_path, "ProxyCommand none\n").proxy_command is None
 
 
+def test_a_name_that_the_proxy_command_is_not_given_may_be_any() -> None:
+    settings = openssh.parse_answer("eos", "hostname eos\nuser CORP\\me\nport 22\nproxycommand nc %h %p %%r\n", "")
+    assert (settings.user, settings.proxy_command) == ("CORP\\me", "nc eos 22 %r")
+    with pytest.raises(BadSshConfig):
+        openssh.parse_answer("eos", "hostname eos\nuser CORP\\me\nport 22\nproxycommand nc -l %r %h %p\n", "")
+
+
 @pytest.mark.parametrize("host", ["a;reboot", "$(reboot)", "-oProxyCommand=x", "a b"])
 def test_a_name_that_a_shell_would_take_for_more_is_refused(tmp_path: Path, host: str) -> None:
     with pytest.raises(BadSshConfig):

@@ -91,6 +91,15 @@ def place(tmp_path: Path, request: pytest.FixtureRequest) -> Place:
     return Place(tmp_path, request.param.split())
 
 
+def test_a_user_of_a_windows_domain_can_install(place: Place) -> None:
+    """Some shells' echo reads a backslash, with which winbind parts the domain from the name."""
+    place.program("id", r"printf '%s\n' 'CORP\carol'")
+    place.run(". ./step.sh")
+    assert place.calls() == ["here"]
+    assert place.look() == "done"
+    assert "started by CORP\\carol@" in (place.folder / "log").read_text()
+
+
 def queued_twice(place: Place) -> None:
     (place.home / "wanted").write_text("2")
     both = [place.start(), place.start()]
@@ -117,6 +126,17 @@ def test_a_job_is_known_by_its_number_whatever_sbatch_says_before_it(place: Plac
     place.program("sbatch", f"printf '%s103;eos\\n' {shell_join([greeting])}")
     assert place.start().wait(timeout=30) == 0
     assert (place.folder / "job").read_text() == "103\n"
+
+
+@pytest.mark.parametrize("warning", ["", "bash: warning: setlocale: LC_ALL: cannot change locale (C.utf8)"])
+def test_a_job_that_died_is_gone_whatever_squeue_warns_of(place: Place, warning: str) -> None:
+    place.program("squeue", f"echo '{warning}' >&2\n{SQUEUE}")
+    queued_twice(place)
+    (place.folder / "job").write_text("101\n")
+    assert place.look() == "waiting"
+    (place.home / "queue" / "101").unlink()
+    (place.home / "queue" / "102").unlink()
+    assert place.look() == "gone"
 
 
 def test_the_second_of_two_jobs_does_what_the_first_could_not(place: Place) -> None:

@@ -53,6 +53,15 @@ def test_a_waiting_job_says_why_and_since_when_it_may_start() -> None:
     assert state.detail.endswith("Slurm expects it to start at 2026-11-21T12:00:00.")
 
 
+def test_a_greeting_before_the_answer_is_none_of_it() -> None:
+    greeting = "==================\n= Welcome to Eos =\n= 3 nodes are down\n==================\n\n"
+    first, second = read_probes(f"{greeting}= done 7 0 0 0 -\n{running(5)}", 2)
+    assert (first.state, first.written, first.log) == ("done", 7, ())
+    assert (second.state, second.cached, len(second.log)) == ("running", 5, 1)
+    with pytest.raises(Trouble, match="could not be looked at"):
+        read_probes(greeting, 1)
+
+
 def test_a_job_that_ended_without_a_word_says_so() -> None:
     state = state_of(
         STEP, read_probes("= gone 0 0 0 0 17\n|[INFO] Extracting image layers...\n", 1)[0], None, step_pace(), 0.0

@@ -23,7 +23,7 @@ from llmb_tui.cluster.slurm.accounting import (
     sacct,
     unless_it_hangs,
 )
-from llmb_tui.cluster.slurm.partition import SINFO_FORMAT, NodeGroup, Partition, parse_partitions
+from llmb_tui.cluster.slurm.partition import SINFO_FORMAT, NodeGroup, Partition, parse_partitions, sinfo
 from llmb_tui.cluster.slurm.queue import LIMIT_S, SEPARATOR, UNIX_TIMES, parse_squeue, rows, squeue, unix_time
 from llmb_tui.cluster.slurm.trouble import AccountingTrouble, silence, slurm_trouble
 from llmb_tui.text import clean, clean_line
@@ -97,8 +97,7 @@ def going_jobs(session: Session) -> tuple[Job, ...]:
 def partitions(session: Session) -> list[Partition]:
     """All partitions that the user may see. Raises SlurmTrouble, and what `Session.run` raises."""
     # The echo ends a line that a login shell may have begun.
-    script = f"echo; exec {shell_join(['sinfo', '-h', '-o', SINFO_FORMAT])}"
-    result = session.run_script(script, deadline_s=ONE_DEADLINE_S, only_looks=True)
+    result = session.run_script(f"echo; {sinfo('-o', SINFO_FORMAT)}", deadline_s=ONE_DEADLINE_S, only_looks=True)
     if result.exit_code != 0:
         raise slurm_trouble("sinfo", Answer(result.exit_code, result.stderr))
     return parse_partitions(result.stdout)

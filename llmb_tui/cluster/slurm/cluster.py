@@ -11,7 +11,7 @@ from llmb_tui.cluster.cluster import CancelOpen, SchedulerTrouble
 from llmb_tui.cluster.failures import DeadlinePassed, Disconnected
 from llmb_tui.cluster.job import Job
 from llmb_tui.cluster.job_log import JobLog
-from llmb_tui.cluster.quoting import one_line, shell_join
+from llmb_tui.cluster.quoting import one_line
 from llmb_tui.cluster.remotelog import LoginNodeOutput
 from llmb_tui.cluster.session import Session
 from llmb_tui.cluster.slurm.accounting import kept, kept_text
@@ -24,6 +24,7 @@ from llmb_tui.cluster.slurm.client import (
     read_jobs,
     said,
 )
+from llmb_tui.cluster.slurm.partition import sinfo
 from llmb_tui.cluster.slurm.queue import JOB_ID, SEPARATOR
 from llmb_tui.cluster.slurm.trouble import silence, slurm_trouble
 from llmb_tui.errors import Trouble
@@ -64,8 +65,8 @@ class SlurmCluster(Session):
         Raises SlurmTrouble when Slurm cannot say, and what `Session.run` raises.
         """
         nodes = one_line(node_list, "the node list")
-        command = shell_join(["sinfo", "-a", "-h", "-N", "-n", nodes, "-o", SEPARATOR.join(("%N", "%T", "%E"))])
-        return parse_bad_nodes(said(self, "sinfo", command))
+        columns = SEPARATOR.join(("%N", "%T", "%E"))
+        return parse_bad_nodes(said(self, "sinfo", sinfo("-a", "-N", "-n", nodes, "-o", columns)))
 
     def cancel(self, job_id: str) -> bool:
         """Cancel a job; False for one that has ended already.

@@ -5,6 +5,8 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 
+from llmb_tui.cluster.quoting import shell_join
+
 # Base states in which a node runs jobs now or when its present job ends.
 _WORKING_STATES = frozenset("idle mixed allocated completing planned reserved".split())
 _GRES = re.compile(r"gpu(?::(?P<type>[^:(,]+))?:(?P<count>\d+)(?:\([^)]*\))?")
@@ -83,6 +85,11 @@ class Partition:
 
 
 SINFO_FORMAT = "%R|%P|%a|%l|%D|%T|%G|%f"
+
+
+def sinfo(*options: str) -> str:
+    """A command that asks for nodes: all, also where a person's profile shows the person those of one partition."""
+    return f"(unset SINFO_PARTITION; exec {shell_join(['sinfo', '-h', *options])})"
 
 
 def parse_partitions(text: str) -> list[Partition]:

@@ -295,7 +295,7 @@ def _expand_tokens(text: str, tokens: Mapping[str, str]) -> str:
 
 def _shell_command(text: str, tokens: Mapping[str, str]) -> str:
     """As `ssh` does, which puts names into the command as they are; newer ones refuse such names as well."""
-    for name in (tokens["n"], tokens["h"], tokens["r"]):
+    for name in {tokens[token] for token in re.findall("%(.)", text) if token in ("n", "h", "r")}:
         if re.search(r"^-|[\s'`\"$\\;&<>|(){}]", name):
             raise BadSshConfig(
                 f"The name {clean(name)} cannot be given to a ProxyCommand.",

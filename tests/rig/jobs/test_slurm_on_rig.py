@@ -14,7 +14,7 @@ import pytest
 from llmb_tui.cluster.cluster import CancelOpen
 from llmb_tui.cluster.job import Job
 from llmb_tui.cluster.slurm.accounting import DEFAULT_ACCOUNT
-from llmb_tui.cluster.slurm.client import find_jobs, own_jobs
+from llmb_tui.cluster.slurm.client import find_jobs, own_jobs, partitions
 from llmb_tui.cluster.slurm.trouble import AccountingTrouble, SlurmTrouble
 from llmb_tui.store.journal import Journal
 from llmb_tui.watch.events import JobUpdated, PollFailed, WatchEvent
@@ -75,12 +75,14 @@ def test_a_persons_own_settings_of_slurms_commands_change_nothing(site: Site) ->
         "SQUEUE_FORMAT=%i",
         "SCANCEL_NAME=x",
         "SCANCEL_STATE=SUSPENDED",
+        "SINFO_PARTITION=cpu",
     )
     profile = site.rig.home / ".bashrc"
     before = profile.read_text() if profile.exists() else ""
     profile.write_text(before + "".join(f"export {name}\n" for name in names) + "export SLURM_TIME_FORMAT=relative\n")
     try:
         assert site.session.run(["printenv", "SQUEUE_PARTITION"]).stdout == "cpu\n"
+        assert {"batch", "cpu"} <= {partition.name for partition in partitions(site.session)}
         in_state(site, job_id, lambda job: job.state == "RUNNING")
         site.session.cancel(job_id)
         assert in_state(site, job_id, lambda job: job.finished).state == "CANCELLED"
