@@ -6,12 +6,16 @@ import math
 import time
 from collections.abc import Sequence
 from dataclasses import dataclass
+from statistics import median
 from typing import Literal
 
 Role = Literal["expected", "published", "estimated", "measured", "this", "ideal", "change"]
 """What a part of a chart is. `this`: the run that the chart is about; `change`: where runs became faster or slower."""
 Kind = Literal["linear", "log", "time"]
 
+# Values farther than this from the band and from the median are left out, and marked at the edge: the first step
+# compiles and takes many times as long, and would press the rest into one row.
+_REACH = 1.12
 _HOUR, _DAY = 3600.0, 86_400.0
 _TIME_STEPS = (
     *(minutes * 60.0 for minutes in (1, 2, 5, 10, 20, 30)),
@@ -139,6 +143,18 @@ class Chart:
     """What is seen, in words, for who does not see it."""
     notes: tuple[str, ...] = ()
     """How to read it: what a mark rests on."""
+
+
+def shown_values(step_times_s: Sequence[float], expected: tuple[float, float] | None) -> list[float]:
+    """What a picture of step times reaches from and to: those near the band (low, high) or the median, and the band.
+
+    The band keeps half of its own height free above and below, so that it is seen as one.
+    """
+    margin = (expected[1] - expected[0]) / 2 if expected else 0.0
+    band = (expected[0] - margin, expected[1] + margin) if expected else ()
+    anchors = [*([median(step_times_s)] if step_times_s else []), *band]
+    low, high = min(anchors) / _REACH, max(anchors) * _REACH
+    return [*anchors, *(value for value in step_times_s if low <= value <= high)]
 
 
 def value_axis(title: str, values: Sequence[float]) -> Axis:

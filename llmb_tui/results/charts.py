@@ -18,6 +18,7 @@ from llmb_tui.results.chart import (
     Role,
     Series,
     scale_axis,
+    shown_values,
     time_axis,
     value_axis,
 )
@@ -28,9 +29,6 @@ from llmb_tui.text import plural
 
 _SECONDS = "step time, s"
 _GPUS = "GPUs"
-# Values farther than this from the band and from the median are marks at the edge: the first step compiles and takes
-# many times as long, and would press the rest into one line.
-_REACH = 1.12
 _MOST_STEPS = 400
 _Times = Sequence[tuple[int, float]]
 
@@ -48,7 +46,8 @@ def step_chart(result: RunResult) -> Chart | None:
         return None
     last = max(result.steps_total - 1, times[-1][0], 1)
     points = _thinned(times)
-    y = _near(times, estimate)
+    expected = (estimate.low_s, estimate.high_s) if estimate else None
+    y = value_axis(_SECONDS, shown_values([value for _, value in times], expected))
     outside = [(at, value) for at, value in times if not y.low <= value <= y.high]
     notes = []
     if len(points) < len(times):
@@ -201,15 +200,6 @@ def _thinned(times: _Times) -> tuple[Point, ...]:
         Point(part[len(part) // 2][0], median(v for _, v in part), "", min(v for _, v in part), max(v for _, v in part))
         for part in parts
     )
-
-
-def _near(times: _Times, estimate: Estimate | None) -> Axis:
-    """Holds every value near the band or the median; the band keeps half of its height free above and below."""
-    margin = (estimate.high_s - estimate.low_s) / 2 if estimate else 0.0
-    band = [estimate.low_s - margin, estimate.high_s + margin] if estimate else []
-    anchors = [median(value for _, value in times), *band]
-    near = [value for _, value in times if min(anchors) / _REACH <= value <= max(anchors) * _REACH]
-    return value_axis(_SECONDS, [*anchors, *near])
 
 
 def _counted(result: RunResult) -> tuple[Series, ...]:

@@ -106,7 +106,7 @@ def test_jobs_wait_for_nodes_and_for_their_turn() -> None:
 def test_a_chain_takes_as_long_as_one_after_the_other(most: int | None, serial: bool) -> None:
     suite = suite_of(*[SMALL] * 4, chain=True, at_most=most)
     plan = planned(suite, nodes=100)
-    progress = progress_of(plan, {}, free_nodes=100)
+    progress = replace(progress_of(plan, {}), free_nodes=100)
     took = plan.serial_s if serial else plan.serial_s / 4
     assert plan.parallel_s == progress.left_s == pytest.approx(took)
     assert f"at most {most or 1} at a time" in suite.conduct
@@ -170,7 +170,7 @@ def test_progress_counts_every_row_once() -> None:
         record("r6", "timeout"),
         record("r7", "submitted", submission="refused", job_ids=()),
     ]
-    progress = progress_of(planned(suite, 8), {one.run.id: one for one in records}, free_nodes=4)
+    progress = replace(progress_of(planned(suite, 8), {one.run.id: one for one in records}), free_nodes=4)
     assert progress.words == (
         "3 of 9 runs done: 1 PASS, 1 FAIL, 1 without a verdict"
         " · 1 refused · 1 failed · 1 running · 1 waiting · 1 unknown · 1 not sent"

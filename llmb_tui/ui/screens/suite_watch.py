@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import time
+from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING, ClassVar
 
@@ -109,9 +110,7 @@ The verdict of a run is the recipe's rule against the figure that was expected o
         if self._planned is None:
             return None
         now = progress_of(self._planned, self._records)
-        if self._share is None:
-            return now
-        return progress_of(self._planned, self._records, max(self._share - now.held_nodes, 0))
+        return now if self._share is None else replace(now, free_nodes=max(self._share - now.held_nodes, 0))
 
     @property
     def _sending(self) -> Sending | None:

@@ -10,29 +10,20 @@ from textual.content import Content
 
 from llmb_tui.launch.run import Run
 from llmb_tui.plan.plan import METHOD_WORDS, Estimate
+from llmb_tui.results.chart import shown_values
 from llmb_tui.ui.units import band
 from llmb_tui.ui.widgets import plot
 from llmb_tui.ui.widgets.plot import UNICODE, Canvas, Glyphs, Part, Scale
 from llmb_tui.ui.widgets.run_parts import RunCard
 from llmb_tui.watch.state import RunState
 
-# Values farther than this from the band and from the median are drawn as arrows at the edge: the first
-# step compiles and takes many times as long, and would press the rest into one row.
-_REACH = 1.12
 _X_AXIS_FROM_HEIGHT = 6
 
 
 def make_scale(values: Sequence[float], expected: tuple[float, float] | None, rows: int) -> Scale:
-    """A scale with round labels. It holds every value near the band or the median (`_REACH`).
-
-    The band keeps half of its own height free above and below, so that it is seen as a band.
-    """
-    margin = (expected[1] - expected[0]) / 2 if expected else 0.0
-    middle = [median(values)] if values else []
-    anchors = [*middle, *((expected[0] - margin, expected[1] + margin) if expected else ())]
-    near = [v for v in values if min(anchors) / _REACH <= v <= max(anchors) * _REACH]
-    low, high = min([*anchors, *near]), max([*anchors, *near])
-    return plot.round_scale(low, high, rows)
+    """A scale with round labels, of what is shown; the rest are arrows at the edge."""
+    shown = shown_values(values, expected)
+    return plot.round_scale(min(shown), max(shown), rows)
 
 
 def columns(step_times: Iterable[tuple[int, float]], last_step: int, width: int) -> list[float]:
