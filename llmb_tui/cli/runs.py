@@ -18,13 +18,12 @@ from llmb_tui.cli.user import confirm, has_terminal, require_changes, terminal_p
 from llmb_tui.errors import Trouble, trouble_of
 from llmb_tui.launch.refusal import WITH_INTENT
 from llmb_tui.launch.run import Run
-from llmb_tui.launch.runs import Runs
+from llmb_tui.launch.runs import ACCOUNTING, Runs
 from llmb_tui.launch.submit import withdraw
 from llmb_tui.plan.selection import PROCEDURE_TITLES
 from llmb_tui.results.notes import Note
 from llmb_tui.services import Services
 from llmb_tui.text import clean
-from llmb_tui.watch.accounting import ACCOUNTING
 from llmb_tui.watch.kept_runs import KeptRuns
 from llmb_tui.watch.lines import CopiesReader, LineReader
 from llmb_tui.watch.logcopy import copies, is_removed

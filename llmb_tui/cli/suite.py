@@ -141,7 +141,7 @@ def _watch(services: Services, arguments: argparse.Namespace) -> int:
     if arguments.once:
         if not ended:
             services.feed.poll()
-            lost = _say_lost(suite, runner.look(suite.id, going_too=True), lost) or lost
+            lost = _say_lost(suite, runner.read_logs(suite.id, going_too=True).note, lost) or lost
         progress = runner.progress(suite.id)
         _print_progress(progress, as_json=arguments.json)
         return _exit_code(progress, lost)
@@ -149,7 +149,7 @@ def _watch(services: Services, arguments: argparse.Namespace) -> int:
     try:
         while True:
             changed.clear()
-            lost = "" if ended else _say_lost(suite, runner.look(suite.id, going_too=True), lost)
+            lost = "" if ended else _say_lost(suite, runner.read_logs(suite.id, going_too=True).note, lost)
             progress = runner.progress(suite.id)
             line = progress_document(progress) if arguments.json else progress.words
             if line != last:

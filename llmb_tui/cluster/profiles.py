@@ -81,7 +81,8 @@ def load_profile(path: Path) -> ClusterProfile:
 def save_profile(directory: Path, profile: ClusterProfile) -> None:
     """Write the profile to `<name>.toml`; atomic, mode 0600. Raises WrongField when a field cannot be right."""
     _check(profile)
-    write_atomic(directory / f"{profile.name}.toml", tomli_w.dumps(profile_table(profile)).encode())
+    file = (directory / f"{profile.name}.toml").resolve()  # it may be a link to where it is kept
+    write_atomic(file, tomli_w.dumps(profile_table(profile)).encode())
 
 
 def profile_table(profile: ClusterProfile) -> dict[str, Any]:

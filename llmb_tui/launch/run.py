@@ -101,7 +101,8 @@ class Run:
     other_states: tuple[tuple[str, str], ...] = ()
     """(job id, Slurm's last known state) of the jobs before the last."""
     log_read: bool | None = None
-    """True once the log was copied to its end after the job had ended; None where an older version did not note it."""
+    """True once the log was copied to its end after the job had ended, as long as that is not started once more; None
+    where an older version did not note it."""
     cancel: Cancel | None = None
     """The last request to cancel a job of it, if its answer was lost."""
     changed: tuple[str, ...] = ()
@@ -197,5 +198,6 @@ class Run:
         if job_id not in self.job_ids:
             return self
         if job_id == self.job_ids[-1]:
-            return replace(self, job_state=state)
+            again = self.job_state in TERMINAL_STATES and state not in TERMINAL_STATES
+            return replace(self, job_state=state, log_read=False if again else self.log_read)
         return replace(self, other_states=tuple({**dict(self.other_states), job_id: state}.items()))

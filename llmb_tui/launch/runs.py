@@ -23,6 +23,8 @@ from llmb_tui.store.files import file_trouble, held, text_in, write_atomic
 from llmb_tui.store.paths import Places
 from llmb_tui.text import clean_line
 
+ACCOUNTING = "accounting.txt"
+"""File in a run's folder: what accounting says of its jobs, once they have ended."""
 _ID = re.compile(r"[a-z0-9]{1,64}")
 _Stamp = tuple[int, ...]
 
@@ -115,7 +117,7 @@ class Runs:
     def save_states(self, run: Run, jobs: Sequence[Job]) -> Run | None:
         """Save what Slurm says of a run's jobs if that is news, and nobody else here is at work on the run.
 
-        The run as it is now, where it was saved.
+        The run as it is now, where it was saved. What accounting said of an end after which it went on is removed.
         """
         now = time.time()
 
@@ -124,7 +126,10 @@ class Runs:
                 run = run.seen(job, now)
             return run
 
-        return self._change(run.id, with_states) if with_states(run) != run else None
+        saved = self._change(run.id, with_states) if with_states(run) != run else None
+        if saved is not None and saved.going and not run.going:
+            (self.folder(run.id) / ACCOUNTING).unlink(missing_ok=True)
+        return saved
 
     def save_log_read(self, run_id: str) -> None:
         """Save that a run's log was copied to its end, unless somebody else here is at work on the run."""

@@ -6,7 +6,6 @@ same as before. A log stays on its cluster as long as that keeps it.
 
 from __future__ import annotations
 
-import fcntl
 import os
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -18,9 +17,9 @@ from llmb_tui.launch.runs import Runs
 from llmb_tui.results.log_facts import keep_facts, read_log
 from llmb_tui.results.suite.suite import Suite
 from llmb_tui.results.suite.suites import Suites
-from llmb_tui.store.files import file_trouble
+from llmb_tui.store.files import file_trouble, taken
 from llmb_tui.watch.local_run import LocalRun
-from llmb_tui.watch.logcopy import copies
+from llmb_tui.watch.logcopy import copy_names
 from llmb_tui.watch.state import ENDED
 from llmb_tui.watch.verdict import THRESHOLD
 
@@ -55,7 +54,7 @@ def local_logs(runs: Runs, before: float, held: Mapping[str, str]) -> LocalLogs:
     """
     found, kept = [], {}
     for folder in sorted(runs.directory.iterdir()) if runs.directory.is_dir() else ():
-        names = () if folder.is_symlink() else tuple(copy.name for copy in copies(folder))
+        names = () if folder.is_symlink() else copy_names(folder)
         if not names:
             continue
         try:
@@ -107,10 +106,10 @@ def remove_log(runs: Runs, log: LogCopies) -> None:
         local = LocalRun(runs, run, THRESHOLD)
         local.read_on("closed")
         state = local.state()
-        why = _why_kept(run) or ("" if mine and _is_still(file.fileno()) else "Another program is at work on it.")
+        why = _why_kept(run) or ("" if mine and taken(file.fileno()) else "Another program is at work on it.")
         if state.stage not in ENDED or state.log_unread or state.link_note:
             why = why or state.link_note or "Its log does not say how it ended."
-        if why or _measured(run, folder, tuple(copy.name for copy in copies(folder))) != log:
+        if why or _measured(run, folder, copy_names(folder)) != log:
             raise Trouble(f"The log of run {run.id} was not removed.", why or "It is another than before.")
         keep_facts(folder, read_log(newest, run.log_format))
         local.remove_log()
@@ -131,14 +130,3 @@ def _why_kept(run: Run) -> str:
 def _measured(run: Run, folder: Path, names: tuple[str, ...]) -> LogCopies:
     stats = [os.stat(folder / name, follow_symlinks=False) for name in names]
     return LogCopies(run, names, sum(stat.st_size for stat in stats), stats[-1].st_mtime)
-
-
-def _is_still(handle: int) -> bool:
-    """Nobody adds to the file: who does holds it."""
-    try:
-        fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except BlockingIOError:
-        return False
-    except OSError:
-        pass  # a file system without locks
-    return True

@@ -127,6 +127,17 @@ def held(folder: Path, *, wait: bool = False) -> Iterator[bool]:
         os.close(handle)
 
 
+def taken(handle: int) -> bool:
+    """Hold an open file from now on; False where another program does. Where there are no locks nobody is kept out."""
+    try:
+        fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return False
+    except OSError:
+        pass
+    return True
+
+
 def _sync_directory(directory: Path) -> None:
     """Make a new name durable; a file system that cannot sync a directory is let be."""
     with contextlib.suppress(OSError):

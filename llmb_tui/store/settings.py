@@ -135,7 +135,7 @@ def keep_theme(file: Path, theme: str) -> None:
         document = tomlkit.parse(_document(file)[1])
         if document.get("theme") != theme:
             document["theme"] = theme
-            write_atomic(file, tomlkit.dumps(document).encode())
+            write_atomic(file.resolve(), tomlkit.dumps(document).encode())  # it may be a link to where it is kept
 
 
 def key_line(file: Path, key: str) -> int:

@@ -8,11 +8,9 @@ import threading
 from llmb_tui.cluster.cluster import Cluster
 from llmb_tui.errors import Trouble
 from llmb_tui.launch.run import Run
-from llmb_tui.launch.runs import Runs
+from llmb_tui.launch.runs import ACCOUNTING, Runs
 from llmb_tui.store.files import write_atomic
 
-ACCOUNTING = "accounting.txt"
-"""File in a run's folder."""
 # Accounting hears of an end after the queue does.
 _TRIES = 8
 _PAUSE_S = 0.5

@@ -7,7 +7,6 @@ the one before the place that was reached. In between each piece begins with byt
 
 from __future__ import annotations
 
-import fcntl
 import os
 import time
 from pathlib import Path
@@ -15,7 +14,7 @@ from pathlib import Path
 from llmb_tui.cluster.failures import Disconnected
 from llmb_tui.cluster.remote_file import FileTail, Proof, RemoteFile, Sample, Unreadable, cksum
 from llmb_tui.errors import Trouble
-from llmb_tui.store.files import file_trouble, make_private_directory
+from llmb_tui.store.files import file_trouble, make_private_directory, taken
 from llmb_tui.text import clean_line
 
 
@@ -33,17 +32,12 @@ class LocalCopy:
         return os.fstat(self._open()).st_size
 
     def take(self) -> bool:
-        """True if this process may add to it: from now on, and until `close`, no other process may."""
-        if not self._mine:
-            handle = self._open()
-            try:
-                fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
-            except BlockingIOError:
-                return False
-            except OSError:
-                pass  # A file system without locks: each process writes the same bytes to the same place.
-            self._mine = True
-        return True
+        """True if this process may add to it: from now on, and until `close`, no other process may.
+
+        Where there are no locks each process writes the same bytes to the same place.
+        """
+        self._mine = self._mine or taken(self._open())
+        return self._mine
 
     def read(self, start: int, length: int) -> bytes:
         """The bytes at an offset, as many of them as there are."""

@@ -113,9 +113,10 @@ class LocalRun:
         return LocalLog(self._run, self._folder / copy.name, before.name if before else "", of_next_start=own)
 
     def _remember(self, job: Job) -> None:
-        """Save a job's state, unless another process here is at work on the run: then at the next look."""
-        if self._runs.has(self._run.id):
-            self._run = self._runs.save_states(self._run, [job]) or self._run
+        """Save a job's state, unless another process here is at work on the run, or no room: then at the next look."""
+        with contextlib.suppress(Trouble):
+            if self._runs.has(self._run.id):
+                self._run = self._runs.save_states(self._run, [job]) or self._run
 
 
 def load_sidecar(folder: Path) -> Diagnosis | None:

@@ -34,6 +34,11 @@ def copies(folder: Path) -> list[LogCopy]:
     return sorted(LogCopy(int(name[1] or 0), int(name[2] or 0)) for name in names if name)
 
 
+def copy_names(folder: Path) -> tuple[str, ...]:
+    """The files of the copies, oldest first."""
+    return tuple(copy.name for copy in copies(folder))
+
+
 def is_removed(folder: Path) -> bool:
     """Its copies were taken away once they had been read."""
     return not copies(folder) and (folder / READING).is_file()

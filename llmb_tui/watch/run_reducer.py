@@ -141,6 +141,8 @@ class RunReducer:
             return False
         self._slurm_note = ""
         if event.job:
+            if self.job_over and not event.job.finished:
+                self._log_read = False
             if event.job.restarts > self.restarts:
                 self._pace = _new_pace()
             self._job = event.job

@@ -14,7 +14,7 @@ from llmb_tui.cluster.profiles import save_profile
 from llmb_tui.cluster.slurm.profile import NO_SSH_CONFIG, SlurmProfile
 from llmb_tui.launch.run import Run
 from llmb_tui.launch.runs import Runs
-from llmb_tui.results.suite.runner import SuiteRunner
+from llmb_tui.results.suite.runner import LogsLook, SuiteRunner
 from llmb_tui.results.suite.suite import make_suite
 from llmb_tui.services import Services
 from llmb_tui.store.paths import Places
@@ -278,14 +278,14 @@ def test_the_log_of_a_job_that_ends_after_the_last_look_is_read(
     log = services.runs.folder("row2") / "log"
     looks = iter((False, True))
 
-    def look(*_: object, going_too: bool) -> str:
+    def read_logs(*_: object, going_too: bool) -> LogsLook:
         assert going_too
         services.runs.save(make_run("row2", job_state="COMPLETED", log_read=next(looks)))
         if services.runs.load("row2").log_read:
             log.write_text((services.runs.folder("row1") / "log").read_text())
-        return ""
+        return LogsLook("", frozenset())
 
-    monkeypatch.setattr(SuiteRunner, "look", look)
+    monkeypatch.setattr(SuiteRunner, "read_logs", read_logs)
     done = suite(tmp_path, "watch", suite_id, "--json")
     assert json.loads(done.stdout.splitlines()[-1])["verdicts"]["PASS"] == 3
 

@@ -54,6 +54,16 @@ def test_saved_clusters_come_back_by_name(tmp_path: Path) -> None:
     assert stat.S_IMODE((tmp_path / "clusters" / "eos.toml").stat().st_mode) == 0o600
 
 
+def test_a_file_that_is_a_link_stays_one(tmp_path: Path) -> None:
+    kept, file = tmp_path / "kept.toml", tmp_path / "clusters" / "eos.toml"
+    save_profile(file.parent, EOS)
+    file.replace(kept)
+    file.symlink_to(kept)
+    save_profile(file.parent, replace(EOS, partition="debug"))
+    assert file.is_symlink()
+    assert load_profiles(file.parent) == (replace(EOS, partition="debug"),)
+
+
 def test_saving_again_replaces(tmp_path: Path) -> None:
     save_profile(tmp_path, EOS)
     save_profile(tmp_path, replace(EOS, partition="long"))

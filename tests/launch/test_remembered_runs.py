@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 
 from llmb_tui.catalog.recipe import Recipe
+from llmb_tui.cluster.job import Job
 from llmb_tui.cluster.slurm.profile import SlurmProfile
 from llmb_tui.errors import Trouble
 from llmb_tui.launch.direct.spec_of import launch_spec
@@ -56,6 +57,18 @@ def test_runs_are_listed_newest_first(runs: Runs, make_run: MakeRun) -> None:
     for run_id, created_at in (("a1", 10.0), ("b1", 30.0), ("c1", 20.0)):
         runs.save(replace(make_run(), id=run_id, created_at=created_at))
     assert [run.id for run in runs.all()] == ["b1", "c1", "a1"]
+
+
+def test_a_job_that_goes_on_after_its_end_has_an_unread_log_and_no_accounting(runs: Runs, make_run: MakeRun) -> None:
+    run = replace(make_run(), submission="submitted", job_ids=("17",), job_state="FAILED", log_read=True)
+    runs.save(run)
+    kept = runs.folder(run.id) / "accounting.txt"
+    kept.write_text("FAILED")
+    ended = Job(run.job_ids[-1], "", "FAILED", exit_code="1:0")
+    runs.save_states(run, [ended])
+    assert (runs.load(run.id).log_read, kept.exists()) == (True, True)
+    runs.save_states(runs.load(run.id), [replace(ended, state="PENDING", exit_code=None, restarts=1)])
+    assert (runs.load(run.id).log_read, kept.exists()) == (False, False)
 
 
 def test_there_are_no_runs_at_first(runs: Runs) -> None:

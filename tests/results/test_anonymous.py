@@ -65,6 +65,8 @@ def replaced(anonymizer: Anonymizer, folder: Path, text: str) -> str:
         ("HOME=/home/physics/frank\n/scratch/frank/x", "HOME=/home/user-1/user-2\n/scratch/user-2/x"),
         ("/home/users/erin/llmb.", "/home/user-1/user-2."),
         ("USER=erin /home/users/erin/llmb.", "USER=user-1 /home/user-1/llmb."),
+        ("/home/müller/x at «/Users/jörg.s», /home/Óscar.", "/home/user-1/x at «/home/user-2», /home/user-3."),
+        ("USER=björk\n“/scratch/björk/x”", "USER=user-1\n“/scratch/user-1/x”"),
         ("/home/alicem/llmb/x, /home/alicem/cn001/x", "/home/user-1/llmb/x, /home/user-1/host-1/x"),
         ("/home/ubuntu/alicem/y, 7|/home/carol|7", "/home/ubuntu/user-1/y, 7|/home/user-2|7"),
         (
@@ -95,11 +97,12 @@ def test_names_have_aliases_and_other_words_stay(
 
 def test_the_cluster_of_a_record_and_of_accounting_is_one_alias(anonymizer: Anonymizer, tmp_path: Path) -> None:
     record, accounting = tmp_path / "run.json", tmp_path / "accounting.txt"
-    record.write_text(json.dumps({"cluster": "eos", "note": "eos is a token too"}))
+    record.write_text(json.dumps({"cluster": "eos", "note": "eos is a token too", "at": "/home/müller"}))
     accounting.write_text("JobID|Cluster|NodeList|JobName\n7|eos|cn[001-002]|a|b\n")
     anonymizer.replace_in_record(record)
     anonymizer.replace_in_accounting(accounting)
-    assert json.loads(record.read_text()) == {"cluster": "cluster-1", "note": "eos is a token too"}
+    without = {"cluster": "cluster-1", "note": "eos is a token too", "at": "/home/user-1"}
+    assert json.loads(record.read_text()) == without
     assert accounting.read_text() == "JobID|Cluster|NodeList|JobName\n7|cluster-1|host-1,host-2|a|b\n"
 
 

@@ -253,7 +253,7 @@ def damage(stage: Stage, run_id: str) -> None:
     (stage.runs.folder(run_id) / "run.json").write_text("{")
 
 
-@pytest.mark.parametrize("conduct", [{}, {"at_most": 2}])
+@pytest.mark.parametrize("conduct", [{}, {"at_most": 1}, {"at_most": 2}, {"chain": True}])
 def test_a_run_that_cannot_be_read_is_unknown_and_not_sent_again(stage: Stage, conduct: dict[str, Any]) -> None:
     suite = stage.suites.keep(suite_of(4, **conduct))
     stage.outcomes[3] = Trouble("The disk is full.")
@@ -278,6 +278,19 @@ def test_a_run_that_cannot_be_read_holds_up_no_cancel_of_the_others(stage: Stage
     assert raised.value.beside == {"id": suite.id, "cancelled": list(suite.run_ids[1:])}
     assert {stage.runs.load(run_id).job_state for run_id in suite.run_ids[1:]} == {"CANCELLED"}
     assert stage.suites.load(suite.id).cancelled
+
+
+def test_a_tune_takes_the_best_of_the_runs_that_can_be_read(stage: Stage) -> None:
+    suite = tune(stage)
+    without_logs(stage, suite, lambda _: None)
+    stage.outcomes[3] = Trouble("The disk is full.")
+    with pytest.raises(Trouble, match="disk is full"):
+        stage.go(suite)
+    damage(stage, suite.run_ids[1])
+    progress = stage.go(suite)
+    last = stage.suites.load(suite.id).rows[-1]
+    assert last.selection.overrides == suite.rows[2].selection.overrides
+    assert (progress.count("not sent"), progress.rows[1].standing) == (0, "unknown")
 
 
 def test_a_tune_whose_last_run_cannot_be_read_keeps_its_layout(stage: Stage) -> None:
@@ -398,7 +411,7 @@ def test_who_watches_reads_the_log_of_a_run_that_took_the_place_of_another(stage
     fresh = stage.suites.with_new_run(suite.id, suite.rows[0])
     run = stage.runs.load(suite.run_ids[0])
     stage.runs.save(replace(run, id=fresh.run_ids[0], job_state="COMPLETED", log_read=False))
-    assert stage.runner.look(suite.id) == ""
+    assert stage.runner.read_logs(suite.id).note == ""
     assert stage.runs.load(fresh.run_ids[0]).log_read
 
 
@@ -426,7 +439,7 @@ def test_one_log_that_cannot_be_read_holds_up_no_other(
         return stage.seen(link, "Permission denied.", unread=True) if len(seen) == 1 else monitor(run_id)
 
     stage.monitor = refused  # type: ignore[method-assign]
-    assert stage.runner.look(suite.id) == "Permission denied."
+    assert stage.runner.read_logs(suite.id).note == "Permission denied."
     assert seen == asked
     assert [stage.runs.load(run_id).log_read for run_id in suite.run_ids] == read
 

@@ -114,6 +114,15 @@ def test_a_theme_is_kept_beside_what_a_person_wrote(write: Write) -> None:
     assert file.stat().st_mode & 0o777 == 0o600
 
 
+def test_a_settings_file_that_is_a_link_stays_one(tmp_path: Path) -> None:
+    kept, file = tmp_path / "dotfiles.toml", tmp_path / "config.toml"
+    kept.write_text("[verdict]\nthreshold = 0.9\n", encoding="utf-8")
+    file.symlink_to(kept)
+    keep_theme(file, "nord")
+    assert file.is_symlink()
+    assert load_settings(kept).theme == "nord"
+
+
 def test_a_theme_makes_the_file(tmp_path: Path) -> None:
     keep_theme(tmp_path / "new" / "config.toml", "nord")
     assert load_settings(tmp_path / "new" / "config.toml").theme == "nord"

@@ -84,6 +84,15 @@ def test_a_job_that_was_started_again_has_no_eta_until_it_has_a_pace(
     assert etas == [None, None, 0.0, None, None, None, None, None, 96.0]
 
 
+def test_a_log_that_was_read_is_unread_when_its_job_went_on(make_run: Callable[..., Run]) -> None:
+    reducer = RunReducer(make_run(job_state="FAILED", log_read=True), threshold=0.9)
+    for state, again, unread in (("FAILED", 0, False), ("RUNNING", 1, False), ("COMPLETED", 1, True)):
+        reducer.take(JobUpdated(replace(RUNNING, state=state, restarts=again)))
+        if state != "RUNNING":
+            reducer.end()
+            assert reducer.state(0.0).log_unread is unread
+
+
 def test_slurm_is_behind_a_log_that_begins_and_one_that_is_whole(reducer: RunReducer, plan: Plan) -> None:
     seen = []
     for steps in (0, 1, 2, 50, 50):

@@ -17,6 +17,7 @@ from llmb_tui.catalog.catalog import Catalog
 from llmb_tui.cluster.prompter import Prompter
 from llmb_tui.cluster.slurm.cluster import SlurmCluster
 from llmb_tui.demo.cluster import DemoCluster
+from llmb_tui.errors import Trouble
 from llmb_tui.launch.direct.install import direct_install
 from llmb_tui.launch.direct.render import render
 from llmb_tui.launch.install import Installer
@@ -503,6 +504,17 @@ def test_a_log_that_was_away_when_its_job_ended_stays_unread_until_it_is_back(
     read = site.monitor(site.runs.load(run.id)).once()
     assert (read.log_unread, site.runs.load(run.id).log_read) == (False, True)
     assert "after 10 of 50 steps" in read.no_verdict
+
+
+def test_a_full_disk_is_no_lost_line(site: Site, watch: Watch, monkeypatch: pytest.MonkeyPatch) -> None:
+    def full(*_: object) -> None:
+        raise Trouble("Could not write run.json.", "No space left on device.")
+
+    run = site.launch()
+    monkeypatch.setattr(Runs, "save_states", full)
+    looked = site.monitor(run).once()
+    assert (looked.link, looked.link_note) == ("live", "")
+    assert watch(run).end().stage == "done"
 
 
 def test_a_log_that_was_read_to_its_end_may_be_removed(

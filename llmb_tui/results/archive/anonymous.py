@@ -30,7 +30,9 @@ _COMMON = {"root", "nobody", "ubuntu", "user", "users", "localhost", "localhost.
 """Names that say nothing of anybody."""
 _NO_PERSON = {"nvidia", "nemo", "runner", "jenkins", "work", "workspace", "data", "shared", "scratch", "home"}
 """Names of home directories that images and build machines have, and words of logs."""
-_NAME = rb"[A-Za-z0-9_](?:[A-Za-z0-9_.-]*[A-Za-z0-9_])?"
+_W = rb"\w\x80-\xbf\xc3-\xe1\xe3-\xf4"
+"""Letters in UTF-8, of any script; what begins with other bytes is punctuation, such as a quotation mark."""
+_NAME = rb"[%s](?:[%s.-]*[%s])?" % (_W, _W, _W)
 _HOST = rb"[A-Za-z](?:[A-Za-z0-9.-]*[A-Za-z0-9])?"
 _HOSTS = (
     rb"\b(?:HOSTNAME|SLURMD_NODENAME|SLURM_SUBMIT_HOST|SLURM_TOPOLOGY_ADDR|MASTER_ADDR)[\"']?[=:][ \t]*[\"']?(%s)",
@@ -44,14 +46,14 @@ _USERS = (
     rb"\"submittedBy\": \"(%s)\"",
 )
 _HOME_DIRS = rb"(?:home|homes|Users|users|people)"
-_NAME_ENDS = rb"(?!\.?[\w+~-])"
+_NAME_ENDS = rb"(?!\.?[%s+~-])" % _W
 _HOMES = re.compile(
-    rb"(?<![\w.~-])/(?:[\w.+-]+/)*?(?:%s/)+(?:(?P<bucket>[\w-]{1,3})/(?=(?P=bucket)))*"
-    rb"(?P<owner>%s)%s(?:/(?P<below>%s)%s)?" % (_HOME_DIRS, _NAME, _NAME_ENDS, _NAME, _NAME_ENDS)
+    rb"(?<![\w.~-])/(?:[%s.+-]+/)*?(?:%s/)+(?:(?P<bucket>[%s-]{1,3})/(?=(?P=bucket)))*"
+    rb"(?P<owner>%s)%s(?:/(?P<below>%s)%s)?" % (_W, _HOME_DIRS, _W, _NAME, _NAME_ENDS, _NAME, _NAME_ENDS)
 )
 """A bucket is what `/home/j/jsmith` has; `below` is a home in a group's directory, or a directory of a home."""
 _OWN_HOME = re.compile(
-    rb"\bHOME=[\"']?(?:/[\w.+-]+)*?/%s(?:/[\w.+-]+)*/(?P<owner>%s)%s" % (_HOME_DIRS, _NAME, _NAME_ENDS)
+    rb"\bHOME=[\"']?(?:/[%s.+-]+)*?/%s(?:/[%s.+-]+)*/(?P<owner>%s)%s" % (_W, _HOME_DIRS, _W, _NAME, _NAME_ENDS)
 )
 _MAC = rb"(?<![0-9A-Fa-f:])(?:[0-9A-Fa-f]{2}:){5}[0-9A-Fa-f]{2}(?![0-9A-Fa-f:])"
 _MAIL = rb"[A-Za-z0-9._+-]+@[A-Za-z0-9-]+(?:\.[A-Za-z0-9-]+)*\.[A-Za-z]{2,}\b"
@@ -121,10 +123,10 @@ class Anonymizer:
                         self._add_host(match[1].decode())
                 for pattern in users:
                     for match in pattern.finditer(text):
-                        self._add(self._users, match[1].decode())
+                        self._add(self._users, _text(match[1]))
                 for homes, names in ((_OWN_HOME, self._users), (_HOMES, self._owners)):
                     for match in homes.finditer(text):
-                        name = match["owner"].decode()
+                        name = _text(match["owner"])
                         if len(name) > 3 and name.lower() not in _NO_PERSON:
                             self._add(names, name)
 
@@ -144,6 +146,8 @@ class Anonymizer:
 
     def replace_in_record(self, path: Path) -> None:
         """The same for the record of a run or a suite, of which the name of the cluster is an alias, too."""
+        # As JSON it has letters beyond ASCII as numbers, by which no name is found.
+        path.write_bytes(_bytes(json.dumps(json.loads(path.read_bytes()), indent=2, ensure_ascii=False)) + b"\n")
         self.replace_in(path)
         try:
             document = json.loads(path.read_bytes())
@@ -206,7 +210,7 @@ class Anonymizer:
         return re.compile(b"|".join(b"(?P<%s>%s)" % (name.encode(), part) for name, part in parts.items()))
 
     def _alias_of(self, match: re.Match[bytes]) -> bytes:
-        found, kind = match[0].decode("utf-8", "surrogateescape"), match.lastgroup
+        found, kind = _text(match[0]), match.lastgroup
         if kind == "home":
             return self._alias_of_home(match)
         if kind == "list":
@@ -226,7 +230,7 @@ class Anonymizer:
 
     def _alias_of_home(self, match: re.Match[bytes]) -> bytes:
         """What lies below a directory that may be a group's may be a person's; below a known person's it is none."""
-        owner, below = match["owner"].decode(), (match["below"] or b"").decode()
+        owner, below = _text(match["owner"]), _text(match["below"] or b"")
         common = owner.lower() in _COMMON
         home = match.string[match.start() : match.end("owner")] if common else b"/home/" + self._user(owner)
         if not below:
@@ -257,7 +261,7 @@ class Anonymizer:
     def _outside_brackets(self, text: str) -> str:
         """With aliases in it for every name that is no list."""
         pieces = re.split(r"(\[[0-9,-]+\])", text)
-        pieces[::2] = [self._replaced(_bytes(piece)).decode("utf-8", "surrogateescape") for piece in pieces[::2]]
+        pieces[::2] = [_text(self._replaced(_bytes(piece))) for piece in pieces[::2]]
         return "".join(pieces)
 
     def _is_host(self, name: str) -> bool:
@@ -305,7 +309,11 @@ def _as_word(name: str) -> bytes:
 def _text_in(path: Path) -> str:
     """With bytes that are no UTF-8 kept, so that `_bytes` gives them back; empty where there is no file."""
     with file_trouble("read", path):
-        return path.read_bytes().decode("utf-8", "surrogateescape") if path.is_file() else ""
+        return _text(path.read_bytes()) if path.is_file() else ""
+
+
+def _text(data: bytes) -> str:
+    return data.decode("utf-8", "surrogateescape")
 
 
 def _bytes(text: str) -> bytes:

@@ -10,15 +10,14 @@ from pathlib import Path
 from typing import Any
 
 from llmb_tui.launch.run import Run
-from llmb_tui.launch.runs import Runs
+from llmb_tui.launch.runs import ACCOUNTING, Runs
 from llmb_tui.plan.document import document as plan_document
 from llmb_tui.results.archive.manifest import Missing
 from llmb_tui.results.history import History
 from llmb_tui.results.result import RunResult
 from llmb_tui.store.paths import Places
 from llmb_tui.text import finite
-from llmb_tui.watch.accounting import ACCOUNTING
-from llmb_tui.watch.logcopy import READING, copies
+from llmb_tui.watch.logcopy import READING, copy_names
 from llmb_tui.watch.run_records import RunRecord, RunRecords
 
 KEPT_FILES = ("script.sh", "beside.json", ACCOUNTING, READING, "facts.json")
@@ -85,17 +84,12 @@ def _result(record: RunRecord, result: RunResult, threshold: float) -> dict[str,
     }
 
 
-def log_names(folder: Path) -> tuple[str, ...]:
-    """The copies of a run's log, oldest first."""
-    return tuple(copy.name for copy in copies(folder))
-
-
 def missing_of(run: Run, record: RunRecord, folder: Path) -> Iterator[Missing]:
     """What a run's folder lacks of the evidence, and why."""
     words = run.words
     if record.state.log_removed:
         yield Missing(run.id, "log", "Its local copy was removed; what had been read of it is here.")
-    elif not log_names(folder):
+    elif not copy_names(folder):
         yield Missing(run.id, "log", "No line of it was ever copied here.")
     elif record.state.log_unread:
         yield Missing(run.id, "end of the log", f"It was not copied to its end: `llmb-tui results {run.id}` does it.")

@@ -17,11 +17,11 @@ from llmb_tui.catalog.recipe import Recipe
 from llmb_tui.cluster.profile import ClusterProfile
 from llmb_tui.errors import Trouble
 from llmb_tui.launch.run import Run
-from llmb_tui.launch.runs import Runs
+from llmb_tui.launch.runs import ACCOUNTING, Runs
 from llmb_tui.results.archive.against_accounting import accounting_findings
 from llmb_tui.results.archive.against_preset import PresetCheck
 from llmb_tui.results.archive.anonymous import Anonymizer
-from llmb_tui.results.archive.contents import KEPT_FILES, WORDS, RunFolders, differences, log_names, missing_of
+from llmb_tui.results.archive.contents import KEPT_FILES, WORDS, RunFolders, differences, missing_of
 from llmb_tui.results.archive.findings import Finding, Outcome
 from llmb_tui.results.archive.manifest import (
     KIND,
@@ -41,7 +41,7 @@ from llmb_tui.store.files import file_trouble, text_in
 from llmb_tui.store.scratch import removed_after, scratch
 from llmb_tui.text import size_text
 from llmb_tui.toml.read import builtin_dir, toml_files
-from llmb_tui.watch.accounting import ACCOUNTING
+from llmb_tui.watch.logcopy import copy_names
 
 _PIECE = 1 << 20
 
@@ -133,10 +133,10 @@ class Exporter:
         """The files of a run's folder, in the private one; their names in the archive."""
         source, target = self._runs.folder(run.id), folder / "runs" / run.id
         with self._runs.lock(run.id), file_trouble("copy", source):
-            here = [name for name in (*log_names(source), *KEPT_FILES) if (source / name).is_file()]
+            here = [name for name in (*copy_names(source), *KEPT_FILES) if (source / name).is_file()]
             for name in here:
                 _put(target / name, _pieces(source / name))
-                if name in log_names(source):
+                if name in copy_names(source):
                     moment = (source / name).stat().st_mtime
                     os.utime(target / name, (moment, moment))
         _put(target / "run.json", documents.text_of(run))

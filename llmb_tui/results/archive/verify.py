@@ -11,10 +11,11 @@ from pathlib import Path
 from typing import Any
 
 from llmb_tui.errors import Trouble
+from llmb_tui.launch.runs import ACCOUNTING
 from llmb_tui.results.archive.against_accounting import accounting_findings
 from llmb_tui.results.archive.against_preset import PresetCheck
 from llmb_tui.results.archive.anonymous import WHAT
-from llmb_tui.results.archive.contents import WORDS, RunFolders, differences, log_names, missing_of
+from llmb_tui.results.archive.contents import WORDS, RunFolders, differences, missing_of
 from llmb_tui.results.archive.findings import Finding
 from llmb_tui.results.archive.manifest import Manifest, Missing
 from llmb_tui.results.archive.pack import unpack
@@ -23,7 +24,7 @@ from llmb_tui.store import documents
 from llmb_tui.store.files import text_in
 from llmb_tui.store.scratch import scratch
 from llmb_tui.text import plural
-from llmb_tui.watch.accounting import ACCOUNTING
+from llmb_tui.watch.logcopy import copy_names
 from llmb_tui.watch.verdict import THRESHOLD
 
 CAVEAT = "Sums show damage, not forgery: whoever changes a file can make new sums."
@@ -115,7 +116,7 @@ class _Checks:
         self.missing += missing_of(run, self._runs.records.record(run), place)
         for name, what in _DOCUMENTS.items():
             finding = _compared(run_id, what, said[name], found[name])
-            if name == "result.json" and finding.outcome == "agrees" and not log_names(place):
+            if name == "result.json" and finding.outcome == "agrees" and not copy_names(place):
                 words = "No log is in the archive; the same follows from what is said to have been read of it."
                 finding = Finding(run_id, what, "unknown", words)
             yield finding
@@ -130,7 +131,7 @@ def _set_log_time(folder: Path, result: Any) -> None:
     """Say when the log last grew, which a file's own time tells where it was copied. Raises OSError."""
     moment = result.get("ended_at") if isinstance(result, dict) else None
     if isinstance(moment, (int, float)) and 0 <= moment < 1 << 40:
-        for name in log_names(folder):
+        for name in copy_names(folder):
             os.utime(folder / name, (moment, moment))
 
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from llmb_tui.catalog.catalog import Catalog, Unknown
-from llmb_tui.launch.runs import Runs
+from llmb_tui.launch.runs import ACCOUNTING, Runs
 from llmb_tui.plan.over_scale import AtScale, over_scale
 from llmb_tui.plan.plan import Plan
 from llmb_tui.results.archive.pack import sum_of
@@ -21,7 +21,6 @@ from llmb_tui.results.report.reported_run import ReportedRun
 from llmb_tui.results.scaling import scaling_curves
 from llmb_tui.results.suite.suites import Suites
 from llmb_tui.store.files import text_in
-from llmb_tui.watch.accounting import ACCOUNTING
 from llmb_tui.watch.run_records import RunRecords
 
 

@@ -110,15 +110,11 @@ class SuiteRunner:
         tell("another program still submits a row of it: cancel it again when that is over")
         return self._cancel_all(suite.id, tell, prompter)
 
-    def look(self, suite_id: str, *, going_too: bool = False) -> str:
+    def read_logs(self, suite_id: str, *, going_too: bool = False) -> LogsLook:
         """Of the runs that a suite has now read what is unread of the logs of those that have ended, or of all.
 
-        Why that was not possible, in a sentence; empty where it was.
+        A log that is withheld holds up no other; without a line none is asked for.
         """
-        return self.read_logs(suite_id, going_too=going_too).note
-
-    def read_logs(self, suite_id: str, *, going_too: bool = False) -> LogsLook:
-        """As `look`. A log that is withheld holds up no other; without a line none is asked for."""
         first, withheld = "", set[tuple[str, int]]()
         for record in self.suites.records(self.suites.load(suite_id)).values():
             if isinstance(record, Trouble):
@@ -273,7 +269,7 @@ class _Submission:
     def _send_next(self, progress: SuiteProgress) -> bool:
         """Send the next row, if one may be sent now; False where it has to wait, or the line is broken."""
         suite = progress.plan.suite
-        going = progress.count("unknown", "waiting", "running")
+        going = progress.count("unknown", "waiting", "running") - progress.unreadable
         row = next((row for row in progress.rows if row.standing == "not sent"), None)
         if row is None or (suite.at_most is not None and not suite.chain and going >= suite.at_most):
             return False
@@ -367,7 +363,7 @@ def _dependency(progress: SuiteProgress, row: RowProgress) -> str | None:
     suite = progress.plan.suite
     places = suite.at_a_time or 1
     lane = progress.rows[progress.rows.index(row) % places :: places]
-    if any(one.standing == "unknown" for one in lane):
+    if any(one.standing == "unknown" and one.trouble is None for one in lane):
         return None
     runs = [one.record.run for one in lane if one.record is not None]
     going = [(run.sent_at or 0.0, at, run.job_ids) for at, run in enumerate(runs) if run.going and run.job_ids]

@@ -134,7 +134,7 @@ class SuiteProgress:
     @property
     def trying(self) -> bool:
         """Short runs of a `tune` go on or are still to be sent, or logs that say how fast they were are waited for."""
-        tried = [row for row in self.rows if not row.planned.row.of_best]
+        tried = [row for row in self.rows if not row.planned.row.of_best and row.trouble is None]
         return any(row.standing not in OVER or self._awaits_log(row) for row in tried)
 
     @cached_property
@@ -204,12 +204,10 @@ class SuiteProgress:
         return going if self.stopped else going + [row for row in self.rows if row.standing == "not sent"]
 
 
-def progress_of(
-    plan: SuitePlan, records: Mapping[str, RunRecord | Trouble], free_nodes: int | None = None
-) -> SuiteProgress:
+def progress_of(plan: SuitePlan, records: Mapping[str, RunRecord | Trouble]) -> SuiteProgress:
     """How a suite stands, by the records of its runs, by run id; others may be among them."""
     rows = tuple(_row_progress(planned, records.get(planned.row.run_id)) for planned in plan.rows)
-    return SuiteProgress(plan, rows, free_nodes)
+    return SuiteProgress(plan, rows)
 
 
 def _row_progress(planned: PlannedRow, found: RunRecord | Trouble | None) -> RowProgress:
