@@ -53,6 +53,9 @@ def clusters_verb(arguments: argparse.Namespace) -> int:
     services = user_services(arguments)
     if arguments.action == "add":
         return _add_cluster(services, arguments)
+    given = [field.flag for field in (*PROFILE_FLAGS, *RUNAI_FLAGS) if getattr(arguments, field.name)]
+    if arguments.name is not None or given:
+        raise Trouble(f"{', '.join(given) or 'A name'} goes with `clusters add`.", fix=f"`{_ADD}`", exit_code=1)
     profiles = services.clusters.profiles()
     if arguments.json:
         print_json([profile_document(profile) for profile in profiles])

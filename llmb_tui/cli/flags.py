@@ -108,7 +108,7 @@ def _plan(sub: argparse.ArgumentParser) -> None:
     sub.add_argument(
         "--from", dest="source", metavar="FILE", help="many plans: JSON lines in (- for stdin), JSON lines out"
     )
-    text = "the N fastest layouts that are valid for it, by the estimate (20 without a number)"
+    text = "the N layouts (20 without N) that are fastest by the estimate, the published one always among them"
     sub.add_argument("--layouts", metavar="N", nargs="?", type=_count, const=20, help=text)
     sub.add_argument("--cluster", metavar="C", help="say what finished runs on this cluster let one expect, too")
 
@@ -204,7 +204,8 @@ def _watch(sub: argparse.ArgumentParser) -> None:
 
 def _logs(sub: argparse.ArgumentParser) -> None:
     sub.add_argument("run", metavar="RUN|FILE")
-    sub.add_argument("-f", "--follow", action="store_true", help="go on with what is written, until the job ends")
+    text = "go on with what is written, until the job ends; of a file until ^C"
+    sub.add_argument("-f", "--follow", action="store_true", help=text)
 
 
 def _cancel(sub: argparse.ArgumentParser) -> None:

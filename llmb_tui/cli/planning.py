@@ -42,7 +42,7 @@ _PATIENCE_S = 1.0
 def list_verb(arguments: argparse.Namespace) -> int:
     """Every published configuration."""
     catalog = user_services(arguments).catalog
-    recipes = catalog.releases(arguments.workload) if arguments.workload else catalog.recipes
+    recipes = catalog.releases(arguments.workload.lower()) if arguments.workload else catalog.recipes
     plans = [make.plan(catalog, selection) for recipe in recipes for selection in selections(recipe)]
     if arguments.json:
         print_json([document(plan) for plan in plans])
@@ -63,6 +63,9 @@ def plan_verb(arguments: argparse.Namespace) -> int:
             fix = f"Leave {flag} out, or write it into each line."
             raise Trouble("--from goes with no selection: each line says its own.", fix=fix, exit_code=1)
         return _many(catalog, arguments.source)
+    if arguments.layouts is not None and arguments.cluster is not None:
+        fix = "Leave --cluster out: what it has measured is said of one plan."
+        raise Trouble("--layouts does not go with --cluster.", fix=fix, exit_code=1)
     plan = plan_of(services, arguments)
     if arguments.layouts is not None:
         from llmb_tui.plan.layouts import layouts

@@ -41,11 +41,13 @@ def report_verb(arguments: argparse.Namespace) -> int:
         write_atomic(target, _text(made, target, charts).encode())
     if arguments.json:
         print_json({**document_json(made), "files": [str(path) for path in files]})
-    elif target is None and not charts:
-        print_line(markdown(made), end="")
-    else:
-        for path in files:
-            print_line(f"{path}  {path.stat().st_size / 1000:,.0f} kB")
+        return 0
+    tell = print_line
+    if target is None:
+        print_line(markdown(made, {name: str(path) for name, path in charts.items()}), end="")
+        tell = say  # stdout is the report
+    for path in files:
+        tell(f"{path}  {path.stat().st_size / 1000:,.0f} kB")
     return 0
 
 

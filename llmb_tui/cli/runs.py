@@ -6,8 +6,8 @@ import argparse
 import contextlib
 import os
 import threading
+import time
 from collections.abc import Callable, Iterator, Sequence
-from itertools import chain
 from operator import itemgetter
 from pathlib import Path
 from typing import Any, Literal
@@ -20,6 +20,7 @@ from llmb_tui.launch.refusal import WITH_INTENT
 from llmb_tui.launch.run import Run
 from llmb_tui.launch.runs import ACCOUNTING, Runs
 from llmb_tui.launch.submit import withdraw
+from llmb_tui.plan.plan import METHOD_WORDS
 from llmb_tui.plan.selection import PROCEDURE_TITLES
 from llmb_tui.results.notes import Note
 from llmb_tui.services import Services
@@ -31,6 +32,8 @@ from llmb_tui.watch.report import cancel_words, document, state_word
 from llmb_tui.watch.runs_feed import LINE_TROUBLE
 from llmb_tui.watch.state import BAD_ENDS, ENDED, RunState
 
+_GROWS_S = 0.5
+"""How often a file that is followed is looked at."""
 _BAD_ENDS = {"refused", "withdrawn", *BAD_ENDS}
 _HEADINGS = ("run", "state", "workload", "GPUs", "cluster", "procedure", "step", "median s", "step s", "verdict")
 
@@ -192,7 +195,7 @@ def logs_verb(arguments: argparse.Namespace) -> int:
     path = existing(arguments.run)
     write = _json_line if arguments.json else _line
     if path is not None and path.is_file():
-        _print_whole(path, write)
+        _print_whole(path, write, follow=arguments.follow)
         return 0
     services = user_services(arguments)
     if path is not None and not _is_run(services, arguments.run):
@@ -276,8 +279,9 @@ def _line(line: str) -> None:
     print_streamed(f"{clean(line)}\n")
 
 
-def _print_whole(path: Path, write: Callable[[str], None]) -> None:
-    for line in _lines_of(path):
+def _print_whole(path: Path, write: Callable[[str], None], *, follow: bool = False) -> None:
+    """`follow`: until somebody ends it, for nobody says of a file that nothing more comes."""
+    for line in _lines_of(path, follow=follow):
         write(line)
 
 
@@ -289,11 +293,15 @@ def _is_run(services: Services, name: str) -> bool:
         return False
 
 
-def _lines_of(path: Path) -> Iterator[str]:
+def _lines_of(path: Path, *, follow: bool = False) -> Iterator[str]:
     """Raises Trouble where it cannot be read to its end."""
     reader = LineReader(path)
     try:
-        yield from chain(reader.new(), reader.last())
+        yield from reader.new()
+        while follow:
+            time.sleep(_GROWS_S)
+            yield from reader.new()
+        yield from reader.last()
     except OSError as error:
         raise trouble_of(error, "read", path) or Trouble(
             f"{path} cannot be read.", f"{error.strerror}.", "Look at its file system, and try again."
@@ -391,8 +399,8 @@ def final_line(state: RunState) -> str:
     """How a run ended, in one line."""
     if state.verdict is None:
         return f"verdict: none. {state.no_verdict} {state.why_failed}".rstrip()
-    method = state.verdict.against.split(" ", 1)[0]
     verdict = state.verdict
+    method = max((word for word in METHOD_WORDS.values() if verdict.against.startswith(word)), key=len, default="")
     return f"verdict: {verdict_words(verdict.result, verdict.ratio, verdict.reasons, f' of {method}')}"
 
 

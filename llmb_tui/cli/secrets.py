@@ -29,6 +29,10 @@ from llmb_tui.services import Services
 def secrets_verb(arguments: argparse.Namespace) -> int:
     """Say which keys are on a cluster; with a selection, what it needs and what they open. Give or forget one."""
     ask_for_selection(arguments)
+    for flag in ("keep", "from_keyring"):
+        if getattr(arguments, flag) and not arguments.give:
+            fix = "Add --give with the kind of the key."
+            raise Trouble(f"--{flag.replace('_', '-')} goes with --give.", fix=fix, exit_code=1)
     services = user_services(arguments)
     if arguments.give or arguments.forget:
         require_changes(services, arguments.cluster)

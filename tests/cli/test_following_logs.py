@@ -49,6 +49,22 @@ def append(path: Path, text: str) -> None:
         file.write(text)
 
 
+def test_a_file_is_followed_until_somebody_ends_it(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    log, more = tmp_path / "train.out", iter(("o\n", "three\n"))
+    append(log, "one\ntw")
+
+    def waits(_: float) -> None:
+        if (text := next(more, None)) is None:
+            raise KeyboardInterrupt
+        append(log, text)
+
+    monkeypatch.setattr("llmb_tui.cli.runs.time.sleep", waits)
+    assert main(["logs", str(log), "-f"]) == 130
+    assert capsys.readouterr().out == "one\ntwo\nthree\n"
+
+
 def test_the_lines_of_a_start_before_come_whole_before_those_of_the_next(
     folder: Path, follow: Follow, capsys: pytest.CaptureFixture[str]
 ) -> None:

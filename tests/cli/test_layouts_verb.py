@@ -99,6 +99,12 @@ def test_many_plans_go_with_neither(call: Call, more: tuple[str, ...]) -> None:
     assert "--from" in done.stderr
 
 
+def test_layouts_go_with_no_cluster(call: Call) -> None:
+    done = call(*PLAN, "--layouts", "2", "--cluster", "nosuch")
+    assert (done.returncode, done.stdout) == (1, "")
+    assert "--layouts does not go with --cluster." in done.stderr
+
+
 def test_measured_here_is_beside_the_published_number_and_only_where_a_cluster_is_named(
     call: Call, ended: Callable[[int, float], str]
 ) -> None:

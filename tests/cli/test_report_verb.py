@@ -67,6 +67,13 @@ def test_without_a_file_it_is_markdown_on_stdout(home: Path) -> None:
     assert "PASS" in done.stdout
 
 
+def test_charts_without_a_file_keep_the_report_on_stdout(home: Path) -> None:
+    done = report(home, "fast1", "--charts", str(home / "charts"))
+    assert done.stdout.startswith("# nemotron4@25.04 15b fp8 on 64 × H100\n")
+    assert f"({home / 'charts' / 'scale.svg'})" in done.stdout
+    assert f"{home / 'charts' / 'scale.svg'}  " in done.stderr
+
+
 def test_what_was_simulated_says_so_first(home: Path) -> None:
     log = home / "state" / "runs" / "fast1" / "log"
     log.write_text("simulated: no training happens; the clock of this job runs 60 times faster\n" + log.read_text())

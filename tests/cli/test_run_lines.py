@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import pytest
+
 from llmb_tui.cli.run_lines import AGAIN_AFTER_S, line_teller
+from llmb_tui.cli.runs import final_line
 from llmb_tui.cluster.job import Job
-from llmb_tui.watch.state import Progress, RunState
+from llmb_tui.watch.state import Progress, RunState, Verdict
 
 HANGS = "`sacct` did not answer in time."
 
@@ -58,3 +61,9 @@ def test_no_line_comes_twice_in_a_row() -> None:
         told.later(60, measuring(1))
     assert told.lines.count("  submitted") == 1
     assert all(line != after for line, after in zip(told.lines, told.lines[1:], strict=False))
+
+
+@pytest.mark.parametrize("method", ["published", "published for another release", "interpolated"])
+def test_the_last_line_names_what_a_run_was_held_against(method: str) -> None:
+    verdict = Verdict("PASS", 0.985, 2.01, f"{method} 1.98 s, nemotron4@25.04", "last step")
+    assert final_line(RunState("k3f9a2", "done", verdict=verdict)) == f"verdict: PASS 98.5 % of {method}"
