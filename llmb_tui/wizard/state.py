@@ -202,6 +202,12 @@ class WizardState:
         """By which a run would be installed and started."""
         return self.proposal.full.procedure
 
+    @property
+    def installs_here(self) -> bool:
+        """An install for the present request goes on."""
+        mine = self.proposal.request
+        return mine is not None and identity(mine) in self.installs
+
     def concerns(self, request: RunRequest) -> bool:
         """Whether the request is the present one. Problems that were learned since do not make it another."""
         mine = self.proposal.request

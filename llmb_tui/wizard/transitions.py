@@ -22,8 +22,8 @@ def repropose(state: WizardState) -> Change:
     if proposal.profile != before.profile:
         cluster = unknown_cluster(proposal.profile)
     elif (proposal.selection, proposal.full.procedure) != (before.selection, before.full.procedure):
-        going = proposal.request is not None and identity(proposal.request) in state.installs
-        cluster = replace(cluster.of_connection(), tasks=frozenset(("install",) if going else ()))
+        goes_on = replace(state, proposal=proposal).installs_here
+        cluster = replace(cluster.of_connection(), tasks=frozenset(("install",) if goes_on else ()))
     results = state.results if proposal.full.cluster == before.full.cluster else ()
     state = measured(replace(state, proposal=proposal, cluster=cluster, results=results))
     read = own_results(state) if proposal.profile != before.profile else ()
@@ -97,7 +97,7 @@ def install(state: WizardState) -> Change:
         return state, (effects.Tell(why_not),)
     if request is None or not request.plan.launchable:
         return state, (effects.Tell("Install needs a cluster and a selection that can be launched."),)
-    if identity(request) in state.installs:
+    if state.installs_here:
         return state, (effects.Tell("This install goes on already.", "information"),)
     state = replace(state, cluster=begun(cluster, "install"), installs=state.installs | {identity(request)})
     return state, (effects.Install(request),)

@@ -276,11 +276,12 @@ def test_without_a_kubeconfig_it_is_said_where_the_log_is(watched: Watched) -> N
     assert final.no_verdict
 
 
+@pytest.mark.parametrize(("status", "why"), [(403, "pods/log"), (401, "does not accept the login")])
 def test_a_log_that_kubernetes_refuses_keeps_nobody_after_the_end(
-    watched: Watched, monkeypatch: pytest.MonkeyPatch
+    watched: Watched, monkeypatch: pytest.MonkeyPatch, status: int, why: str
 ) -> None:
     monkeypatch.setattr("llmb_tui.watch.monitor.PATIENCE_S", 0.5)
-    watched.site.faults += [Fault("GET", "/log$", 999, status=403)]
+    watched.site.faults += [Fault("GET", "/log$", 999, status=status)]
     run = watched.submit()
     following = Following(watched, run)
     watched.site.skip(100)
@@ -290,7 +291,7 @@ def test_a_log_that_kubernetes_refuses_keeps_nobody_after_the_end(
     assert final.job is not None
     assert final.job.state == "COMPLETED"
     assert "log has not been read to its end" in final.no_verdict
-    assert any("pods/log" in note for note in following.notes)
+    assert any(why in note for note in following.notes)
     watched.site.faults.clear()
     assert watched.services.feed.monitor(run.id).once().verdict is not None, "a later look reads it"
 

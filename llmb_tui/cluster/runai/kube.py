@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
 
-from llmb_tui.cluster.failures import AuthenticationFailed
+from llmb_tui.cluster.failures import Unanswered, Unreachable
 from llmb_tui.cluster.remote_file import Unreadable
 from llmb_tui.cluster.runai.https import HttpsServer, Reply, tls_context
 from llmb_tui.cluster.runai.secret import VARIABLE
@@ -56,7 +56,8 @@ class Kube:
     def open(self, path: str) -> Reply:
         """A GET of this path, whose body is read piece by piece. A login that is refused is made anew, once.
 
-        Raises as `HttpsServer.open` does, BadKubeconfig, and AuthenticationFailed.
+        Raises Disconnected where the connection breaks, and Unreadable where there is none, or no answer: that says
+        nothing of the line to Run:ai.
         """
         for is_last in (False, True):
             given = self._credentials(anew=is_last)
@@ -68,13 +69,16 @@ class Kube:
             )
             token = self._token(given)
             headers = {"Accept": "*/*"} | ({"Authorization": f"Bearer {token}"} if token else {})
-            reply = server.open("GET", self._prefix + path, headers, ends=time.monotonic() + _WITHIN_S)
+            try:
+                reply = server.open("GET", self._prefix + path, headers, ends=time.monotonic() + _WITHIN_S)
+            except (Unreachable, Unanswered) as trouble:
+                raise Unreadable(trouble.what, trouble.why, trouble.fix) from trouble
             if reply.status != 401:
                 return reply
             reply.close()
             self._load()  # whoever logged in again may have written it there
         why = f"It is the login of {clean_line(str(self._path))}."
-        raise AuthenticationFailed(f"{server.name} does not accept the login.", why, "Log in to the cluster again.")
+        raise Unreadable(f"{server.name} does not accept the login.", why, "Log in to the cluster again.")
 
     def _load(self) -> None:
         config = self._read()

@@ -6,7 +6,7 @@ import os
 import threading
 
 from llmb_tui.cluster.prompter import Prompter
-from llmb_tui.cluster.runai.profile import RunaiProfile
+from llmb_tui.cluster.runai.profile import RunaiProfile, from_environment
 from llmb_tui.store import secret_store
 
 VARIABLE = "APP_SECRET"
@@ -16,9 +16,14 @@ _known: dict[str, str] = {}
 
 
 class AppSecret:
-    """The secret of one application, looked for in the environment, then in the keyring. It is in no repr."""
+    """The secret of one application, looked for in the environment, then in the keyring. It is in no repr.
+
+    Where the environment names another application, or another server, its secret is that one's.
+    """
 
     def __init__(self, profile: RunaiProfile) -> None:
+        named = from_environment(os.environ)
+        self._is_named = named.app_id in ("", profile.app_id) and named.place in ("", profile.place)
         self._who = f"{profile.app_id} at {profile.place}"
         self._name = f"runai {self._who}"
         self._lock = threading.Lock()
@@ -29,7 +34,7 @@ class AppSecret:
         with self._lock:
             if not self._looked and self._name not in _known:
                 self._looked = True
-                if found := os.environ.get(VARIABLE) or self._kept():
+                if found := (os.environ.get(VARIABLE) if self._is_named else None) or self._kept():
                     _known[self._name] = found
             return _known.get(self._name)
 

@@ -69,7 +69,7 @@ def progress(state: WizardState) -> tuple[Paragraph, ...]:
         return (text((_unknown(state), MUTED)),)
     done = sum(step.status == "done" for step in cluster.steps)
     hint = "enter installs what is missing" if done == 0 else "enter goes on with it"
-    if "install" in cluster.tasks:
+    if "install" in cluster.tasks or state.installs_here:
         hint = "running; it goes on when you leave"
     elif done == len(cluster.steps):
         hint = "everything is there: enter goes on"

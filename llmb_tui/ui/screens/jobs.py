@@ -184,6 +184,7 @@ Runs that NVIDIA's own llmb-run started are opened from their list (o), suites f
     def narrow(self) -> None:
         self.table.filter(self.words.value)
         self._show_around()
+        self.peek()
 
     @background(group="cancel", exclusive=True)
     async def action_cancel(self) -> None:
@@ -247,12 +248,16 @@ Runs that NVIDIA's own llmb-run started are opened from their list (o), suites f
     def peek(self) -> None:
         self.refresh_bindings()
         self._show_note()
-        if self.table.record is not None and self.has_class("-peeking"):
+        if self.has_class("-peeking"):
             self._show_last_lines(self.table.record)
 
     @background(group="peek", exclusive=True)
-    async def _show_last_lines(self, record: RunRecord) -> None:
-        """Of two runs in a row only the last one's come."""
+    async def _show_last_lines(self, record: RunRecord | None) -> None:
+        """Of two runs in a row only the last one's come; without a run none."""
+        if record is None:
+            self.last_lines.border_title = self.last_lines.border_subtitle = ""
+            self.last_lines.update("")
+            return
         run = record.run
         rows = await in_daemon(lambda: self._services.feed.records.last_lines(record, _LINES))
         self.last_lines.border_title = line(f"last lines · {what_runs(run)}")

@@ -62,6 +62,14 @@ def pieces(text: str, spans: Iterable[Span]) -> list[tuple[str, tuple[Mark, ...]
     ]
 
 
+def _characters_in(text: str, cells: int) -> int:
+    """How many characters at the begin of a text end within so many cells."""
+    at, end = 0, 0
+    while at < len(text) and (end := end + cell_len(text[at])) <= cells:
+        at += 1
+    return at
+
+
 class LogLines(Protocol):
     """Numbered lines that may grow at the end."""
 
@@ -161,7 +169,10 @@ class LogView(ScrollView, can_focus=True):
         return self._vertical_scrollbar
 
     def show(self, source: LogLines, empty: str = "") -> None:
-        """Show other lines, from their end."""
+        """Show other lines, from their end; what was selected is none of them."""
+        others = {widget: chosen for widget, chosen in self.screen.selections.items() if widget is not self}
+        if len(others) < len(self.screen.selections):
+            self.screen.selections = others
         self.source, self.empty, self.current_line, self.left_cell = source, empty, None, 0
         self.following, self._top_wanted = True, False
         self._paint()
@@ -172,7 +183,7 @@ class LogView(ScrollView, can_focus=True):
         self.source, self._held_at = source, self._held_at + by
         if self.current_line is not None:
             self.current_line += by
-        if (chosen := self.text_selection) is not None and chosen.start and chosen.end:
+        if (chosen := self.text_selection) is not None and chosen.start is not None and chosen.end is not None:
             down = Offset(0, by)
             self.screen.selections = {**self.screen.selections, self: Selection(chosen.start + down, chosen.end + down)}
         self._strips.clear()
@@ -263,8 +274,8 @@ class LogView(ScrollView, can_focus=True):
     def get_selection(self, selection: Selection) -> tuple[str, str] | None:
         """The selected text, read from the log again."""
         whole = selection.start is None or selection.end is None
-        first = selection.start.y if selection.start else self.scroll_offset.y
-        last = selection.end.y if selection.end else self.scroll_offset.y + self.size.height - 1
+        first = self.scroll_offset.y if selection.start is None else selection.start.y
+        last = self.scroll_offset.y + self.size.height - 1 if selection.end is None else selection.end.y
         if last - first >= _SELECTION_LINES:
             return None
         text = "\n".join(self.source.read(first, last - first + 1))
@@ -323,7 +334,7 @@ class LogView(ScrollView, can_focus=True):
             part = Strip(self._styled(text, 0, number, base), cells).crop(left, left + room - is_cut)
             more = [Segment("→", self._quiet(base))] if is_cut else []
             segments = [*part, *more, Segment(" " * (width - part.cell_length - len(more)), base)]
-        placed, at = [], left
+        placed, at = [], _characters_in(text, left)
         for words, style, _ in segments:
             placed.append(Segment(words, (style or base) + Style.from_meta({"offset": (at, number)})))
             at += len(words)

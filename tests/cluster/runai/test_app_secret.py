@@ -66,6 +66,18 @@ def test_it_is_taken_from_the_environment_then_from_the_keyring(ring: Ring, monk
     assert AppSecret(PROFILE)() == "another"
 
 
+@pytest.mark.parametrize(("variable", "other"), [("APP_ID", "somebody"), ("BASE_URL", "https://other.example")])
+def test_that_of_another_application_is_not_sent(
+    ring: Ring, monkeypatch: pytest.MonkeyPatch, variable: str, other: str
+) -> None:
+    ring.set_password("llmb-tui", f"runai {PROFILE.app_id} at {PROFILE.place}", CANARY)
+    monkeypatch.setenv("APP_SECRET", "another")
+    monkeypatch.setenv("APP_ID", PROFILE.app_id)
+    monkeypatch.setenv("BASE_URL", PROFILE.base_url)
+    monkeypatch.setenv(variable, other)
+    assert AppSecret(PROFILE)() == CANARY
+
+
 def test_nothing_shows_it(ring: Ring) -> None:
     assert ring
     cluster = RunaiCluster(PROFILE)

@@ -19,8 +19,8 @@ from cryptography.hazmat.primitives.asymmetric import ec
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from llmb_tui.cluster.failures import AuthenticationFailed, Disconnected, Unreachable
-from llmb_tui.cluster.remote_file import Sample, cksum
+from llmb_tui.cluster.failures import Disconnected
+from llmb_tui.cluster.remote_file import Sample, Unreadable, cksum
 from llmb_tui.cluster.runai import pod_log
 from llmb_tui.cluster.runai.failures import ApiTrouble
 from llmb_tui.cluster.runai.kube import BadKubeconfig, Kube
@@ -287,7 +287,7 @@ class TestKubeconfig:
         self.change(kubeconfig, tokenFile="token")
         (tmp_path / "token").write_text("old")
         log = log_of(kubeconfig)
-        with pytest.raises(AuthenticationFailed, match="does not accept the login"):
+        with pytest.raises(Unreadable, match="does not accept the login"):
             log.prove(Sample(0, 0, 0), b"")
         (tmp_path / "token").write_text(f"{TOKEN}\n")
         pods.data = b"x"
@@ -446,7 +446,7 @@ class TestKubeconfig:
         config = yaml.safe_load(kubeconfig.read_text())
         config["clusters"][0]["cluster"]["proxy-url"] = proxy
         kubeconfig.write_text(yaml.safe_dump(config))
-        with pytest.raises(Unreachable, match="through the proxy of the kubeconfig") as caught:
+        with pytest.raises(Unreadable, match="through the proxy of the kubeconfig") as caught:
             Kube(str(kubeconfig)).open("/x")
         assert fix in caught.value.fix
 

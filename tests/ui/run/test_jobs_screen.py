@@ -193,6 +193,12 @@ async def test_space_peeks_at_the_last_lines_and_follows_the_cursor(open_jobs: O
         await until(pilot, lambda: "iteration 30/49" in text_of(app, "#jobs-peek"), "the last line")
         await pilot.press("down")
         await until(pilot, lambda: "no log here yet" in text_of(app, "#jobs-peek"), "no log")
+        await pilot.press("slash", *"zzz")
+        await until(pilot, lambda: text_of(app, "#jobs-peek") == "", "no run is found")
+        await pilot.press("escape")
+        await until(pilot, lambda: "iteration 30/49" in text_of(app, "#jobs-peek"), "the first run")
+        await pilot.press("down")
+        await until(pilot, lambda: "no log here yet" in text_of(app, "#jobs-peek"), "no log")
         await pilot.press("space")
         assert text_of(app, "#jobs-peek") == ""
 

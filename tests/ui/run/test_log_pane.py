@@ -350,9 +350,38 @@ async def test_a_selection_is_read_from_the_log(log: Path) -> None:
         await ready(pilot, app, 100)
         selection = Selection(Offset(5, 97), Offset(4, 99))
         assert app.view.get_selection(selection) == ("97\nline 98\nline", "\n")
+        assert app.view.get_selection(Selection(Offset(0, 0), Offset(4, 1))) == ("line 0\nline", "\n")
         app.screen.selections = {app.view: selection}
         await pilot.press("y")
         assert app.clipboard.rstrip("\n") == "97\nline 98\nline"
+
+
+async def test_what_was_selected_in_one_log_is_not_copied_of_another(log: Path, tmp_path: Path) -> None:
+    other = tmp_path / "other"
+    append(other, "a\nb\n")
+    app = PaneApp(log, other)
+    async with app.run_test(size=(60, 12)) as pilot:
+        await ready(pilot, app, 100)
+        await until(pilot, lambda: app.pane.check_action("other", ()), "the other is there")
+        app.screen.selections = {app.view: Selection(Offset(0, 0), Offset(1, 0))}
+        await pilot.press("o")
+        await ready(pilot, app, 2)
+        await pilot.press("y")
+        assert app.clipboard == "a\nb"
+
+
+@pytest.mark.parametrize(("text", "at"), [("学习" * 40, 8), ("x" * 80, 16), ("e\N{COMBINING ACUTE ACCENT}" * 80, 32)])
+async def test_what_is_under_the_mouse_is_selected_in_a_line_that_was_moved(tmp_path: Path, text: str, at: int) -> None:
+    path = tmp_path / "log"
+    append(path, f"{text}\n")
+    app = PaneApp(path)
+    async with app.run_test(size=(60, 12)) as pilot:
+        await ready(pilot, app, 1)
+        await pilot.press("right")
+        await pilot.pause()
+        first, *_ = app.view.render_line(0)
+        assert first.style is not None
+        assert first.style.meta["offset"] == (at, 0)
 
 
 LONG = 90_000
