@@ -8,7 +8,6 @@ is a process of its own.
 from __future__ import annotations
 
 import asyncio
-import ctypes
 import fcntl
 import json
 import os
@@ -23,7 +22,6 @@ import tempfile
 import termios
 import time
 from collections.abc import Awaitable, Callable, Iterator
-from contextlib import contextmanager
 from functools import partial
 from pathlib import Path
 
@@ -38,7 +36,6 @@ from llmb_tui.ui.widgets.log_view import LogView
 
 _BATCH = 500
 _TICK_S = 0.002
-_ABSOLUTE = 1  # TFD_TIMER_ABSTIME
 # As many as the widget shows within seconds.
 _LINES = {"LogPane": 4_000_000, "Log": 200_000, "RichLog": 20_000}
 _MADE = 1_000_000
@@ -87,10 +84,12 @@ class Panel(App[None]):
 
     async def _measure_gaps(self) -> None:
         """How long the event loop is away while lines come as they do on the screen of a run, or none do."""
+        gaps: list[float] = []
         for pane in self.query(LogPane):
             self.set_interval(0.1, partial(pane.show_newest, ("log", self._spool)))
-        with lateness() as gaps:
-            await asyncio.sleep(_STEADY_S)
+        ticker = asyncio.create_task(self._tick(gaps))
+        await asyncio.sleep(_STEADY_S)
+        ticker.cancel()
         self._result.write_text(json.dumps({"p99_ms": statistics.quantiles(gaps, n=100)[-1] * 1000}))
         self.exit()
 
@@ -104,13 +103,15 @@ class Panel(App[None]):
         made = min(lines, _MADE)
         texts = batches(made) * (lines // made)
         before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
-        with lateness() as gaps:
-            began = time.perf_counter()
-            await feeds[self._kind](texts)
-            shown = asyncio.Event()
-            self.call_after_refresh(shown.set)
-            await shown.wait()
-            seconds = time.perf_counter() - began
+        gaps: list[float] = []
+        ticker = asyncio.create_task(self._tick(gaps))
+        began = time.perf_counter()
+        await feeds[self._kind](texts)
+        shown = asyncio.Event()
+        self.call_after_refresh(shown.set)
+        await shown.wait()
+        seconds = time.perf_counter() - began
+        ticker.cancel()
         grown = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before
         answer = {"rate": _LINES[self._kind] / seconds, "gap_ms": max(gaps) * 1000, "mb": grown / 1024}
         self._result.write_text(json.dumps(answer))
@@ -144,30 +145,14 @@ class Panel(App[None]):
                 log.write(line)
             await asyncio.sleep(0)
 
-
-@contextmanager
-def lateness() -> Iterator[list[float]]:
-    """How late the event loop takes what comes each `_TICK_S`, in seconds.
-
-    A timer of the kernel says when: one of asyncio's own is up to a millisecond late where anything else has happened
-    since it was set, for its waits are rounded up to whole ones.
-    """
-    libc, late, due, loop = ctypes.CDLL(None), list[float](), time.monotonic() + _TICK_S, asyncio.get_running_loop()
-    timer = libc.timerfd_create(time.CLOCK_MONOTONIC, os.O_NONBLOCK | os.O_CLOEXEC)
-    at = [int(part) for seconds in (_TICK_S, due) for part in (seconds, seconds % 1 * 1e9)]
-    libc.timerfd_settime(timer, _ABSOLUTE, struct.pack("4l", *at), None)
-
-    def ticked() -> None:
-        nonlocal due
-        late.append(time.monotonic() - due)
-        due += int.from_bytes(os.read(timer, 8), sys.byteorder) * _TICK_S
-
-    loop.add_reader(timer, ticked)
-    try:
-        yield late
-    finally:
-        loop.remove_reader(timer)
-        os.close(timer)
+    async def _tick(self, gaps: list[float]) -> None:
+        """How long the event loop was away, beyond what was asked for."""
+        last = time.perf_counter()
+        while True:
+            await asyncio.sleep(_TICK_S)
+            now = time.perf_counter()
+            gaps.append(now - last - _TICK_S)
+            last = now
 
 
 def measured(kind: str, result: Path) -> dict[str, float]:
@@ -220,8 +205,8 @@ def gaps() -> Row:
         values = in_turns({way: partial(taken, kind) for kind, way in _STEADY.items()}, 3 * ROUNDS)
     what = f"the event loop is away at {_STEADY_LINES:,} lines a second, p99"
     why = (
-        "a repaint of the pane, two a second, is one piece of work in Textual's compositor; "
-        "what else is late at that rank is so by less than half a millisecond, and differs from round to round"
+        "a repaint of the pane, two a second, is one piece of work in Textual's compositor, and asyncio rounds waits "
+        "up to whole milliseconds where anything has happened meanwhile"
     )
     return Row(what, "ms", values, "≤ 1.5 × idle Textual", 5, why)
 

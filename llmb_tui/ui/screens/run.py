@@ -296,7 +296,9 @@ Leaving this screen stops the watching only; the job goes on."""
         has_cancel = self.training_run is not None and self.training_run.cancel is not None
         if has_cancel and (before is None or before.job != event.run_state.job):
             self._read_again()
-        self.log_pane.show_newest((event.run_state.log_name, self._folder / event.run_state.log_name))
+        now = event.run_state
+        if before is None or (before.log_name, before.log_bytes) != (now.log_name, now.log_bytes):
+            self.log_pane.show_newest((now.log_name, self._folder / now.log_name))
 
     @background(group="monitor", exclusive=True)
     async def _watch(self) -> None:

@@ -35,8 +35,8 @@ if TYPE_CHECKING:
 LogFile = tuple[str, Path]
 """A log's short name, such as `out`, and its local file."""
 
-# Who copies a log says when it has grown; this is for files that others write.
-_POLL_S = 0.5
+# Who copies a log says when it has grown: looked at so often are files that others write, and is what lies beside it.
+_POLL_S, _BESIDE_S = 0.5, 2.0
 # Longer than who copies a log says nothing of one that grows.
 _SETTLES_S = 0.2
 _COUNTED_WITHIN_S = 0.05
@@ -116,6 +116,8 @@ class LogPane(Vertical):
         self._titles = (Content(""), Content(""))
         self._entitling = False
         self._unreadable = ""
+        self._is_told = False
+        """Somebody says when the file has grown."""
         self._stop = threading.Event()
         self._wake = threading.Event()
 
@@ -143,6 +145,7 @@ class LogPane(Vertical):
                 self._chosen += 1
             else:
                 self._open()
+        self._is_told = True
         self._wake.set()
 
     def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:  # noqa: ARG002 (Textual's)
@@ -374,7 +377,8 @@ class LogPane(Vertical):
                 self.post_message(self.Settled())
             known, read = now, amount
             if self._unreadable or not (more or (chosen is not None and not chosen.complete)):
-                woken = self._wake.wait(_SETTLES_S if self.view.is_stale else _POLL_S)
+                poll_s = _BESIDE_S if self._is_told and not self._unreadable else _POLL_S
+                woken = self._wake.wait(_SETTLES_S if self.view.is_stale else poll_s)
                 self._wake.clear()
         for index in (*self._indexes.values(), *self._tails.values()):
             index.close()

@@ -12,6 +12,7 @@ from textual.app import App
 
 from llmb_tui.ui.screens.run import RunScreen
 from llmb_tui.ui.widgets.key_bar import KeyBar
+from llmb_tui.ui.widgets.log_pane import LogPane
 from llmb_tui.ui.widgets.log_view import LogView
 from llmb_tui.ui.widgets.run_header import RunHeader
 from llmb_tui.ui.widgets.step_chart import StepChart
@@ -46,6 +47,23 @@ async def test_lines_that_come_lay_out_nothing(
             await until(pilot, lambda more=more: view.source.lines == 42 + 20 * more, "the lines")
             await pilot.pause()
     assert drawn == {"RunHeader.draw": 5}
+
+
+async def test_nobody_looks_at_a_log_that_has_not_grown(
+    open_run: Callable[..., tuple[App[None], Any]], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    first, told = STATES["measuring"], []
+    monkeypatch.setattr(LogPane, "show_newest", lambda _, file: told.append(file[0]))
+    app, _ = open_run(first, log=log_text(31))
+    async with app.run_test(size=SIZE) as pilot:
+        await until(pilot, lambda: told, "the log")
+        told.clear()
+        for seconds in range(1, 4):
+            app.screen.post_message(RunScreen.StateChanged(replace(first, silent_s=float(seconds))))
+            await pilot.pause()
+        assert told == []
+        app.screen.post_message(RunScreen.StateChanged(replace(first, log_bytes=first.log_bytes + 1)))
+        await until(pilot, lambda: told == [first.log_name], "what came")
 
 
 @pytest.mark.parametrize("size", [(120, 36), (80, 24)])
