@@ -20,8 +20,6 @@ from llmb_tui.watch.state import LONGEST_STEP_S, MOST_STEPS, MOST_TFLOPS, SHORTE
 _RECORD = 2000
 # So much is kept to be searched for failures.
 _UNSEARCHED = 1 << 20
-# A bar that is farther behind ` iteration ` is not looked for by itself.
-_NEAR = 60
 # The end of what was fed is kept, for a record may be cut anywhere, and looked at again, which changes nothing.
 _TAIL = 4 * _RECORD
 
@@ -118,7 +116,8 @@ class StepParser:
         if newest:
             self._failure, self._unsearched = None, []
             self.complete = newest.total is not None and newest.index + 1 >= newest.total
-        whole = max(self._text.rfind(b"\n"), self._text.rfind(b"\r")) + 1
+        whole = self._text.rfind(b"\n") + 1
+        whole = max(whole, self._text.rfind(b"\r", whole) + 1)
         start = max(begin, self._step_end - self._base)
         if start < whole and not self.complete:
             self._unsearched.append(self._text[start:whole])
@@ -170,7 +169,7 @@ def _progress_lines(text: bytes, begin: int) -> Iterator[tuple[int, Step]]:
     """
     word = b" iteration "
     while (bar := text.find(b"|", begin)) >= 0:
-        at = text.rfind(word, max(begin, bar - _NEAR), bar)
+        at = text.rfind(word, begin, bar)
         if at < 0 and (at := text.find(word, begin)) < 0:
             return
         begin = at + len(word)

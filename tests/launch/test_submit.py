@@ -271,7 +271,8 @@ def test_wherever_the_line_is_cut_there_is_never_a_second_job_nor_an_unknown_one
 ) -> None:
     last = _count_calls(stage)
     seen = {_cut_at(stage, make_run(stage.profile, f"cut{at}"), at, when) for at in range(1, last + 1)}
-    assert "submitted" in seen
+    # Where the job is there before its start is answered, nothing comes after that which could be left unsent.
+    assert "submitted" in seen or when == "never sent"
 
 
 def _cut_at(stage: Stage, run: Run, at: int, when: When) -> str:
