@@ -33,7 +33,7 @@ _KEYS = 12
 _LAST = "THE LAST LINE OF ALL"
 _LONG = 1_000_000_000
 _WHY_QUIET = (
-    "a sixth of it is Textual's look at its input, ten times a second, and a third the clocks, painted once a second; "
+    "a fifth of it is Textual's look at its input, ten times a second, and a third the clocks, painted once a second; "
     "on another AMD EPYC it was 0.0812"
 )
 _WHY_MB = "nine tenths of it before any log is open: to import Python's own, Textual, pydantic and paramiko takes 56 MB"
