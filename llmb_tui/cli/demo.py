@@ -124,5 +124,5 @@ def _headless(arguments: argparse.Namespace, services: Services, profile: Cluste
     run = services.runs.load(run.id)
     if arguments.json:
         print_json(document(run, state))
-    tell(final_line(state))
+    tell(final_line(run, state))
     return exit_code(run, state)

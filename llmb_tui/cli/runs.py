@@ -164,7 +164,7 @@ def watch_verb(arguments: argparse.Namespace) -> int:
             tell(state)  # a cancel may have been settled since
     say_cancel(services.runs.load(run.id))
     if not arguments.json:
-        print_line(final_line(state))
+        print_line(final_line(run, state))
         if state.stage in BAD_ENDS:
             print_line(f"log: {services.runs.folder(run.id) / state.log_name}")
     if run.submission == "submitted" and state.stage not in ENDED:
@@ -395,13 +395,13 @@ def exit_code(run: Run, state: RunState) -> int:
     return 3 if word == "done" and state.verdict and state.verdict.result == "FAIL" else 0
 
 
-def final_line(state: RunState) -> str:
+def final_line(run: Run, state: RunState) -> str:
     """How a run ended, in one line."""
-    if state.verdict is None:
+    verdict, estimate = state.verdict, run.plan.estimate
+    if verdict is None or estimate is None:
         return f"verdict: none. {state.no_verdict} {state.why_failed}".rstrip()
-    verdict = state.verdict
-    method = max((word for word in METHOD_WORDS.values() if verdict.against.startswith(word)), key=len, default="")
-    return f"verdict: {verdict_words(verdict.result, verdict.ratio, verdict.reasons, f' of {method}')}"
+    of = f" of {METHOD_WORDS[estimate.method]}"
+    return f"verdict: {verdict_words(verdict.result, verdict.ratio, verdict.reasons, of)}"
 
 
 def _json_teller(runs: Runs, run: Run) -> Callable[[RunState], None]:

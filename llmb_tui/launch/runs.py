@@ -128,7 +128,8 @@ class Runs:
 
         saved = self._change(run.id, with_states) if with_states(run) != run else None
         if saved is not None and saved.going and not run.going:
-            (self.folder(run.id) / ACCOUNTING).unlink(missing_ok=True)
+            with file_trouble("remove", self.folder(run.id) / ACCOUNTING):
+                (self.folder(run.id) / ACCOUNTING).unlink(missing_ok=True)
         return saved
 
     def save_log_read(self, run_id: str) -> None:

@@ -75,9 +75,10 @@ class StepProbe:
 def read_probes(output: str, count: int) -> list[StepProbe]:
     """What look.sh printed about `count` steps, behind any greeting. Raises Trouble when it is not that."""
     probes: list[StepProbe] = []
-    parts = _HEAD.split(output)[1:]
-    for at in range(0, len(parts), 7):
-        state, written, cached, layers, of_layers, job, following = parts[at : at + 7]
+    _, *parts = _HEAD.split(output)
+    size = _HEAD.groups + 1  # with what follows the head
+    for at in range(0, len(parts), size):
+        state, written, cached, layers, of_layers, job, following = parts[at : at + size]
         rest = following.split("\n")
         queued = next((line[1:] for line in rest if line.startswith("?")), "")
         log = tuple(line[1:] for line in rest if line.startswith("|"))

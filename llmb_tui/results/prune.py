@@ -17,7 +17,7 @@ from llmb_tui.launch.runs import Runs
 from llmb_tui.results.log_facts import keep_facts, read_log
 from llmb_tui.results.suite.suite import Suite
 from llmb_tui.results.suite.suites import Suites
-from llmb_tui.store.files import file_trouble, taken
+from llmb_tui.store.files import file_trouble, try_lock
 from llmb_tui.watch.local_run import LocalRun
 from llmb_tui.watch.logcopy import copy_names
 from llmb_tui.watch.state import ENDED
@@ -106,7 +106,7 @@ def remove_log(runs: Runs, log: LogCopies) -> None:
         local = LocalRun(runs, run, THRESHOLD)
         local.read_on("closed")
         state = local.state()
-        why = _why_kept(run) or ("" if mine and taken(file.fileno()) else "Another program is at work on it.")
+        why = _why_kept(run) or ("" if mine and try_lock(file.fileno()) else "Another program is at work on it.")
         if state.stage not in ENDED or state.log_unread or state.link_note:
             why = why or state.link_note or "Its log does not say how it ended."
         if why or _measured(run, folder, copy_names(folder)) != log:

@@ -127,8 +127,8 @@ def held(folder: Path, *, wait: bool = False) -> Iterator[bool]:
         os.close(handle)
 
 
-def taken(handle: int) -> bool:
-    """Hold an open file from now on; False where another program does. Where there are no locks nobody is kept out."""
+def try_lock(handle: int) -> bool:
+    """Lock an open file, until it is closed; False where another program has. Without locks nobody is kept out."""
     try:
         fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
     except BlockingIOError:

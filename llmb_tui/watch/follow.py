@@ -14,7 +14,7 @@ from pathlib import Path
 from llmb_tui.cluster.failures import Disconnected
 from llmb_tui.cluster.remote_file import FileTail, Proof, RemoteFile, Sample, Unreadable, cksum
 from llmb_tui.errors import Trouble
-from llmb_tui.store.files import file_trouble, make_private_directory, taken
+from llmb_tui.store.files import file_trouble, make_private_directory, try_lock
 from llmb_tui.text import clean_line
 
 
@@ -36,7 +36,7 @@ class LocalCopy:
 
         Where there are no locks each process writes the same bytes to the same place.
         """
-        self._mine = self._mine or taken(self._open())
+        self._mine = self._mine or try_lock(self._open())
         return self._mine
 
     def read(self, start: int, length: int) -> bytes:

@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 
 from llmb_tui.cli.run_lines import AGAIN_AFTER_S, line_teller
 from llmb_tui.cli.runs import final_line
 from llmb_tui.cluster.job import Job
+from llmb_tui.plan.plan import Method
 from llmb_tui.watch.state import Progress, RunState, Verdict
+from tests.kit.runs import PLAN, make_run
 
 HANGS = "`sacct` did not answer in time."
 
@@ -63,7 +67,11 @@ def test_no_line_comes_twice_in_a_row() -> None:
     assert all(line != after for line, after in zip(told.lines, told.lines[1:], strict=False))
 
 
-@pytest.mark.parametrize("method", ["published", "published for another release", "interpolated"])
-def test_the_last_line_names_what_a_run_was_held_against(method: str) -> None:
-    verdict = Verdict("PASS", 0.985, 2.01, f"{method} 1.98 s, nemotron4@25.04", "last step")
-    assert final_line(RunState("k3f9a2", "done", verdict=verdict)) == f"verdict: PASS 98.5 % of {method}"
+@pytest.mark.parametrize(
+    ("method", "words"), [("published", "published"), ("other_release", "published for another release")]
+)
+def test_the_last_line_names_what_a_run_was_held_against(method: Method, words: str) -> None:
+    assert PLAN.estimate is not None
+    run = make_run(plan=replace(PLAN, estimate=replace(PLAN.estimate, method=method)))
+    state = RunState(run.id, "done", verdict=Verdict("PASS", 0.985, 2.01, "1.98 s", "last step"))
+    assert final_line(run, state) == f"verdict: PASS 98.5 % of {words}"

@@ -30,9 +30,9 @@ _COMMON = {"root", "nobody", "ubuntu", "user", "users", "localhost", "localhost.
 """Names that say nothing of anybody."""
 _NO_PERSON = {"nvidia", "nemo", "runner", "jenkins", "work", "workspace", "data", "shared", "scratch", "home"}
 """Names of home directories that images and build machines have, and words of logs."""
-_W = rb"\w\x80-\xbf\xc3-\xe1\xe3-\xf4"
+_LETTERS = rb"\w\x80-\xbf\xc3-\xe1\xe3-\xf4"
 """Letters in UTF-8, of any script; what begins with other bytes is punctuation, such as a quotation mark."""
-_NAME = rb"[%s](?:[%s.-]*[%s])?" % (_W, _W, _W)
+_NAME = rb"[%s](?:[%s.-]*[%s])?" % (_LETTERS, _LETTERS, _LETTERS)
 _HOST = rb"[A-Za-z](?:[A-Za-z0-9.-]*[A-Za-z0-9])?"
 _HOSTS = (
     rb"\b(?:HOSTNAME|SLURMD_NODENAME|SLURM_SUBMIT_HOST|SLURM_TOPOLOGY_ADDR|MASTER_ADDR)[\"']?[=:][ \t]*[\"']?(%s)",
@@ -46,14 +46,15 @@ _USERS = (
     rb"\"submittedBy\": \"(%s)\"",
 )
 _HOME_DIRS = rb"(?:home|homes|Users|users|people)"
-_NAME_ENDS = rb"(?!\.?[%s+~-])" % _W
+_NAME_ENDS = rb"(?!\.?[%s+~-])" % _LETTERS
 _HOMES = re.compile(
     rb"(?<![\w.~-])/(?:[%s.+-]+/)*?(?:%s/)+(?:(?P<bucket>[%s-]{1,3})/(?=(?P=bucket)))*"
-    rb"(?P<owner>%s)%s(?:/(?P<below>%s)%s)?" % (_W, _HOME_DIRS, _W, _NAME, _NAME_ENDS, _NAME, _NAME_ENDS)
+    rb"(?P<owner>%s)%s(?:/(?P<below>%s)%s)?" % (_LETTERS, _HOME_DIRS, _LETTERS, _NAME, _NAME_ENDS, _NAME, _NAME_ENDS)
 )
 """A bucket is what `/home/j/jsmith` has; `below` is a home in a group's directory, or a directory of a home."""
 _OWN_HOME = re.compile(
-    rb"\bHOME=[\"']?(?:/[%s.+-]+)*?/%s(?:/[%s.+-]+)*/(?P<owner>%s)%s" % (_W, _HOME_DIRS, _W, _NAME, _NAME_ENDS)
+    rb"\bHOME=[\"']?(?:/[%s.+-]+)*?/%s(?:/[%s.+-]+)*/(?P<owner>%s)%s"
+    % (_LETTERS, _HOME_DIRS, _LETTERS, _NAME, _NAME_ENDS)
 )
 _MAC = rb"(?<![0-9A-Fa-f:])(?:[0-9A-Fa-f]{2}:){5}[0-9A-Fa-f]{2}(?![0-9A-Fa-f:])"
 _MAIL = rb"[A-Za-z0-9._+-]+@[A-Za-z0-9-]+(?:\.[A-Za-z0-9-]+)*\.[A-Za-z]{2,}\b"
@@ -146,16 +147,12 @@ class Anonymizer:
 
     def replace_in_record(self, path: Path) -> None:
         """The same for the record of a run or a suite, of which the name of the cluster is an alias, too."""
-        # As JSON it has letters beyond ASCII as numbers, by which no name is found.
-        path.write_bytes(_bytes(json.dumps(json.loads(path.read_bytes()), indent=2, ensure_ascii=False)) + b"\n")
-        self.replace_in(path)
-        try:
-            document = json.loads(path.read_bytes())
-        except ValueError:  # somebody is called `null`: whoever reads the record will say so
-            return
+        document = json.loads(path.read_bytes())
         if document.get("cluster") in self._clusters:
             document["cluster"] = self._alias("cluster", document["cluster"])
-        path.write_bytes(json.dumps(document, indent=2).encode() + b"\n")
+        # Letters beyond ASCII as they are: as numbers they are found by no name.
+        path.write_bytes(_bytes(json.dumps(document, indent=2, ensure_ascii=False)) + b"\n")
+        self.replace_in(path)
 
     def replace_in_accounting(self, path: Path) -> None:
         """The same for what `sacct` printed, of which the cluster's name in Slurm is an alias, too."""

@@ -35,7 +35,7 @@ if TYPE_CHECKING:
 LogFile = tuple[str, Path]
 """A log's short name, such as `out`, and its local file."""
 
-# Who copies a log says when it has grown: looked at so often are files that others write, and is what lies beside it.
+# How often a file that others write is looked at; and one whose growth is told, for what else may have come beside it.
 _POLL_S, _BESIDE_S = 0.5, 2.0
 # Longer than who copies a log says nothing of one that grows.
 _SETTLES_S = 0.2
