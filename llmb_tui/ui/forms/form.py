@@ -30,7 +30,7 @@ NOT_READ = line(("○ not read yet: ctrl+r", MUTED))
 
 
 class ProfileForm(Vertical, Generic[P, O]):
-    """One kind. What is asked of a cluster is asked in a thread by `read`, and shown by `show_read`.
+    """One kind. What is asked of a cluster is asked in a thread by `read`, and shown by `take`.
 
     It holds as long as the way to the cluster stays the same: of another one nothing is offered or saved.
     """
@@ -51,8 +51,8 @@ class ProfileForm(Vertical, Generic[P, O]):
         super().__init__()
         self.base = self._first_base = base
         self._first_texts = texts
-        self._reach_read: tuple[str, ...] | None = None
-        """Of the cluster that was read; None: nothing of any is offered."""
+        self._said_of: tuple[str, ...] | None = None
+        """The way to the cluster of whose reading is said how it stands; None: none was read."""
         self.fields = {one.name: Combo(one.name, one.title, one.hint) for one in (*self.REACH, *self.USE, *self.MORE)}
 
     def compose(self) -> ComposeResult:
@@ -85,19 +85,14 @@ class ProfileForm(Vertical, Generic[P, O]):
         return self.base != self._first_base or self.texts != {**dict.fromkeys(self.fields, ""), **self._first_texts}
 
     def say(self, text: Content) -> None:
-        """Say between the fields how the reading stands."""
+        """Say between the fields how the reading of the cluster stands that is entered now."""
+        self._said_of = None if text is NOT_READ else self.reach
         self.query_one("#read", Static).update(text)
-
-    def show_read(self, offers: O) -> None:
-        """Offer it below the fields, and say what it is."""
-        self._reach_read = self.reach
-        self.say(self.take(offers))
 
     @on(Input.Changed)
     def forget_another(self) -> None:
-        """Forget what was read, if it was read of another cluster than is entered now."""
-        if self._reach_read not in (None, self.reach):
-            self._reach_read = None
+        """Forget what was read, or why it could not be, of another cluster than is entered now."""
+        if self._said_of not in (None, self.reach):
             self.forget()
             self.say(NOT_READ)
 

@@ -19,7 +19,7 @@ from llmb_tui.errors import Trouble
 from llmb_tui.services import Services
 from llmb_tui.ui.daemon import background, in_daemon
 from llmb_tui.ui.dialogs import Confirm
-from llmb_tui.ui.forms.form import NOT_READ, ProfileForm
+from llmb_tui.ui.forms.form import ProfileForm
 from llmb_tui.ui.forms.runai import RunaiForm
 from llmb_tui.ui.forms.slurm import SlurmForm
 from llmb_tui.ui.key_order import KeyOrder
@@ -140,17 +140,17 @@ configuration of NVIDIA's llmb-run says, or node pools, claims and credentials. 
 
     @background(group="read", exclusive=True)
     async def _read(self, form: ProfileForm[Any, Any], profile: ClusterProfile, asked: tuple[str, ...]) -> None:
-        """What is offered by a cluster that is not the entered one any more is dropped."""
+        """What comes of a cluster that is not the entered one any more is dropped; the form has said so."""
         focused = self.focused
         try:
             offers = await in_daemon(form.read, self._services, profile, self._prompter)
         except Trouble as trouble:
-            form.say(lines(line(("✗ it could not be read", "$text-error")), told(trouble)))
+            if form.reach == asked:
+                form.say(lines(line(("✗ it could not be read", "$text-error")), told(trouble)))
             return
         if form.reach != asked:
-            form.say(NOT_READ)
             return
-        form.show_read(offers)
+        form.say(form.take(offers))
         has_waited = self.focused is focused and not self.app.types_for_s
         if has_waited and any(form.fields[field.name].has_focus_within for field in form.REACH):
             form.fields[form.USE[0].name].arrive()
