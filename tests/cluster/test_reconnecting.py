@@ -223,7 +223,8 @@ def test_an_unreachable_host_is_tried_again_by_itself_and_the_note_says_when(
     until(lambda: session.health.note == "trying again in 2 s")  # after 0.5 s, 1 s and 2 s
     session.profile = there
     until(lambda: session.state == "live")
-    assert len(node.transports) == 2
+    # Links that other tests left behind may have tried this port meanwhile: their logins are not ours.
+    assert [transport.is_active() for transport in node.transports].count(True) == 1
 
 
 def test_programs_that_lost_the_same_host_do_not_come_back_in_step() -> None:
