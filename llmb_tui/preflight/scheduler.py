@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
+from dataclasses import replace
 
 from llmb_tui.cluster.batch import TIMED_OUT
 from llmb_tui.cluster.inventory import CONFIG, IF_IT_ANSWERS, parse_config
@@ -15,6 +16,7 @@ from llmb_tui.cluster.slurm.accounting import (
     accounting_is_off,
     accounts_of,
     parse_associations,
+    qos_of,
 )
 from llmb_tui.cluster.slurm.params import arguments_of, gpu_options, sbatch_options
 from llmb_tui.cluster.slurm.partition import SINFO_FORMAT, sinfo
@@ -95,6 +97,7 @@ def slurm_checks(answers: Answers, needs: Needs) -> Iterator[Check]:
     yield _controller(answers)
     config = parse_config(answers["config"].text)
     associations = parse_associations(answers["associations"].text, config.get("ClusterName", ""))
+    needs = replace(needs, profile=_as_slurm_spells(needs.profile, associations))
     yield _account(answers, needs.profile, associations, config)
     if answers["ping"].exit_code == 0:
         settings = parse_settings(answers["partition"].text)
@@ -109,6 +112,16 @@ def slurm_checks(answers: Answers, needs: Needs) -> Iterator[Check]:
             yield from _trial_check(answers, all_is_well=all(check.status == "ok" for check in checks))
         yield _pyxis(answers)
         yield _pmix(answers)
+
+
+def _as_slurm_spells(profile: SlurmProfile, associations: list[Association]) -> SlurmProfile:
+    """Slurm keeps the names of accounts and QOS in small letters, and takes them in any."""
+
+    def spelled(name: str, known: tuple[str, ...]) -> str:
+        return name.lower() if name not in known and name.lower() in known else name
+
+    qos = spelled(profile.qos, qos_of(associations)) if profile.qos is not None else None
+    return replace(profile, account=spelled(profile.account, accounts_of(associations)), qos=qos)
 
 
 def _scheduler(answers: Answers) -> Check:

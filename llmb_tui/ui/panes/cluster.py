@@ -87,7 +87,8 @@ def link_parts(state: WizardState) -> tuple[Paragraph, ...]:
         if "probe" in cluster.tasks:
             done = f" {len(cluster.checked.checks)} done" if cluster.checked else ""
             word = f"checking …{done}" if cluster.preflight is None else "looking at what is installed …"
-        parts = [text(("● connected", "$text-success"), f"   {word}")]
+        # How the connection is now, the bar says.
+        parts = [text(("✓ reached", "$text-success"), f"   {word}")]
         if cluster.banner.strip():
             parts.append(text((" ".join(cluster.banner.split())[:_BANNER], MUTED)))
     if trouble := cluster.unreachable or cluster.trouble_of("probe"):

@@ -87,6 +87,9 @@ def test_without_a_plan_the_cluster_is_judged_on_its_own(look: Look) -> None:
     [
         ({"account": "nope"}, "account", "failed", ("llmbench", "llmb_other")),
         ({"account": "llmb_other"}, "account", "ok", ("llmb_other", "")),
+        ({"account": "LLMBench"}, "account", "ok", ("llmbench", "")),
+        ({"account": "LLMBench", "qos": "NORMAL"}, "qos", "ok", ("normal", "")),
+        ({"account": "LLMBench", "qos": "NORMAL"}, "trial", "ok", ("could start at", "")),
         ({"partition": "nope"}, "partition", "failed", ("batch, debug, small, cpu", "those that were found")),
         ({"partition": "small"}, "gpus", "failed", ("4 × gb200", "another partition")),
         ({"partition": "small"}, "nodes", "failed", ("0 working of 0", "larger partition")),
