@@ -218,7 +218,7 @@ def submit_verb(arguments: argparse.Namespace) -> int:
         run = submit(services, prepared, report, say)
     except _BROKEN as broken:
         raise NotSent(broken) from broken
-    return print_run(run, as_json=arguments.json)
+    return print_run(services, run.id, as_json=arguments.json)
 
 
 def _resume(services: Services, arguments: argparse.Namespace) -> int:
@@ -233,8 +233,9 @@ def _resume(services: Services, arguments: argparse.Namespace) -> int:
     run = services.runs.load(arguments.run)
     if arguments.dry_run:
         return _print_script(run.id, services.runs.script(run.id), as_json=arguments.json)
-    require_changes(services, run.cluster)
-    run = settle(services, run.id)
+    if not run.job_ids:
+        require_changes(services, run.cluster)
+        run = settle(services, run.id)
     if run.submission == "intended":
         request = services.request(run.cluster, run.plan, run.procedure)
         _agree(services, request, yes=arguments.yes)
@@ -254,7 +255,7 @@ def _resume(services: Services, arguments: argparse.Namespace) -> int:
     if run.submission in ("refused", "withdrawn"):
         trouble = withdrawal(run)
         raise Trouble(trouble.what, trouble.why, trouble.fix, exit_code=1)
-    return print_run(_known(run), as_json=arguments.json)
+    return print_run(services, _known(run).id, as_json=arguments.json)
 
 
 def _dry_run(services: Services, request: RunRequest, *, as_json: bool) -> int:

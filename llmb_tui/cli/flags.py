@@ -49,9 +49,9 @@ def number(text: str, name: str) -> int:
 
 
 def _procedure(text: str) -> str:
-    """The name of today; an older one is taken, and said to be old."""
+    """The name of today; an older one is taken, and said to be old, where it can be chosen."""
     name = OLD_PROCEDURES.get(text, text)
-    if name != text:
+    if name != text and name in NEW_RUN_PROCEDURES:
         say(f"llmb-tui: --procedure {text} is called {name} now.")
     return name
 
@@ -209,7 +209,9 @@ def _logs(sub: argparse.ArgumentParser) -> None:
 
 
 def _cancel(sub: argparse.ArgumentParser) -> None:
-    sub.add_argument("--yes", action="store_true", help="cancel without asking")
+    sub.add_argument(
+        "--yes", action="store_true", help="cancel without asking; where there is no terminal nobody is asked"
+    )
 
 
 def _results(sub: argparse.ArgumentParser) -> None:

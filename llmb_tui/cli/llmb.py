@@ -33,7 +33,7 @@ def llmb_verb(arguments: argparse.Namespace) -> int:
         run = import_run(services.catalog, services.runs, profile.name, runs[0])
         if not arguments.json:
             say(f"Job {arguments.open} of llmb-run is run {run.id} here: `llmb-tui watch {run.id}` follows it.")
-        return print_run(run, as_json=arguments.json)
+        return print_run(services, run.id, as_json=arguments.json)
     survey = find_installs(session, profile.install_dir)
     jobs = list_runs(session, [install.root for install in survey.installs])
     runs = importable_runs(services.catalog, services.runs, profile.name, jobs)

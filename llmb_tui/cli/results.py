@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import os
 from collections.abc import Callable, Iterator
 from dataclasses import replace
 from functools import cached_property
@@ -11,7 +12,7 @@ from typing import Any, BinaryIO
 from llmb_tui.cli.flags import selection_mapping
 from llmb_tui.cli.output import print_as, print_json, print_line, say
 from llmb_tui.cli.planning import plan_of
-from llmb_tui.cli.runs import existing, exit_code, say_cancel, say_intent, verdict_words
+from llmb_tui.cli.runs import existing, exit_code, say_cancel, say_intent, say_unknown, verdict_words
 from llmb_tui.cli.user import terminal_prompter, user_services
 from llmb_tui.errors import Trouble
 from llmb_tui.launch.run import Run
@@ -23,7 +24,7 @@ from llmb_tui.results.log_result import log_result
 from llmb_tui.results.table import Cell, Column, Table, cell_text
 from llmb_tui.results.training_log import MOST, TrainingLog, cluster_logs, local_logs, newest_of_jobs, trains
 from llmb_tui.results.upstream_rules import Rule, UpstreamResult, counts_as_log, llmb_run, parse_train_timing
-from llmb_tui.text import two_digits
+from llmb_tui.text import clean_line, two_digits
 from llmb_tui.watch.report import document
 from llmb_tui.watch.state import ENDED, RunState
 
@@ -93,6 +94,8 @@ class _Results:
             if more:
                 say(f"{name}: there are more than {MOST} logs; the first {MOST} by name are shown.")
             yield from self._of_logs(logs, closed, name, one=[log.path for log in logs] == [there])
+        elif os.sep in name:
+            raise Trouble(f"There is no {clean_line(name)}.", fix="Name a log, or a folder of logs.", exit_code=1)
         else:
             yield self._of_run(name)
 
@@ -181,6 +184,14 @@ class _Results:
         """A run, how it stands, and what that answers; clusters that do not answer are added to `_silent`."""
         services = self._services
         record = services.feed.record(run_id)
+        if record.run.submission == "unknown" and record.run.cluster not in self._silent:
+            try:
+                if (asked := services.feed.settle(run_id, terminal_prompter())).submission == "unknown":
+                    say_unknown(asked, asked.note)
+            except Trouble as trouble:
+                say_unknown(record.run, trouble.what)
+                self._silent.add(record.run.cluster)
+            record = services.feed.record(run_id)
         run, state = record.run, record.state
         say_intent(run)
         if not run.job_ids or (state.stage in ENDED and not state.log_unread):

@@ -50,7 +50,7 @@ def jobs_verb(arguments: argparse.Namespace) -> int:
     kept = KeptRuns(services.places.runs_done, services.places.runs, services.settings.verdict.threshold)
     feed, services.runs.passed_over = services.feed, frozenset(kept.done)
     for run, why in feed.settle_all(terminal_prompter()):
-        _say_unknown(run, why)
+        say_unknown(run, why)
     for cluster, trouble in feed.poll(terminal_prompter()).items():
         say(f"{cluster}: {trouble.what} Its runs are shown as they were last seen.")
     records, unreadable = feed.records.all(), services.runs.unreadable()
@@ -88,12 +88,13 @@ def _print_runs(documents: Sequence[dict[str, Any]]) -> None:
     print_table((*_HEADINGS, "note"), [(*_row(one), note) for one, note in zip(documents, notes, strict=True)])
 
 
-def print_run(run: Run, *, as_json: bool) -> int:
-    """The id of a run that nobody has looked at yet, or its JSON object."""
+def print_run(services: Services, run_id: str, *, as_json: bool) -> int:
+    """The id of a run, or its JSON object as far as is known here."""
     if as_json:
-        print_json(document(run, RunState(run.id)))
+        record = services.feed.record(run_id)
+        print_json(document(record.run, record.state))
     else:
-        print_line(run.id)
+        print_line(run_id)
     return 0
 
 
@@ -108,7 +109,7 @@ def settle(services: Services, run_id: str, *, patiently: bool = False) -> Run:
     def tell(run: Run, why: str) -> None:
         lasting = reasons.due(why)
         if lasting is not None:
-            _say_unknown(run, why, lasting)
+            say_unknown(run, why, lasting)
 
     stop = threading.Event()
     if not patiently:
@@ -128,7 +129,8 @@ def say_intent(run: Run) -> None:
         say(f"Nothing of run {run.id} was sent. {WITH_INTENT.format(run.id)}")
 
 
-def _say_unknown(run: Run, why: str, lasting: str = "") -> None:
+def say_unknown(run: Run, why: str, lasting: str = "") -> None:
+    """Why it is not known yet whether a run was submitted."""
     still = f" ({lasting})" if lasting else ""
     say(f"{run.cluster}: it is not known yet whether run {run.id} was submitted{still}. {why}".rstrip())
 
@@ -143,21 +145,16 @@ def watch_verb(arguments: argparse.Namespace) -> int:
     say_intent(run)
     last = _last_state(services, run)
     if arguments.once:
-        state = last or services.feed.monitor(run.id).once(terminal_prompter())
-        run = services.runs.load(run.id)
-        for note in filter(None, (state.link_note, state.slurm_note)):
-            say(note)
-        say_cancel(run)
-        if arguments.json:
-            print_json(document(run, state))
-        else:
-            print_table(_HEADINGS, [_row(document(run, state))])
-        return 2 if state.link == "lost" else exit_code(run, state)
+        return _print_state(services, last or services.feed.monitor(run.id).once(terminal_prompter()), arguments)
     if not arguments.json:
         print_line(f"run {run.id} on {run.cluster}, {PROCEDURE_TITLES[run.procedure]}")
     tell = _json_teller(services.runs, run) if arguments.json else line_teller(print_line)
     if last:
-        tell(state := last)
+        state = last
+        if run.job_ids or arguments.json:
+            tell(state)
+        else:
+            print_line(f"  {state_word(run, state)}")
     else:
         state = services.feed.monitor(run.id).watch(tell, threading.Event(), terminal_prompter())
         if arguments.json:
@@ -171,6 +168,18 @@ def watch_verb(arguments: argparse.Namespace) -> int:
         say(f"{run.cluster}: the run is not followed any more. {state.link_note}".rstrip())
         return 2
     return exit_code(run, state)
+
+
+def _print_state(services: Services, state: RunState, arguments: argparse.Namespace) -> int:
+    run = services.runs.load(state.run_id)
+    for note in filter(None, (state.link_note, state.slurm_note)):
+        say(note)
+    say_cancel(run)
+    if arguments.json:
+        print_json(document(run, state))
+    else:
+        print_table(_HEADINGS, [_row(document(run, state))])
+    return 2 if state.link == "lost" else exit_code(run, state)
 
 
 def _last_state(services: Services, run: Run) -> RunState | None:
@@ -210,7 +219,7 @@ def logs_verb(arguments: argparse.Namespace) -> int:
     last = services.feed.record(run.id).state
     if not run.job_ids or (last.stage in ENDED and not last.log_unread and run.log_read):
         _print_log(services, run, last, write)
-        return 0
+        return 2 if run.submission == "unknown" else 0
     if arguments.follow:
         _follow_log(services, run, write)
         return 0
@@ -386,11 +395,11 @@ def existing(name: str) -> Path | None:
 
 
 def exit_code(run: Run, state: RunState) -> int:
-    """4 for a run that did not end well, 2 for one whose log is not whole here, 3 for a verdict of FAIL, else 0."""
+    """4 for a run that did not end well, 2 for one that is not known or not read whole, 3 for a FAIL, else 0."""
     word = state_word(run, state)
     if word in _BAD_ENDS:
         return 4
-    if word == "done" and state.log_unread:
+    if word == "unknown" or (word == "done" and state.log_unread):
         return 2
     return 3 if word == "done" and state.verdict and state.verdict.result == "FAIL" else 0
 

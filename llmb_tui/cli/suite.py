@@ -132,7 +132,7 @@ def _watch(services: Services, arguments: argparse.Namespace) -> int:
     suite = _kept(services, arguments)
     runner, changed = services.suite_runner, threading.Event()
     lost, last, over = "", None, False
-    ended = _is_over(runner.progress(suite.id))
+    ended = _is_over(services, runner.progress(suite.id))
     if not ended:
         try:
             services.clusters.cluster(suite.cluster).connect(terminal_prompter())
@@ -176,9 +176,9 @@ def _say_lost(suite: Suite, why: str, said: str = "") -> str:
     return why
 
 
-def _is_over(progress: SuiteProgress) -> bool:
+def _is_over(services: Services, progress: SuiteProgress) -> bool:
     """Nothing of it goes on, and the logs of its runs were read: its cluster can say nothing more."""
-    return progress.over and log_to_read(progress, "", set()) is None
+    return (progress.over or not _goes_on(services, progress)) and log_to_read(progress, "", set()) is None
 
 
 def _cancel(services: Services, arguments: argparse.Namespace) -> int:

@@ -72,6 +72,8 @@ FIELDS = (*REACH, *USE, *MORE)
 
 BESIDE = (
     ProfileField("known_hosts", "file of known host keys", "as ssh would"),
+    ProfileField("ssh_config", "OpenSSH configuration", "your own; none: none at all"),
+    ProfileField("transport", "transport", "ssh; local: this machine is the login node"),
     ProfileField("gpu_request", "GPU request", "gpus-per-node, gres or none"),
 )
 """What the form asks otherwise, or not at all."""

@@ -36,10 +36,10 @@ _KEYS = (*FIELDS, *(field.name for field in VARIANTS))
 class UnreadableRequest(Trouble):
     """A request that is no selection: which field (empty for the whole), and what it could be. Exit code 1."""
 
-    def __init__(self, field: str, what: str, nearest: Iterable[str] = ()) -> None:
+    def __init__(self, field: str, what: str, nearest: Iterable[str] = (), fix: str = "") -> None:
         self.field = field
         self.nearest = tuple(nearest)
-        super().__init__(what, fix=f"did you mean {' or '.join(self.nearest)}?" if self.nearest else "", exit_code=1)
+        super().__init__(what, fix=f"did you mean {' or '.join(self.nearest)}?" if self.nearest else fix, exit_code=1)
 
 
 def read_request(catalog: Catalog, request: Mapping[str, Any]) -> Selection:
@@ -61,7 +61,7 @@ def read_request(catalog: Catalog, request: Mapping[str, Any]) -> Selection:
     releases = _releases(catalog, values)
     scale = _whole(values, "scale")
     if scale is None:
-        raise UnreadableRequest("scale", "scale is missing")
+        raise UnreadableRequest("scale", "scale is missing", fix="It is the number of GPUs.")
     if scale < FIELDS["scale"].least:
         raise UnreadableRequest("scale", f"scale must be at least {FIELDS['scale'].least}")
     size = _name(values, "size", tuple(dict.fromkeys(name for recipe in releases for name in recipe.models)))

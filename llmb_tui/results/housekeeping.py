@@ -335,7 +335,7 @@ def _why_run_stays(run: Run, queued: Sequence[str], cluster: str, kind: Kind) ->
         (run.procedure == "llmb", "NVIDIA's llmb-run started it."),
         (run.submission in ("unknown", "intended"), f"Run {run.id} is {run.submission}."),
         (run.going or bool({*run.job_ids} & {*queued}), f"Run {run.id} goes on, as far as is known."),
-        (unread, f"Its log may not have been read to its end: `llmb-tui results {run.id}` reads it."),
+        (unread, f"Its log may not have been read to its end: `llmb-tui watch {run.id}` reads it."),
     ]
 
 

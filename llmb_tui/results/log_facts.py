@@ -119,7 +119,9 @@ class UnreadableLog(Trouble):
 
 def unreadable(name: str, error: OSError) -> UnreadableLog:
     """What is said of a log that cannot be read."""
-    return UnreadableLog(f"{name} cannot be read.", f"{error.strerror}.", "Name a training log.", exit_code=1)
+    return UnreadableLog(
+        f"{name} cannot be read.", f"{error.strerror}.", "See that it can be read, or name another.", exit_code=1
+    )
 
 
 def _facts(file: BinaryIO, log_format: LogFormat | None) -> LogFacts:

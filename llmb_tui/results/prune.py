@@ -123,7 +123,7 @@ def _why_kept(run: Run) -> str:
     if run.going:
         return "It was not over when it was last looked at."
     if not run.log_read:
-        return f"Its log may not have been read to its end: `llmb-tui results {run.id}` reads it."
+        return f"Its log may not have been read to its end: `llmb-tui watch {run.id}` reads it."
     return ""
 
 

@@ -68,7 +68,7 @@ class LocalRun:
         """Read what was appended to the log's copy, but no more than 8 MiB; True if there may be more."""
         more = self._log.read()
         if self._log.trouble:
-            self.reducer.take(LogTrouble(self._log.trouble))
+            self.reducer.take(LogTrouble(self._log.trouble, for_good=True))
         self.reducer.take(self._reading)
         return more
 

@@ -97,6 +97,20 @@ def test_a_log_that_is_not_whole_here_is_no_success(machine: Machine) -> None:
         assert main(verb) == 2, verb
 
 
+@pytest.mark.usefixtures("_seen")
+@pytest.mark.parametrize("log_read", [True, None])
+def test_a_copy_that_cannot_be_read_is_no_run_without_steps(
+    machine: Machine, log_read: bool | None, capsys: pytest.CaptureFixture[str]
+) -> None:
+    run_id = machine.remember(make_run(job_state="COMPLETED", log_read=log_read))
+    (machine.services.runs.folder(run_id) / "log").mkdir()
+    for verb in (["watch", run_id, "--once"], ["watch", run_id], ["logs", run_id]):
+        assert main(verb) == 2, verb
+        said = "".join(capsys.readouterr())
+        assert "log cannot be read" in said
+        assert "before its first step" not in said
+
+
 def test_a_failed_job_that_somebody_started_again_is_asked_about_and_cancelled(
     machine: Machine, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -122,10 +136,17 @@ def test_a_failed_job_that_somebody_started_again_is_asked_about_and_cancelled(
     assert questions == ["Cancel job 48123 on eos?"]
 
 
-@pytest.mark.parametrize(("submission", "code"), [("refused", 4), ("withdrawn", 4), ("intended", 0), ("unknown", 0)])
-def test_a_run_without_a_job(machine: Machine, submission: Submission, code: int) -> None:
-    run_id = machine.remember(make_run(submission=submission, job_ids=(), job_state=None))
-    assert main(["results", run_id]) == code
+@pytest.mark.parametrize(("submission", "code"), [("refused", 4), ("withdrawn", 4), ("intended", 0), ("unknown", 2)])
+def test_a_run_without_a_job(
+    machine: Machine, submission: Submission, code: int, capsys: pytest.CaptureFixture[str]
+) -> None:
+    run_id = machine.remember(make_run(submission=submission, job_ids=(), job_state=None, note="Because."))
+    for verb in ("results {}", "watch {} --once", "logs {}" if code in (0, 2) else "watch {}"):
+        capsys.readouterr()
+        assert main(verb.format(run_id).split()) == code
+        said = capsys.readouterr()
+        assert ("it is not known yet" in said.err) == (submission == "unknown")
+    assert code != 4 or said.out.splitlines()[1:] == [f"  {submission}", "verdict: none. Because."]
 
 
 @pytest.mark.usefixtures("_seen")

@@ -45,13 +45,14 @@ def test_a_cluster_is_added_with_everything_that_the_form_asks(
     services: Services, capsys: pytest.CaptureFixture[str]
 ) -> None:
     words = "--segment 16 --exclude cn[003,007] --memory 500G --numa-binding no --group-writable yes --gpu-request gres"
+    words += " --ssh-config none --transport local"
     several = ("--mounts", "/data:/data:ro, /x:/x", "--env", "NCCL_DEBUG=INFO; A=x y")
     assert main([*WHOLE, *words.split(), *several]) == 0, capsys.readouterr().err
     saved = slurm(*services.clusters.profiles())
     assert (saved.segment, saved.exclude, saved.memory, saved.numa_binding) == (16, "cn[003,007]", "500G", False)
     assert (saved.group_writable, saved.gpu_request, saved.mounts) == (True, "gres", ("/data:/data:ro", "/x:/x"))
     assert saved.env == (("NCCL_DEBUG", "INFO"), ("A", "x y"))
-    assert not saved.read_only
+    assert (saved.ssh_config, saved.transport, saved.read_only) == ("none", "local", False)
 
 
 def test_a_cluster_that_is_added_with_read_only_is_looked_at_only(services: Services) -> None:
@@ -70,6 +71,7 @@ def test_a_cluster_that_is_added_with_read_only_is_looked_at_only(services: Serv
         ((*WHOLE, "--env", "NAME"), "NAME=value"),
         ((*WHOLE, "--gpu-request", "all"), "gpus-per-node"),
         ((*WHOLE, "--account", "a;b\n"), "account"),
+        ((*WHOLE, "--transport", "tube"), "ssh"),
         (("clusters", "add", "../x", *WHOLE[3:]), "name"),
     ],
 )

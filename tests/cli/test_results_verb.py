@@ -220,7 +220,15 @@ def test_a_log_that_cannot_be_read_hides_no_other(
     assert done.stderr == f"llmb-tui: {folder}/log-a.t_2_0.out cannot be read. {why}.\n"
     alone = verbs.run(("results", f"{folder}/log-a.t_2_0.out", "--rule", rule), verbs.environment(home))
     assert (alone.returncode, alone.stdout) == (1, "")
-    assert "Name a training log." in alone.stderr
+    assert "name another." in alone.stderr
+
+
+def test_a_path_that_is_mistyped_is_called_none(home: Path) -> None:
+    done = verbs.run(("results", "/nowhere/log.out"), verbs.environment(home))
+    assert (done.returncode, done.stderr) == (
+        1,
+        "llmb-tui: There is no /nowhere/log.out.\nName a log, or a folder of logs.\n",
+    )
 
 
 def test_what_cannot_be_read_beside_a_log_hides_no_log(

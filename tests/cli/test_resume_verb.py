@@ -68,6 +68,15 @@ def test_only_an_intent_is_sent(
     assert ("nothing is sent again" if code == 0 else "Because.") in err
 
 
+def test_one_that_was_sent_before_needs_no_cluster(services: Services, capsys: pytest.CaptureFixture[str]) -> None:
+    """It is said how it stands, as every verb says it."""
+    services.runs.save(make_run("over", cluster="nowhere", job_state="CANCELLED", log_read=True))
+    for words in (["submit", "--resume", "over", "--json", "--read-only"], ["watch", "over", "--once", "--json"]):
+        main(words)
+        assert json.loads(capsys.readouterr().out)["state"] == "cancelled"
+    assert main(["submit", "--resume", "over"]) == 0
+
+
 def test_the_script_that_would_be_sent_is_printed(capsys: pytest.CaptureFixture[str]) -> None:
     assert main([*RESUME, "--dry-run"]) == 0
     assert capsys.readouterr().out == "#!/bin/sh\n"

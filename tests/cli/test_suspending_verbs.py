@@ -49,7 +49,7 @@ def test_slurm_suspends_nothing_for_its_users(
     services: Services, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(SlurmCluster, "connect", lambda *_: None)
-    assert main(["suspend", "going"]) == 2
+    assert main(["suspend", "going"]) == 1
     assert "Slurm suspends no job for its user." in capsys.readouterr().err
     services.close()
 

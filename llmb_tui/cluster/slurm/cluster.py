@@ -95,7 +95,9 @@ class SlurmCluster(Session):
 
     def suspend(self, job_id: str) -> NoReturn:  # noqa: ARG002 - a `Cluster`'s
         """Raise SchedulerTrouble: only administrators may."""
-        raise SchedulerTrouble("Slurm suspends no job for its user.", fix="Ask the cluster's administrators.")
+        raise SchedulerTrouble(
+            "Slurm suspends no job for its user.", fix="Ask the cluster's administrators.", exit_code=1
+        )
 
     resume = suspend
 
