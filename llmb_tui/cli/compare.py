@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import contextlib
 from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import replace
 
 from llmb_tui.cli.output import print_as, print_json, print_line, say
 from llmb_tui.cli.user import user_services
@@ -35,7 +36,8 @@ def compare_verb(arguments: argparse.Namespace) -> int:
     if twice := {run.id for run in runs} & {run.id for run in against}:
         raise Trouble(f"Run {min(twice)} stands on both sides.", fix="Name it on one of them.", exit_code=1)
     comparison = compare(runs, against, arguments.purpose)
-    curves = scaling_curves(comparison.runs, comparison.measure)
+    before, after = (scaling_curves(side, comparison.measure) for side in (against, runs))
+    curves = [*after, *(replace(curve, label=f"{curve.label}, against") for curve in before)]
     changed = _changed(services, comparison, two_sides=bool(against))
     if arguments.json:
         print_json(comparison_document(comparison, curves, changed))

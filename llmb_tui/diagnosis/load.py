@@ -106,17 +106,18 @@ def _rule_faults(rule: Rule, stage: Stage) -> Iterator[tuple[KeyPath, str]]:
         yield ("reason",), "is missing" if not rule.harmless else "what is harmless has none"
     for flag in misplaced_flags(rule, stage):
         yield (flag,), f"means nothing in {stage}"
-    groups = set[str]()
+    groups: set[str] | None = None
     for position, pattern in enumerate(rule.patterns):
         try:
             compiled = re.compile(pattern)
         except PATTERN_ERRORS as error:
             yield ("patterns", position), f"is no regular expression: {error}"
         else:
-            groups |= set(compiled.groupindex)
+            own = set(compiled.groupindex)
+            groups = own if groups is None else groups & own  # any of the patterns may be the one that fits
             if compiled.search(""):
                 yield ("patterns", position), "every text would fit it"
-    yield from _text_faults(rule, groups | FACTS.get(stage, frozenset()))
+    yield from _text_faults(rule, (groups or set()) | FACTS.get(stage, frozenset()))
 
 
 def _text_faults(rule: Rule, names: set[str]) -> Iterator[tuple[KeyPath, str]]:
@@ -128,4 +129,4 @@ def _text_faults(rule: Rule, names: set[str]) -> Iterator[tuple[KeyPath, str]]:
         else:
             if unknown:
                 among = f"; known are {', '.join(sorted(names))}" if names else ""
-                yield (key,), f"{{{min(unknown)}}} is no group of the patterns{among}"
+                yield (key,), f"{{{min(unknown)}}} is no group of all patterns{among}"

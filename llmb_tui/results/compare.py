@@ -76,7 +76,7 @@ class Group:
     def half_width_pct(self) -> float | None:
         """Half of the 95 % confidence interval of the mean, in per cent of it; None for a single run."""
         half = mean_half_width(self.values_s)
-        return None if half is None else 100 * half / self.mean_s
+        return None if half is None else max(FINEST_PCT, 100 * half / self.mean_s)
 
     @cached_property
     def within_run_pct(self) -> float | None:

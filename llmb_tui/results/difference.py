@@ -96,7 +96,8 @@ def _changes(part: Part, before: Mapping[str, str] | None, after: Mapping[str, s
     if before is not None and after is not None:
         for name in dict.fromkeys((*before, *after)):
             was, now = before.get(name), after.get(name)
-            if was != now:
+            # A version that one log does not name is not known; a setting that one run has not is another.
+            if was != now and (part != "versions" or None not in (was, now)):
                 yield Change(part, clean(name), _shown(name, was), _shown(name, now))
 
 

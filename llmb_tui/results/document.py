@@ -47,7 +47,7 @@ def log_document(result: LogResult) -> dict[str, Any]:
     return {
         "id": log.name,
         "selection": plan_document(result.plan)["selection"] if result.plan else None,
-        "procedure": "llmb" if run else "direct" if log.plan else None,
+        "procedure": "llmb" if run else "direct" if log.plan and result.plan else None,
         "cluster": None,
         "job_ids": [run.job_id] if run else [],
         "state": None,

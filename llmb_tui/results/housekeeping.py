@@ -76,6 +76,8 @@ class BelongingsListing:
     """Why what runs there have left stays, by their ids."""
     to_load: Mapping[str, str] = field(default_factory=dict)
     """Why checkpoints stay, by their absolute paths."""
+    real: Mapping[str, str] = field(default_factory=dict)
+    """Where the install directory and these checkpoints really are, as far as that is known: links lead to either."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -110,6 +112,8 @@ def belongings(
     except SchedulerTrouble as trouble:
         silent = f"Slurm cannot say which jobs go on. {trouble.what}"
     listing = replace(listing, held=held, to_load=to_load, queued=queued, silent=silent)
+    if wanted := _to_load(listing, runs):
+        listing = replace(listing, real=_real_paths(session, (listing.install, *wanted)))
     return judged(listing, runs, session.profile.name), listing.more
 
 
@@ -145,8 +149,14 @@ def judged(listing: BelongingsListing, runs: Sequence[Run], cluster: str) -> tup
             ]
         reasons += [(run.id in listing.held, listing.held.get(run.id, "")) for run in of]
         reasons += [reason for run in of for reason in _why_run_stays(run, listing.queued, cluster, kind)]
-        there = f"{install}{path}"
-        reasons += [(_below(there, saved) or _below(saved, there), why) for saved, why in to_load.items()]
+        reasons += [
+            (_below(there, saved) or _below(saved, there), why)
+            for wanted, why in to_load.items()
+            for there, saved in (
+                (f"{install}{path}", wanted),
+                (f"{listing.real.get(listing.install, listing.install)}/{path}", listing.real.get(wanted, wanted)),
+            )
+        ]
         why = next((why for holds, why in reasons if holds), "")
         found.append(Belonging(kind, path, tuple(run.id for run in of), why))
     return _with_what_they_hold(found)
@@ -262,6 +272,14 @@ def _list(session: Session, catalog: Catalog) -> BelongingsListing:
         elif kind in get_args(Kind) and len(words) == 3 and _is_below(words[2]):
             things.append((cast("Kind", kind), words[2], words[0] == "yes", words[1] == "yes"))
     return BelongingsListing(install, tuple(dict.fromkeys(things)), tuple(installing), more)
+
+
+def _real_paths(session: Session, paths: Sequence[str]) -> dict[str, str]:
+    """Where paths really are, by the paths; those of which the cluster says nothing are left out."""
+    asked = {f"at{at}": shell_join(["readlink", "-f", "--", path]) for at, path in enumerate(paths)}
+    answers = run_batch(session, asked, deadline_s=_LOOK_S)
+    found = {path: answers[name].text.rstrip("\n") for name, path in zip(asked, paths, strict=True)}
+    return {path: real for path, real in found.items() if real.startswith("/")}
 
 
 def _answers(

@@ -38,7 +38,7 @@ _VERSIONS = (
     (b"GSW: MODEL=", "container", re.compile(rb"^GSW: MODEL=.* IMAGE='([^'\n]*)'", re.MULTILINE)),
     (b"GSW: MODEL=", "framework", re.compile(rb"^GSW: MODEL=.* FW_VERSION=(\S+)", re.MULTILINE)),
     (b"GSW: MODEL=", "recipe", re.compile(rb"^GSW: MODEL=.* GSW_VERSION=(\S+)", re.MULTILINE)),
-    (b"NCCL version ", "NCCL", re.compile(rb"\bNCCL version (\d+\.\d+\.\d+\+cuda\d+\.\d+)")),
+    (b"NCCL version ", "NCCL", re.compile(rb"\bNCCL version (\d+\.\d+\.\d+)\+cuda\d+\.\d+")),
     (b"cudaDriverVersion ", "CUDA of the driver", re.compile(rb"\bcudaDriverVersion (\d{4,6})\b")),
     (
         b" was detected",
@@ -130,6 +130,7 @@ def _facts(file: BinaryIO, log_format: LogFormat | None) -> LogFacts:
     checkpoints: list[CheckpointTime] = []
     versions: dict[tuple[str, str], None] = {}
     settings: dict[str, str] = {}
+    begins = False
     tail = b""
     simulated = _SIMULATED in file.read(_LINE)
     file.seek(0)
@@ -142,7 +143,8 @@ def _facts(file: BinaryIO, log_format: LogFormat | None) -> LogFacts:
         checkpoints.extend(_checkpoints(lines))
         if len(versions) < _MOST_FACTS:
             versions.update(dict.fromkeys(_versions(lines)))
-        if len(settings) < _MOST_FACTS:
+        begun, begins = begins, b"\nmodel.config" in lines  # settings may go on in the next piece
+        if (begun or begins) and len(settings) < _MOST_FACTS:
             settings.update(_settings(lines))
         tail = text[whole:][-_LINE:]
     checkpoints.extend(_checkpoints(tail))
@@ -166,9 +168,8 @@ def _versions(text: bytes) -> Iterator[tuple[str, str]]:
 
 
 def _settings(text: bytes) -> Iterator[tuple[str, str]]:
-    if b"\nmodel.config" in text:
-        for match in _SETTING.finditer(text):
-            yield clean_line(match[1].decode()), clean_line(match[2].decode(errors="replace"))
+    for match in _SETTING.finditer(text):
+        yield clean_line(match[1].decode()), clean_line(match[2].decode(errors="replace"))
 
 
 def keep_facts(folder: Path, facts: LogFacts) -> None:

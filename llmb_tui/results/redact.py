@@ -30,7 +30,7 @@ _SHAPES = (
 _ANY = re.compile("|".join(_SHAPES))
 # The value of a variable or of a key with such a name; another variable in its place is none, nor is a path.
 _NAMED = re.compile(
-    rf"(?i)\b({_NAME}[\"']?[ \t]*[=:][ \t]*)(\"[^\"$\n]+\"|'[^'$\n]+'|[^\s\"'$;&|,/][^\s\"'$;&|,]{{3,}})"
+    rf"(?i)\b({_NAME}[\"']?[ \t]*[=:][ \t]*)(\"[^\"$\n][^\"\n]*\"|'[^'\n]+'|[^\s\"'$;&|,/][^\s\"';,]{{3,}})"
 )
 _IS_NAME = re.compile(rf"(?i){_NAME}")
 

@@ -155,7 +155,7 @@ class RunResult:
     @cached_property
     def steady(self) -> Spread | None:
         """The steps that the rule's window has; for a rule of the last step, those after the warm-up."""
-        return steady_of(self.rule, self.step_times_s)
+        return steady_of(self.rule, self.facts.step_times_s if self.facts else self.step_times_s)
 
     @cached_property
     def figures(self) -> Figures | None:

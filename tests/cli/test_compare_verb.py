@@ -92,6 +92,18 @@ def test_before_against_after_and_what_changed(ended: Ended, tmp_path: Path) -> 
     assert "-export MINE=False\n+export MINE=True\n" in diff
 
 
+def test_each_side_has_a_curve_of_its_own(ended: Ended, tmp_path: Path) -> None:
+    for side, seconds in (("old", (1.98, 2.0)), ("new", (1.98, 2.4))):
+        for gpus, one in zip((64, 128), seconds, strict=True):
+            ended(f"{side}{gpus}", one, replace(NEMOTRON, scale=gpus))
+    curves = document(tmp_path, "new64", "new128", "--against", "old64", "old128")["scaling"]
+    assert [[point["efficiency_pct"] for point in curve["points"]] for curve in curves] == [
+        pytest.approx([100, 82.5]),
+        pytest.approx([100, 99]),
+    ]
+    assert [curve["label"].endswith(", against") for curve in curves] == [False, True]
+
+
 def test_what_is_simulated_is_called_so(ended: Ended, tmp_path: Path) -> None:
     ended("one", 1.98)
     services = Services(Places(tmp_path / "config", tmp_path / "state"))

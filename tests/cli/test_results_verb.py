@@ -223,6 +223,16 @@ def test_a_log_that_cannot_be_read_hides_no_other(
     assert "name another." in alone.stderr
 
 
+def test_a_long_run_is_as_its_log_is(home: Path, tmp_path: Path) -> None:
+    """Charts of it leave out steps."""
+    text = "model\n" + "".join(LINE.format(at, 9.0, 1.9 if at < 3000 else 2.1, 9999) for at in range(10_000))
+    remember(home, "long", text)
+    (tmp_path / "log.out").write_text(text)
+    (run,), (log_alone,) = documents(home, "long", code=3), documents(home, str(tmp_path / "log.out"))
+    assert run["result"]["steady"] == log_alone["result"]["steady"]
+    assert run["result"]["steady"]["count"] == 9_995
+
+
 def test_a_path_that_is_mistyped_is_called_none(home: Path) -> None:
     done = verbs.run(("results", "/nowhere/log.out"), verbs.environment(home))
     assert (done.returncode, done.stderr) == (
@@ -390,7 +400,7 @@ def test_a_run_of_a_colleague_by_the_direct_procedure(home: Path, tmp_path: Path
         assert (one["procedure"], one["verdict"]["result"], one["result"]["tokens_per_s"]) == ("direct", "PASS", 524288)
     (task / "configs" / "plan.json").write_text("{}")
     (one,) = documents(home, str(task))
-    assert (one["selection"], one["step_time_s"]) == (None, 2.0)
+    assert (one["selection"], one["procedure"], one["step_time_s"]) == (None, None, 2.0)
     assert "cannot be used: It is no plan" in one["verdict"]["reasons"][0]
 
 

@@ -117,7 +117,7 @@ def test_two_runs_of_one_configuration_are_held_against_each_other() -> None:
 
 def test_no_interval_is_narrower_than_the_digits_of_a_log() -> None:
     (contrast,) = compare(repeats("new", 1.981, 1.981), against=repeats("old", 1.98, 1.98)).contrasts
-    assert contrast.half_width_pct == 0.1
+    assert contrast.half_width_pct == contrast.base.half_width_pct == 0.1
     assert contrast.outcome == "within the noise"
 
 

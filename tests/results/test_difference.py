@@ -82,6 +82,15 @@ def test_what_is_known_of_one_run_only_is_no_difference() -> None:
     )
 
 
+def test_a_version_that_one_log_does_not_name_is_no_difference() -> None:
+    before, after = ran("k3f9a2", "", "nemo-2.2.1.log"), ran("m4g0b3", "", "nemo-2.2.1.log")
+    assert after.facts is not None
+    said = (("NeMo", "2.3.0"), ("NCCL", "2.21.5"))
+    found = difference(before, replace(after, facts=replace(after.facts, versions=said)))
+    assert [(one.name, one.before, one.after) for one in found.changes] == [("NeMo", "2.2.1", "2.3.0")]
+    assert any("driver" in words for words in found.unknown)
+
+
 def test_the_plan_and_the_cluster() -> None:
     before, after = ran("k3f9a2"), ran("m4g0b3")
     layout = replace(after.run.plan.parallelism, tp=4)
@@ -124,6 +133,11 @@ def test_a_script_of_ours_has_nothing_to_hide() -> None:
 )
 def test_what_only_sounds_like_a_secret_stays(text: str) -> None:
     assert without_secrets(text) == text
+
+
+@pytest.mark.parametrize("value", ["'pa$$w0rd99x'", '"ab$cdefgh"', "abcdefgh$ijklmnop", "Tr0ub4dor&3xyz"])
+def test_a_value_is_hidden_whole(value: str) -> None:
+    assert without_secrets(f"export DB_PASSWORD={value} NEXT=1") == f"export DB_PASSWORD={HIDDEN} NEXT=1"
 
 
 @given(st.sampled_from(["hf_", "nvapi-"]), st.from_regex(r"[A-Za-z0-9]{16,60}", fullmatch=True), st.text(max_size=20))

@@ -226,6 +226,11 @@ def taken(target: Path) -> Callable[[str, Path], None]:
         ("APP_SECRET=Q7fh2kLm9Zx1Wv0p", "variable"),
         ("WANDB_API_KEY=0123456789abcdef0123", "variable"),
         ("export DEPLOY_KEY=abcd1234efgh5678", "variable"),
+        ("DB_PASSWORD=p@ssw0rd!2345", "variable"),
+        ("DB_PASSWORD=Tr0ub4dor&3xyz", "variable"),
+        ("MY_SECRET=ab#cdefghijkl", "variable"),
+        ('declare -x DB_PASSWORD="correct horse battery"', "variable"),
+        ("DB_PASSWORD='pa$$w0rd99xyz'", "variable"),
         ("https://alice:hunter2hunter2@proxy:3128", "address"),
         ("ghp_" + "a1B2" * 9, "GitHub"),
     ],
@@ -234,6 +239,21 @@ def test_what_has_the_shape_of_a_secret_is_found(tmp_path: Path, secret: str, ki
     (tmp_path / "log").write_text(f"{log_text(steps=3)}\n{secret}\n{log_text(steps=3)}")
     line, found = SecretSearch({}).find(tmp_path / "log") or (0, "")
     assert (line, kind in found) == (11, True), found
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "def login(api_key: Optional[str] = None, password: Union[str, bytes] = None):",
+        "HF_TOKEN=$(cat /run/token-of-the-job) WANDB_API_KEY=${WANDB_API_KEY:-none}",
+        'HF_TOKEN="$(cat "$HOME/.llmb-tui/hugging-face-token")" EOS_TOKEN="<|end_of_text|>"',
+        "PASSWORD=xxxxxxxxxxxx APP_SECRET=[hidden] MY_SECRET=None, SOME_KEY=/a/file/of/keys",
+        "c10::DispatchKey::CPU_KEY::something_longer API_KEY={value_of_it}",
+    ],
+)
+def test_what_only_stands_where_a_secret_may_stops_no_export(tmp_path: Path, text: str) -> None:
+    (tmp_path / "log").write_text(f"{text}\n")
+    assert SecretSearch({}).find(tmp_path / "log") is None
 
 
 def test_a_secret_stops_the_export_and_is_not_repeated(laptop: Laptop, tmp_path: Path) -> None:

@@ -221,6 +221,22 @@ def test_a_checkpoint_that_a_run_is_to_load_stays_and_what_holds_it(
     assert [things[path].kept for path in (SAVED, f"{EXPERIMENT}/e_a")] == ["", ""]
 
 
+@pytest.mark.parametrize("through", ["install", "checkpoint"])
+def test_a_checkpoint_that_is_named_through_a_link_stays(place: Place, tmp_path: Path, through: str) -> None:
+    link, wanted = tmp_path / "link", place.install / SAVED / "last"
+    if through == "install":
+        link.symlink_to(place.install)
+        profile = replace(place.session.profile, install_dir=str(link))
+        place.session.close()
+        place.install, place.session = link, SlurmCluster(profile)
+    else:
+        link.symlink_to(wanted)
+        wanted = link
+    loader = place.run("b", plan=loading(str(wanted)), job_state="PENDING")
+    things = place.things(place.run(), loader)
+    assert [things[path].kept for path in (SAVED, f"{EXPERIMENT}/e_a")] == ["Run b is to load from it."] * 2
+
+
 def test_what_a_run_loads_from_elsewhere_keeps_nothing(place: Place) -> None:
     loader = place.run("b", plan=loading(f"{place.install}/{SAVED}-other"), job_state="PENDING")
     assert place.things(place.run(), loader)[SAVED].kept == ""

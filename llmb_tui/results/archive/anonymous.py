@@ -20,7 +20,7 @@ from llmb_tui.cluster.profile import ClusterProfile
 from llmb_tui.cluster.slurm.accounting import kept_rows
 from llmb_tui.cluster.slurm.profile import SlurmProfile
 from llmb_tui.launch.run import Run
-from llmb_tui.launch.spec import LaunchSpec
+from llmb_tui.launch.spec import LaunchSpec, UpstreamSpec
 from llmb_tui.results.node_list import MOST_NODES, expand
 from llmb_tui.store.files import file_trouble
 
@@ -101,7 +101,7 @@ class Anonymizer:
             for node in run.job.bad_nodes:
                 self._add_host(node.partition(" ")[0])
         self._clusters.add(run.cluster)
-        asked = dict(run.spec.options) if isinstance(run.spec, LaunchSpec) else {}
+        asked = dict(run.spec.options) if isinstance(run.spec, (LaunchSpec, UpstreamSpec)) else {}
         for option in ("exclude", "nodelist"):  # nodes that the run may never have been on
             self._add_nodes(asked.get(option) or "")
         if isinstance(profile, SlurmProfile):

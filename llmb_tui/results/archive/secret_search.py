@@ -32,10 +32,11 @@ _VARIABLES = (
 )
 _SHORTEST = 4
 _VALUE = (
-    rb"[\"']?[ \t]*[=:][ \t]*[\"']?(?!(?i:none|null|true|false|redacted|hidden|removed)\b)"
-    rb"[A-Za-z0-9._~+=-][A-Za-z0-9._~+/=-]{9,}"
+    rb"[\"']?[ \t]*[=:][ \t]*(?![\"']?(?i:none|null|true|false|redacted|hidden|removed)\b)"
+    rb"(?:\"[^\s\"/$<\[{][^\"\n]{9,}\"|'[^\s'/$<\[{][^'\n]{9,}'"
+    rb"|[^\s\"'/$<>()\[\]{},;:=|&\\][^\s\"'$<>()\[\]{},;|\\]{9,})"
 )
-"""What a variable is given, unless that begins as a path or another variable does."""
+"""What a variable is given, unless that begins as a path, another variable or a part of a program does."""
 _SHAPES = {
     **{kind: shape.encode() for kind, shape in TOKENS.items()},
     "a bearer token": rb"[Bb](?:earer|EARER)[ \t]+[A-Za-z0-9._~+/-]{20,}",
