@@ -20,6 +20,7 @@ from typing import TYPE_CHECKING, Any, Concatenate, ParamSpec, TypeVar, cast
 
 from textual import work
 from textual.app import App
+from textual.css.query import NoMatches
 from textual.dom import DOMNode
 from textual.worker import Worker
 
@@ -52,7 +53,12 @@ def background(
         @wraps(method)
         async def told(node: N, *args: P.args, **kwargs: P.kwargs) -> None:
             with trouble_shown(node.app):
-                await method(node, *args, **kwargs)
+                try:
+                    await method(node, *args, **kwargs)
+                except NoMatches:
+                    if node.display:
+                        raise
+                    # It is being closed: what it would show itself with is gone already.
 
         return work(group=group, exclusive=exclusive, exit_on_error=False, description=description)(told)
 

@@ -11,17 +11,18 @@ from textual.binding import Binding, BindingType
 from textual.containers import Horizontal, Vertical
 from textual.content import Content
 from textual.screen import ModalScreen, Screen
-from textual.widgets import Button, Checkbox, Input, Static
+from textual.widgets import Button, Input, Static
 
 from llmb_tui.errors import Trouble
+from llmb_tui.plan.selection import ON
 from llmb_tui.results.notes import LONGEST_NOTE, Note, tags_in
 from llmb_tui.store.paths import expanded, working_directory
 from llmb_tui.text import clean, plural
 from llmb_tui.ui.clipboard import copy
 from llmb_tui.ui.text import MUTED, line, lines, plain, told
-from llmb_tui.ui.widgets.choices import ChoiceList
+from llmb_tui.ui.widgets.choices import ChoiceList, Switches
 from llmb_tui.ui.widgets.texts import Paragraphs, Scroller
-from llmb_tui.wizard.choices import Choice
+from llmb_tui.wizard.choices import Choice, Switch
 
 _Result = TypeVar("_Result")
 
@@ -181,18 +182,27 @@ class ExportDialog(Dialog[tuple[Path, bool] | None]):
         super().__init__("Export")
         self._count = count
         self._offered = name
+        self._anonymous = False
+        self._switches = Switches(self._switch, id="export-anonymous")
 
     def body(self) -> ComposeResult:
         words = f"{plural(self._count, 'run')} as one file that a second person can check with `llmb-tui verify`."
         yield Static(line(words), markup=False)
         yield Input(str(working_directory() / self._offered), compact=True, id="export-file")
-        yield Checkbox("without host and user names, addresses and home paths", compact=True, id="export-anonymous")
-        yield Static(line(("enter in the first line writes it, tab goes to the box, escape does neither.", MUTED)))
+        yield self._switches
+        yield Static(line(("enter in the first line writes it, tab goes to the switch, escape does neither.", MUTED)))
+
+    def on_mount(self) -> None:
+        self._switch("anonymous", "")
+
+    def _switch(self, field: str, value: str) -> None:
+        self._anonymous = value == ON
+        detail = "names, addresses and home paths are replaced"
+        self._switches.show((Switch(field, "anonymous", detail, self._anonymous),))
 
     def on_input_submitted(self, event: Input.Submitted) -> None:
         name = event.value.strip()
-        anonymous = self.query_one("#export-anonymous", Checkbox).value
-        self.dismiss((expanded(name), anonymous) if name else None)
+        self.dismiss((expanded(name), self._anonymous) if name else None)
 
 
 class ListDialog(Dialog[str]):

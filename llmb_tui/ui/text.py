@@ -42,6 +42,16 @@ def lines(*rows: Content) -> Content:
     return Content("\n").join(rows)
 
 
+def heading(left: Content, notice: str, width: int) -> Content:
+    """The line at the top; what a cluster wants said, such as `simulated`, is never cut."""
+    if not notice:
+        return left
+    right = line((f" {notice} ", "reverse"), " ")
+    room = max(width - right.cell_length - 1, 0)
+    left = left.truncate(room, ellipsis=True)
+    return left + " " * (room - left.cell_length + 1) + right
+
+
 def hanging(prefix: Content, body: Content, width: int) -> list[Content]:
     """A paragraph whose lines after the first stand under the first word of its body."""
     indent = Content(" " * prefix.cell_length)
@@ -54,6 +64,11 @@ def told(trouble: Trouble) -> Content:
     parts = [Content.styled(clean(trouble.what), "bold")]
     parts += [plain(part) for part in (trouble.why, trouble.fix) if part]
     return lines(*parts)
+
+
+def trouble_line(trouble: Trouble) -> str:
+    """The same three parts on one line."""
+    return " ".join(filter(None, (trouble.what, trouble.why, trouble.fix)))
 
 
 def say(static: Static, text: Content | str) -> None:

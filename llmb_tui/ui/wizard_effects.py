@@ -46,7 +46,8 @@ def read_start(services: Services) -> Change:
     catalog, profiles, runs = services.catalog, services.clusters.profiles(), services.runs.all()
     names = {profile.name for profile in profiles}
     answers = Answers()
-    ours = [run for run in runs if run.spec]
+    of_suites = _runs_of_suites(services) if runs else frozenset()
+    ours = [run for run in runs if run.spec and run.id not in of_suites]
     if ours:
         last = answers_of(ours[0].plan.selection, ours[0].cluster, ours[0].procedure)
         answers = Answers() if gone(catalog, last) else last
@@ -56,6 +57,14 @@ def read_start(services: Services) -> Change:
         answers = replace(answers, recipe=_first_that_runs(catalog, profiles[0]))
     going = tuple(run for run in runs if run.going)
     return open_wizard(wizard_rules(catalog, services.policy), answers, profiles, going)
+
+
+def _runs_of_suites(services: Services) -> frozenset[str]:
+    """Runs that nobody chose one by one: a suite varies what was chosen."""
+    if services.places.suites.is_dir():
+        with contextlib.suppress(Trouble):  # a suite that cannot be read is told of where suites are shown
+            return frozenset(run_id for suite in services.suites.all() for run_id in suite.run_ids)
+    return frozenset()
 
 
 def _first_that_runs(catalog: Catalog, profile: ClusterProfile) -> str | None:

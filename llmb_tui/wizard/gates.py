@@ -50,6 +50,13 @@ def problems(state: WizardState, step: StepId) -> tuple[Problem, ...]:
     return ()
 
 
+def first_error(state: WizardState) -> str:
+    """What stands against the choices, so that nothing is checked or installed for them; empty where nothing does."""
+    steps = (StepId.WORKLOAD, StepId.HARDWARE, StepId.SCALE)
+    errors = (one for step in steps for one in problems(state, step) if one.severity == "error")
+    return next((f"{error.reason} {error.fix}".strip() for error in errors), "")
+
+
 def mark(state: WizardState, step: StepId) -> Mark:
     """How the rail shows a step: done, still open, or flagged because an error stands against it."""
     if any(problem.severity == "error" for problem in problems(state, step)):

@@ -7,7 +7,7 @@ from dataclasses import replace
 from llmb_tui.cluster.profile import ClusterProfile
 from llmb_tui.request import RunRequest
 from llmb_tui.wizard import effects
-from llmb_tui.wizard.gates import comes_first, observed, submit_blocker
+from llmb_tui.wizard.gates import comes_first, first_error, observed, submit_blocker
 from llmb_tui.wizard.proposal import objection_key, propose
 from llmb_tui.wizard.state import ClusterState, Task, WizardState, identity
 from llmb_tui.wizard.steps import StepId
@@ -96,7 +96,7 @@ def install(state: WizardState) -> Change:
     if why_not := observed(state):
         return state, (effects.Tell(why_not),)
     if request is None or not request.plan.launchable:
-        return state, (effects.Tell("Install needs a cluster and a selection that can be launched."),)
+        return state, (effects.Tell(first_error(state) or "Choose a cluster first: step 4."),)
     if state.installs_here:
         return state, (effects.Tell("This install goes on already.", "information"),)
     state = replace(state, cluster=begun(cluster, "install"), installs=state.installs | {identity(request)})
@@ -132,8 +132,10 @@ def _preparable(state: WizardState) -> RunRequest | None:
 def ask_to_submit(state: WizardState) -> Change:
     """Ask whether what is shown shall be submitted, or say what comes first; what is not there yet is made."""
     cluster = state.cluster
-    if cluster.launched is not None or submit_blocker(state):
-        return state, ()
+    if cluster.launched is not None:
+        return state, (effects.Tell("This run was submitted: n at step 7 starts over.", "information"),)
+    if blocker := submit_blocker(state):
+        return state, (effects.Tell(blocker),)
     if cluster.prepared is None:
         return prepare(state)
     if first := comes_first(state):

@@ -13,7 +13,7 @@ from llmb_tui.preflight.report import NETWORK_VARIABLES, PATH_VARIABLES
 from llmb_tui.request import RunRequest
 from llmb_tui.wizard import effects, events
 from llmb_tui.wizard.answers import Answers, answer, answers_of, command, gone
-from llmb_tui.wizard.gates import following, observed, problems, submit_blocker
+from llmb_tui.wizard.gates import first_error, following, observed, problems, submit_blocker
 from llmb_tui.wizard.proposal import objection_key, propose
 from llmb_tui.wizard.state import ClusterState, Launch, Rules, Task, WizardState, identity
 from llmb_tui.wizard.steps import StepId
@@ -99,8 +99,7 @@ def _enter(state: WizardState) -> Change:
     if state.step is StepId.INSTALL and not cluster.installed:
         return install(state)
     if state.step is StepId.REVIEW and cluster.launched is None:
-        blocker = submit_blocker(state)
-        return (state, (effects.Tell(blocker),)) if blocker else ask_to_submit(state)
+        return ask_to_submit(state)
     if state.step is StepId.RUN:
         return state, (effects.OpenRun(cluster.launched.id),) if cluster.launched is not None else ()
     return _go_on(state)
@@ -113,16 +112,8 @@ def _check(state: WizardState) -> Change:
     if state.cluster.tasks & {"install", "submit"}:
         return state, (effects.Tell("The cluster is at work for you: check it when that is done."),)
     if state.proposal.request is None:
-        return state, (effects.Tell(_first_error(state)),)
+        return state, (effects.Tell(first_error(state) or "Choose a workload first."),)
     return probe(state, attended=True)
-
-
-def _first_error(state: WizardState) -> str:
-    """What stands against the choices; a cluster is checked for a run that could be."""
-    steps = (StepId.WORKLOAD, StepId.HARDWARE, StepId.SCALE)
-    errors = (one for step in steps for one in problems(state, step) if one.severity == "error")
-    error = next(errors, None)
-    return f"{error.reason} {error.fix}".strip() if error is not None else "Choose a workload first."
 
 
 def _show_keys(state: WizardState) -> Change:

@@ -376,10 +376,13 @@ class TestInstall:
         assert of_kind(wizard.connected().tell(Asked("install")), Install) == (Install(mine),)
 
     def test_it_needs_a_cluster_and_a_launchable_selection(self, catalog: Catalog) -> None:
-        for wizard in (Wizard(catalog, cluster=None), Wizard(catalog, replace(NEMOTRON, scale=96))):
-            assert of_kind(wizard.tell(Asked("install")), Tell, Install) == (
-                Tell("Install needs a cluster and a selection that can be launched."),
-            )
+        for wizard, why in (
+            (Wizard(catalog, cluster=None), "Choose a cluster first: step 4."),
+            (Wizard(catalog, replace(NEMOTRON, scale=96)), "Choose a listed scale: 64 or 128 GPUs."),
+        ):
+            (told,) = of_kind(wizard.tell(Asked("install")), Tell, Install)
+            assert isinstance(told, Tell)
+            assert why in told.words
 
     def test_a_step_that_lacks_a_key_asks_for_it(self, wizard: Wizard) -> None:
         wizard.connected().tell(Asked("install"), StepsChanged(wizard.request, LACKING))
@@ -438,8 +441,8 @@ class TestObserverMode:
     def test_a_run_is_shown_and_not_submitted(self, wizard: Wizard) -> None:
         wizard.at_review()
         assert refused(wizard.state) == {"submit"}
-        assert wizard.tell(ENTER) == (Tell("It is only looked at. Change the profile."),)
-        assert wizard.tell(Asked("submit")) == ()
+        told = (Tell("It is only looked at. Change the profile."),)
+        assert wizard.tell(ENTER) == wizard.tell(Asked("submit")) == told
 
 
 class TestReview:
@@ -455,7 +458,7 @@ class TestReview:
         assert wizard.tell(StepTaken(StepId.REVIEW)) == (Arrive(),)
         (told,) = wizard.tell(ENTER)
         assert isinstance(told, Tell)
-        assert wizard.tell(Asked("submit")) == ()
+        assert wizard.tell(Asked("submit")) == (told,)
 
     def test_what_comes_first_is_said(self, wizard: Wizard) -> None:
         wizard.at_review().tell(StepsChanged(wizard.request, MISSING))
@@ -476,7 +479,7 @@ class TestReview:
         wizard.tell(agreed)
         (told,) = wizard.tell(agreed)
         assert isinstance(told, Tell)
-        assert wizard.tell(Asked("submit")) == ()
+        assert wizard.tell(Asked("submit")) == (told,)
         wizard.tell(Answered("scale", "32"), StepTaken(StepId.REVIEW))
         (told,) = wizard.tell(ENTER)
         assert isinstance(told, Tell)
@@ -564,7 +567,7 @@ class TestSubmission:
         assert wizard.tell(ENTER) == (OpenRun(run.id),)
         wizard.tell(StepTaken(StepId.REVIEW), ENTER)
         assert wizard.step() is StepId.RUN, "what was submitted is not submitted again"
-        assert wizard.tell(Asked("submit")) == ()
+        assert of_kind(wizard.tell(Asked("submit")), AskToSubmit, Submit, Prepare) == ()
 
     @pytest.mark.parametrize("gone", [StepTaken(StepId.SCALE), InFront(False), Answered("scale", "32")])
     def test_who_has_gone_elsewhere_is_told(self, wizard: Wizard, gone: StepTaken | InFront | Answered) -> None:

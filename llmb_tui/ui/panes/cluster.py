@@ -14,7 +14,7 @@ from llmb_tui.preflight.report import Check
 from llmb_tui.ui.panes.pane import Dispatch, Pane
 from llmb_tui.ui.text import MUTED, line, lines, told
 from llmb_tui.ui.widgets.choices import FindableChoices
-from llmb_tui.ui.widgets.texts import Paragraph, Paragraphs, label, text
+from llmb_tui.ui.widgets.texts import Paragraph, Paragraphs, Scroller, label, text
 from llmb_tui.wizard.choices import Choice
 from llmb_tui.wizard.steps import StepId
 
@@ -61,8 +61,9 @@ class ClusterPane(Pane):
     def compose(self) -> ComposeResult:
         yield label("Saved clusters", first=True)
         yield self._list
-        yield Paragraphs(id="link")
-        yield Paragraphs(id="checks")
+        with Scroller(id="found"):
+            yield Paragraphs(id="link")
+            yield Paragraphs(id="checks")
 
     def show(self, state: WizardState) -> None:
         profile, cluster = state.proposal.profile, state.cluster

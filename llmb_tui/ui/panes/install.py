@@ -15,7 +15,7 @@ from llmb_tui.ui.panes.pane import Pane
 from llmb_tui.ui.text import MUTED, line, say, told
 from llmb_tui.ui.units import gauge
 from llmb_tui.ui.widgets.texts import Paragraph, Paragraphs, Scroller, text
-from llmb_tui.wizard.gates import no_login_node, observed
+from llmb_tui.wizard.gates import first_error, no_login_node, observed
 from llmb_tui.wizard.state import ClusterState, WizardState
 from llmb_tui.wizard.steps import StepId
 
@@ -70,10 +70,10 @@ def progress(state: WizardState) -> tuple[Paragraph, ...]:
     done = sum(step.status == "done" for step in cluster.steps)
     hint = "enter installs what is missing" if done == 0 else "enter goes on with it"
     if "install" in cluster.tasks or state.installs_here:
-        hint = "running; it goes on when you leave"
+        hint = "running; what runs now goes on when you leave"
     elif done == len(cluster.steps):
         hint = "everything is there: enter goes on"
-    elif why_not := observed(state):
+    elif why_not := observed(state) or first_error(state):
         hint = why_not
     keys = no_login_node(state)
     return (

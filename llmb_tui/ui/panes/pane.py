@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, ClassVar
 
 from textual.containers import VerticalScroll
 
-from llmb_tui.ui.widgets.choices import FindableChoices
+from llmb_tui.ui.widgets.choices import FindableChoices, VerticalList
 from llmb_tui.wizard.steps import StepId
 
 if TYPE_CHECKING:
@@ -41,6 +41,14 @@ class Pane(VerticalScroll, can_focus=False, inherit_bindings=False):
     def show(self, state: WizardState) -> None:
         """Render a state. Called at each change while the pane is the current one."""
         raise NotImplementedError
+
+    def keep_in_view(self) -> None:
+        """Bring what has the focus into view again: there may be less room now."""
+        focused = self.screen.focused
+        if isinstance(focused, VerticalList) and focused.highlighted is not None:
+            focused.scroll_to_highlight()
+        elif focused is not None and self in focused.ancestors:
+            focused.scroll_visible(animate=False)
 
     def find(self) -> None:
         self.query_one(FindableChoices).find()

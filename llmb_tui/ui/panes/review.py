@@ -21,7 +21,7 @@ from llmb_tui.text import plural
 from llmb_tui.ui import units
 from llmb_tui.ui.clipboard import copy
 from llmb_tui.ui.panes.pane import Dispatch, Pane
-from llmb_tui.ui.text import MUTED, line, lines, plain, say, told
+from llmb_tui.ui.text import MUTED, line, lines, plain, say, told, trouble_line
 from llmb_tui.ui.widgets.run_header import what_runs
 from llmb_tui.ui.widgets.texts import Paragraph, Paragraphs, Scroller, fact, text
 from llmb_tui.wizard.answers import command
@@ -120,7 +120,7 @@ def review_facts(state: WizardState) -> tuple[Paragraph, ...]:
         fact("cost", (cost, "bold")),
         *beside(plan),
     )
-    never = (one for one in blockers(state) if one.field in ("observer", "gpu_hours"))
+    never = (one for one in blockers(state) if one.field in ("observer", "gpu_hours", "request"))
     facts += tuple(fact("✗ error", (one.reason, "$text-error"), (f" {one.fix}", MUTED)) for one in never)
     return facts + launch_facts(state)
 
@@ -197,7 +197,7 @@ def launch_facts(state: WizardState) -> tuple[Paragraph, ...]:
         words = command(plan.selection, profile.name if profile else None, state.procedure)
         return (*facts, fact("command", (words, MUTED)), *_as_prepared(state))
     if trouble := state.cluster.trouble_of("prepare"):
-        facts.append(fact("✗ not ready", (f"{trouble.what} {trouble.why} {trouble.fix}", "$text-error")))
+        facts.append(fact("✗ not ready", (trouble_line(trouble), "$text-error")))
     if not plan.launchable:
         return tuple(facts)
     facts.append(fact("submit", (launch.starts, "$text-accent")))

@@ -23,9 +23,10 @@ from llmb_tui.services import Services
 from llmb_tui.text import plural, size_text
 from llmb_tui.ui.daemon import background, go_on, in_daemon, show_failure
 from llmb_tui.ui.dialogs import Confirm
-from llmb_tui.ui.text import MUTED, Part, line, lines, tell
+from llmb_tui.ui.text import MUTED, Part, heading, line, lines, tell, trouble_line
 from llmb_tui.ui.widgets.key_bar import KeyBar
 from llmb_tui.ui.widgets.keyed_table import Key, KeyedTable, Row, TableColumn, Tone, room_beside
+from llmb_tui.ui.widgets.status_bar import notice
 
 _COLUMNS = (
     TableColumn("mark", "", 1),
@@ -49,7 +50,7 @@ below the rows says why. A run's record, plan and verdict stay on this machine."
         Binding("x,space", "mark", "Mark", key_display="x", id="disk.mark", tooltip="Mark it to be removed"),
         Binding("D", "remove", "Remove…", id="disk.remove", tooltip="Remove what is marked, after a question"),
         Binding("r", "read", "Look again", id="disk.read", tooltip="Ask the cluster again"),
-        Binding("q,escape", "dismiss", "Back", key_display="q", id="disk.leave", tooltip="Back; nothing is removed"),
+        Binding("q,escape", "dismiss", "Back", id="disk.leave", tooltip="Back; nothing is removed"),
     ]
 
     table = getters.query_one(KeyedTable)
@@ -67,7 +68,7 @@ below the rows says why. A run's record, plan and verdict stay on this machine."
         self._removing = False
 
     def compose(self) -> ComposeResult:
-        yield Static(line((f" On {self._profile.name}", "bold"), f"   {self._profile.directory}"), id="disk-head")
+        yield Static(id="disk-head", markup=False)
         yield Static(id="disk-said", markup=False)
         yield KeyedTable()
         yield Static(id="disk-note", markup=False)
@@ -78,6 +79,9 @@ below the rows says why. A run's record, plan and verdict stay on this machine."
         self.action_read()
 
     def on_resize(self) -> None:
+        left = line((f" On {self._profile.name}", "bold"), f"   {self._profile.directory}")
+        words = notice(self._profile, self._services.policy.observes(self._profile))
+        self.query_one("#disk-head", Static).update(heading(left, words, self.size.width))
         self._show_rows()
 
     def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:  # noqa: ARG002 (Textual's)
@@ -115,7 +119,7 @@ below the rows says why. A run's record, plan and verdict stay on this machine."
         try:
             removal = await in_daemon(lambda: self._take_away(paths))
         except Trouble as trouble:
-            self._say(("✗ ", "$text-error"), f"{trouble.what} {trouble.why}")
+            self._say(("✗ ", "$text-error"), trouble_line(trouble))
             show_failure(self.app, trouble)
             return
         finally:
@@ -144,7 +148,7 @@ below the rows says why. A run's record, plan and verdict stay on this machine."
             self._things = {one.path: one for one in await in_daemon(self._look)}
         except Trouble as trouble:
             self._things = {}
-            self._say(("✗ ", "$text-error"), f"{trouble.what} {trouble.why}")
+            self._say(("✗ ", "$text-error"), trouble_line(trouble))
         else:
             self._say(("● ", "$text-success"), f"{said} {summary(tuple(self._things.values()))}".lstrip())
         self._marked &= {one.path for one in self._things.values() if not one.kept}

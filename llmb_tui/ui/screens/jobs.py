@@ -74,7 +74,7 @@ Runs that NVIDIA's own llmb-run started are opened from their list (o), suites f
         ),
         Binding("R", "app.results", "Results", id="jobs.results", tooltip="The runs that are over, compared"),
         Binding("S", "app.suites", "Suites…", show=False, id="jobs.suites", tooltip="The suites that were submitted"),
-        Binding("q,escape", "leave", "Back", key_display="q", id="jobs.leave", tooltip="Back to where you came from"),
+        Binding("q,escape", "leave", "Back", id="jobs.leave", tooltip="Back to where you came from"),
     ]
 
     table = getters.query_one(JobTable)

@@ -23,6 +23,7 @@ from llmb_tui.ui.daemon import background, go_on, in_daemon, show_failure
 from llmb_tui.ui.dialogs import Dialog
 from llmb_tui.ui.text import MUTED, line, lines, tell, told
 from llmb_tui.ui.widgets.choices import ChoiceList
+from llmb_tui.ui.widgets.texts import Scroller
 from llmb_tui.wizard.choices import Choice
 
 _KEEPING = (
@@ -59,7 +60,8 @@ class KeysDialog(Dialog[None]):
 
     def body(self) -> ComposeResult:
         yield self._list
-        yield Static(id="about-key", markup=False)
+        with Scroller():
+            yield Static(id="about-key", markup=False)
         yield Input(
             password=True, compact=True, placeholder="paste it here; enter tests it and puts it there", id="key"
         )

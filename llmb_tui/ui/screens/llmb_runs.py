@@ -17,11 +17,12 @@ from llmb_tui.cluster.prompter import Prompter
 from llmb_tui.errors import Trouble
 from llmb_tui.services import Services
 from llmb_tui.ui.daemon import background, in_daemon
-from llmb_tui.ui.text import MUTED, Part, line, tell
+from llmb_tui.ui.text import MUTED, Part, heading, line, tell, trouble_line
 from llmb_tui.ui.units import age
 from llmb_tui.ui.widgets.choices import ChoiceList
 from llmb_tui.ui.widgets.key_bar import KeyBar
 from llmb_tui.ui.widgets.keyed_table import Key, KeyedTable, Row, TableColumn, Tone, room_beside
+from llmb_tui.ui.widgets.status_bar import notice
 from llmb_tui.wizard.choices import Choice
 
 if TYPE_CHECKING:
@@ -50,7 +51,7 @@ A run is judged by the preset of its own release: one that no preset has cannot 
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding("r", "read", "Read again", id="llmb.read", tooltip="Ask the cluster again"),
         Binding("tab", "other", "Other cluster", id="llmb.cluster", tooltip="Between clusters and runs"),
-        Binding("q,escape", "dismiss", "Back", key_display="q", id="llmb.leave", tooltip="Back without opening one"),
+        Binding("q,escape", "dismiss", "Back", id="llmb.leave", tooltip="Back without opening one"),
     ]
 
     clusters = getters.query_one("#llmb-clusters", ChoiceList)
@@ -69,7 +70,7 @@ A run is judged by the preset of its own release: one that no preset has cannot 
         """The cluster whose runs these are."""
 
     def compose(self) -> ComposeResult:
-        yield Static(line((" Runs of NVIDIA's llmb-run", "bold")), id="llmb-head", markup=False)
+        yield Static(id="llmb-head", markup=False)
         yield ChoiceList(self._choose, id="llmb-clusters")
         yield Static(id="llmb-said", markup=False)
         yield KeyedTable()
@@ -80,6 +81,7 @@ A run is judged by the preset of its own release: one that no preset has cannot 
         self._start()
 
     def on_resize(self) -> None:
+        self._show_head()
         self._show_rows()
 
     def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:  # noqa: ARG002 (Textual's)
@@ -111,7 +113,7 @@ A run is judged by the preset of its own release: one that no preset has cannot 
         try:
             self._profiles = await in_daemon(self._services.clusters.profiles)
         except Trouble as trouble:
-            self._say(("✗ ", "$text-error"), f"{trouble.what} {trouble.why}")
+            self._say(("✗ ", "$text-error"), trouble_line(trouble))
             return
         names = [profile.name for profile in self._profiles if not profile.no_login_node]
         wanted = self._cluster if self._cluster in names else ""
@@ -136,7 +138,7 @@ A run is judged by the preset of its own release: one that no preset has cannot 
             self._runs, self._of = {f"{one.run.folder}{one.run.job_id}": one for one in found}, cluster
         except Trouble as trouble:
             self._runs = {}
-            self._say(("✗ ", "$text-error"), f"{cluster}: {trouble.what} {trouble.why}")
+            self._say(("✗ ", "$text-error"), f"{cluster}: {trouble_line(trouble)}")
         else:
             self._say(*counts(cluster, self._runs.values()))
         self._show_rows()
@@ -166,6 +168,13 @@ A run is judged by the preset of its own release: one that no preset has cannot 
         self._cluster = cluster
         rows = (Choice(one.name, one.name, one.place, one.no_login_node or None) for one in self._profiles)
         self.clusters.show(tuple(rows), cluster)
+        self._show_head()
+
+    def _show_head(self) -> None:
+        of = next((one for one in self._profiles if one.name == self._cluster), None)
+        words = notice(of, self._services.policy.observes(of)) if of is not None else ""
+        left = line((" Runs of NVIDIA's llmb-run", "bold"))
+        self.query_one("#llmb-head", Static).update(heading(left, words, self.size.width))
 
     @property
     def _chosen(self) -> ImportableRun | None:

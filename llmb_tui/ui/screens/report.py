@@ -40,7 +40,7 @@ class ReportScreen(Screen[None]):
     """
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding("y", "copy", "Copy", id="report.copy", tooltip="Copy the report as Markdown"),
-        Binding("q,escape,r", "dismiss", "Back", key_display="q", id="report.leave", tooltip="Leave the report"),
+        Binding("q,escape,r", "dismiss", "Back", id="report.leave", tooltip="Leave the report"),
     ]
 
     def __init__(self, report: blocks.Document) -> None:

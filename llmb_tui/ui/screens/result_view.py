@@ -34,11 +34,11 @@ from llmb_tui.store.paths import expanded, working_directory
 from llmb_tui.ui.clipboard import copy
 from llmb_tui.ui.daemon import background, go_on, in_daemon
 from llmb_tui.ui.dialogs import AskLine
-from llmb_tui.ui.text import MUTED, line, say, tell, told
+from llmb_tui.ui.text import MUTED, heading, line, say, tell, told
 from llmb_tui.ui.widgets.answers import ResultAnswer, by_nodes, compared, exported, over_scales
 from llmb_tui.ui.widgets.chart_view import ChartView
 from llmb_tui.ui.widgets.key_bar import KeyBar
-from llmb_tui.ui.widgets.result_texts import notice_parts
+from llmb_tui.ui.widgets.result_texts import notices_words
 from llmb_tui.ui.widgets.texts import FixedLines, Scroller
 
 
@@ -50,7 +50,7 @@ class ResultView(Screen[None]):
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding("y", "copy", "Copy", id="result.copy", tooltip="Copy the nodes to leave out, or the file's name"),
         Binding("v", "save", "Save SVG…", id="result.save", tooltip="Write the charts as SVG files"),
-        Binding("q,escape", "dismiss", "Back", key_display="q", id="result.leave", tooltip="Back to the results"),
+        Binding("q,escape", "dismiss", "Back", id="result.leave", tooltip="Back to the results"),
     ]
 
     head = getters.query_one("#view-head", Static)
@@ -69,7 +69,7 @@ class ResultView(Screen[None]):
         `agreed`: it writes what a person has said yes to, so its outcome is told also when this is left meanwhile.
         """
         super().__init__()
-        self._notices = notice_parts(notices)
+        self._notices = notices_words(notices)
         self._heading = title
         self._work_out = work_out
         self._agreed = agreed
@@ -97,18 +97,24 @@ class ResultView(Screen[None]):
         except Trouble as trouble:
             if not self.is_attached:
                 raise
-            say(self.head, line((self._heading, "bold"), *self._notices))
+            self._show_head()
             await self.body.mount(Static(told(trouble), markup=False))
             return
         if not self.is_attached:
             tell(self.app, f"{answer.title}: {answer.copy}")
             return
-        self._answer = answer
-        say(self.head, line((answer.title, "bold"), *self._notices))
+        self._answer, self._heading = answer, answer.title
+        self._show_head()
         await self.body.mount_all(
             ChartView(one) if isinstance(one, Chart) else FixedLines(one) for one in answer.blocks
         )
         self.refresh_bindings()
+
+    def on_resize(self) -> None:
+        self._show_head()
+
+    def _show_head(self) -> None:
+        say(self.head, heading(line((self._heading, "bold")), self._notices, self.head.content_size.width))
 
     def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:  # noqa: ARG002 (Textual's)
         """What there is nothing of is grey, where it could be there at all."""

@@ -65,9 +65,7 @@ A step time is the mean of the runs that count: those that ended well and did no
         Binding("r", "report", "Report", id="results.report", tooltip="The marked runs, or the row's, as a report"),
         Binding("e", "export", "Export", id="results.export", tooltip="The same runs as one file with all evidence"),
         Binding("v", "save", "Save SVG…", id="results.save", tooltip="Write the chart as an SVG file"),
-        Binding(
-            "q,escape", "leave", "Back", key_display="q", id="results.leave", tooltip="Back to where you came from"
-        ),
+        Binding("q,escape", "leave", "Back", id="results.leave", tooltip="Back to where you came from"),
     ]
 
     table = getters.query_one(ResultRows)

@@ -63,7 +63,7 @@ Leaving this screen stops the watching only; the job goes on."""
         Binding("u", "settle", "Settle", id="run.settle", tooltip="Ask the cluster whether the job was submitted"),
         Binding("l", "log_in", "Log in", id="run.log_in", tooltip="Log in again; the cluster has a question"),
         Binding("t", "try_again", "Try again", id="run.try_again", tooltip="Watch the run again after an error"),
-        Binding("q,escape", "dismiss", "Back", key_display="q", id="run.leave", tooltip="Leave; the job goes on"),
+        Binding("q,escape", "dismiss", "Back", id="run.leave", tooltip="Leave; the job goes on"),
     ]
 
     training_run: var[Run | None] = var[Run | None](None)

@@ -30,12 +30,12 @@ from llmb_tui.ui.clipboard import copy
 from llmb_tui.ui.daemon import background, go_on, in_daemon
 from llmb_tui.ui.dialogs import AskLine, Confirm, Failure
 from llmb_tui.ui.screens.suite_dialogs import SuitesDialog, TypeHours, capacity, submit_question
-from llmb_tui.ui.text import MUTED, line, lines, tell
+from llmb_tui.ui.text import MUTED, heading, line, lines, tell
 from llmb_tui.ui.widgets.key_bar import KeyBar
 from llmb_tui.ui.widgets.keyed_table import KeyedTable
 from llmb_tui.ui.widgets.status_bar import notice
 from llmb_tui.ui.widgets.suite_form import SuiteForm
-from llmb_tui.ui.widgets.suite_texts import about_row, draft_columns, draft_rows, draft_sums, heading
+from llmb_tui.ui.widgets.suite_texts import about_row, draft_columns, draft_rows, draft_sums
 from llmb_tui.ui.widgets.texts import Paragraphs, Scroller, fact
 
 _PATIENCE_S = 0.5
@@ -73,7 +73,7 @@ A row that cannot be run is marked with ✗ and says why; x takes a row out, and
         Binding("X", "out_blocked", "✗ out", show=False, id="suite.out-blocked", tooltip="Take out what cannot be run"),
         Binding("l", "layouts", "Layouts", show=False, id="suite.layouts", tooltip="List the fastest valid layouts"),
         Binding("f", "look", "Free nodes", show=False, id="suite.look", tooltip="Ask how many nodes are free"),
-        Binding("q,escape", "leave", "Back", key_display="q", id="suite.leave", tooltip="Back; the choices stay"),
+        Binding("q,escape", "leave", "Back", id="suite.leave", tooltip="Back; the choices stay"),
     ]
 
     form = getters.query_one(SuiteForm)
@@ -103,7 +103,8 @@ A row that cannot be run is marked with ✗ and says why; x takes a row out, and
                 yield DraftRows()
                 with Scroller(id="suite-about-box"):
                     yield Paragraphs(id="suite-about")
-                yield Paragraphs(id="suite-sums")
+                with Scroller(id="suite-sums-box"):
+                    yield Paragraphs(id="suite-sums")
         yield KeyBar()
 
     def on_mount(self) -> None:

@@ -23,12 +23,12 @@ from llmb_tui.ui.daemon import background, go_on, in_daemon, trouble_shown
 from llmb_tui.ui.dialogs import Confirm, Failure
 from llmb_tui.ui.screens.runs_screen import RunsScreen
 from llmb_tui.ui.screens.suite_dialogs import capacity
-from llmb_tui.ui.text import MUTED, line, lines, say, tell
+from llmb_tui.ui.text import MUTED, heading, line, lines, say, tell
 from llmb_tui.ui.widgets.key_bar import KeyBar
 from llmb_tui.ui.widgets.keyed_table import KeyedTable
 from llmb_tui.ui.widgets.status_bar import notice
-from llmb_tui.ui.widgets.suite_texts import heading, progress_columns, progress_rows, progress_sums
-from llmb_tui.ui.widgets.texts import Paragraphs
+from llmb_tui.ui.widgets.suite_texts import progress_columns, progress_rows, progress_sums
+from llmb_tui.ui.widgets.texts import Paragraphs, Scroller
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -63,7 +63,7 @@ The verdict of a run is the recipe's rule against the figure that was expected o
         Binding("r", "report", "Report", id="suite.report", tooltip="The report of the suite, to read and to copy"),
         Binding("e", "export", "Export…", id="suite.export", tooltip="Its runs as one file with all evidence"),
         Binding("y", "copy", "Copy", id="suite.copy", tooltip="Copy the command that watches it"),
-        Binding("q,escape", "dismiss", "Back", key_display="q", id="suite.back", tooltip="Back; the suite goes on"),
+        Binding("q,escape", "dismiss", "Back", id="suite.back", tooltip="Back; the suite goes on"),
     ]
 
     table = getters.query_one(SuiteRows)
@@ -94,7 +94,8 @@ The verdict of a run is the recipe's rule against the figure that was expected o
     def compose(self) -> ComposeResult:
         yield Static(id="watch-head", markup=False)
         yield SuiteRows()
-        yield Paragraphs(id="watch-sums")
+        with Scroller(id="watch-sums-box"):
+            yield Paragraphs(id="watch-sums")
         yield Static(id="watch-note", markup=False)
         yield KeyBar()
 

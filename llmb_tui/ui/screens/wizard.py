@@ -11,8 +11,10 @@ from operator import attrgetter
 from typing import TYPE_CHECKING, ClassVar, TypeVar
 
 from textual import getters, on
+from textual.actions import parse
 from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
+from textual.events import Key
 from textual.message import Message
 from textual.reactive import reactive
 from textual.screen import Screen
@@ -180,6 +182,14 @@ Tab and shift+tab go from field to field, and to what is said of the plan where 
     @on(Input.Submitted)
     def _enter(self) -> None:
         self.action_ask("enter")
+
+    def on_key(self, event: Key) -> None:
+        """A grey key says why it is."""
+        active = self.active_bindings.get(event.key)
+        if active is not None and not active.enabled:
+            _, _, parameters = parse(active.binding.action)
+            for action in self._refused.intersection(parameters):
+                self.action_ask(action)
 
     def action_go(self, step: int) -> None:
         from llmb_tui.wizard.events import StepTaken

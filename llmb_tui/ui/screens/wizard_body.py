@@ -82,6 +82,7 @@ class WizardBody(Horizontal):
         against = problems(state, state.step) if state.step <= StepId.SCALE else ()
         errors = [one for one in against if one.severity == "error" and one.field not in self.pane.tells]
         self.issues.parts = remarks(errors[:_ISSUES])
+        self.call_after_refresh(self.pane.keep_in_view)
         if before is None or state.going != before.going:
             self._show_going(len(state.going))
 

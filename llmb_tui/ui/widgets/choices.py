@@ -10,9 +10,9 @@ from rich.segment import Segment
 from textual import events, on
 from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
-from textual.containers import Horizontal, Vertical
+from textual.containers import Horizontal, Vertical, VerticalScroll
 from textual.content import Content
-from textual.geometry import Size
+from textual.geometry import Region, Size
 from textual.message import Message
 from textual.reactive import Reactive
 from textual.strip import Strip
@@ -105,6 +105,17 @@ class VerticalList(OptionList, inherit_bindings=False):
 
     def action_take(self) -> None:
         self.post_message(self.Taken())
+
+    def scroll_to_highlight(self, top: bool = False) -> None:
+        """Bring the row into view, also where the list itself is seen in part only."""
+        super().scroll_to_highlight(top)
+        if self.highlighted is None:
+            return
+        row = self.content_region.y + self.highlighted - self.scroll_offset.y  # one line each
+        for above in self.ancestors:
+            if isinstance(above, VerticalScroll):
+                at = Region(0, row - above.content_region.y + above.scroll_offset.y, 1, 1)
+                above.scroll_to_region(at, animate=False, x_axis=False, immediate=True)
 
 
 class ChoiceList(VerticalList):

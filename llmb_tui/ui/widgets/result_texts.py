@@ -18,7 +18,7 @@ from llmb_tui.results.groups import Grouping, NoteOf, ResultGroup, grouped, narr
 from llmb_tui.results.notes import NO_NOTE, Note
 from llmb_tui.results.result import RunResult
 from llmb_tui.text import plural
-from llmb_tui.ui.text import MUTED, Part, line
+from llmb_tui.ui.text import MUTED, Part, heading, line
 from llmb_tui.ui.units import bare_seconds, percent, seconds, short_age
 from llmb_tui.ui.widgets.job_table import STAGES, result_cell
 from llmb_tui.ui.widgets.keyed_table import Cell, Key, Row, TableColumn, room_beside
@@ -30,6 +30,8 @@ _DAY_S = 86_400.0
 _SPANS = (("1 week", 7), ("4 weeks", 28), ("12 weeks", 84), ("1 year", 365), ("5 years", 5 * 365))
 """How long a trend may be, in days."""
 _SPARK_CELLS = 10
+_PADDING = 2
+"""Cells beside the heading, left and right."""
 # Values within so much of the fastest one are drawn in the lower half: noise is no mountain.
 _LEAST_HEIGHT = 0.1
 MARK: Cell = ("x", "now")
@@ -95,11 +97,11 @@ class ResultList:
             parts.append((f"   filter: {' '.join(asked.words.split())}", "$text-accent"))
         if asked.marked:
             parts.append((f"   {len(asked.marked)} marked", "$text-accent"))
-        parts += notice_parts([one for one in asked.notices if one[0] in self.clusters])
         if not asked.within:
             words = "each run by itself" if asked.by == "none" else f"by {asked.by}"
             parts.append((f"   {words}", MUTED))
-        return line(*parts)
+        notices = [one for one in asked.notices if one[0] in self.clusters]
+        return heading(line(*parts), notices_words(notices), asked.width - _PADDING)
 
     def with_mark(self, key: Key, marked: frozenset[Key]) -> ResultList:
         """The same where that row was marked, or its mark taken away; all that are marked then."""
@@ -249,9 +251,9 @@ def run_row(result: RunResult, note: Note, marked: bool, now: float) -> Row:
     }
 
 
-def notice_parts(notices: Sequence[tuple[str, str]]) -> list[Part]:
+def notices_words(notices: Sequence[tuple[str, str]]) -> str:
     """What has to be said of clusters, as a heading says it."""
-    return [part for cluster, notice in notices for part in ("   ", (f" {cluster}: {notice} ", "reverse"))]
+    return " · ".join(f"{cluster}: {notice}" for cluster, notice in notices)
 
 
 def about_group(group: ResultGroup, now: float) -> list[Content]:

@@ -76,6 +76,8 @@ def job_text(run: Run, state: RunState) -> Content:
     else:
         elapsed = f" {clock(job.elapsed_s)}" if job.elapsed_s else ""
         parts.append(line((f"{job.state}{elapsed}", "bold")))
+        if job.waiting and job.starts_at is not None:
+            parts.append(line(f"{words.scheduler} expects it to start {moment(job.starts_at)}"))
         if job.nodes:
             parts.append(Content(plural(job.nodes, "node")))
         if job.restarts:
@@ -84,8 +86,6 @@ def job_text(run: Run, state: RunState) -> Content:
             parts.append(line(f"exit {job.exit_code}"))
         if job.reason:
             parts.append(line(pending_reason(job.reason) if job.waiting else job.reason))
-        if job.waiting and job.starts_at is not None:
-            parts.append(line(f"{words.scheduler} expects it to start {moment(job.starts_at)}"))
     parts += [line(f"{words.job} {other.id} {other.state}") for other in state.others]
     if state.calls_per_minute and state.stage not in ENDED:
         parts.append(line((f"{words.scheduler} asked {state.calls_per_minute} × a minute", MUTED)))

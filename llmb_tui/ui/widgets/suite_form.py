@@ -15,7 +15,7 @@ from llmb_tui.results.suite.draft import Axis, Number, Offer, SuiteDraft, switch
 from llmb_tui.results.suite.ready_made import LAYOUTS, REPEATS
 from llmb_tui.results.suite.suite import SUITE_KINDS, SuiteKind
 from llmb_tui.text import clean_line
-from llmb_tui.ui.text import MUTED, line, say
+from llmb_tui.ui.text import MUTED, line, lines, say
 from llmb_tui.ui.widgets.choices import ChoiceList, Switches, TextField
 from llmb_tui.ui.widgets.texts import label
 from llmb_tui.wizard.choices import Choice, Switch
@@ -58,6 +58,7 @@ class SuiteForm(VerticalScroll, can_focus=False, inherit_bindings=False):
     def compose(self) -> ComposeResult:
         yield label("Kind", first=True)
         yield self._kinds
+        yield Static(id="suite-not-to-be-had", markup=False)
         yield Static(id="suite-sentence", markup=False)
         with Vertical(id="suite-axes"):
             for axis, (title, hint) in _AXES.items():
@@ -85,6 +86,12 @@ class SuiteForm(VerticalScroll, can_focus=False, inherit_bindings=False):
         chosen = self._draft.kind if self._draft else "custom"
         rows = (Choice(kind, _TITLES.get(kind, kind), "", why_not or None) for kind, _, why_not in kinds)
         self._kinds.show(tuple(rows), chosen)
+        # The list has no room for the whole reason, and the cursor passes by what cannot be chosen.
+        reasons = dict.fromkeys(why_not for *_, why_not in kinds if why_not)
+        named = [(", ".join(kind for kind, _, why_not in kinds if why_not == reason), reason) for reason in reasons]
+        said = self.query_one("#suite-not-to-be-had", Static)
+        said.update(lines(*(line((f"– {names}: {reason}", MUTED)) for names, reason in named)))
+        said.display = bool(named)
 
     def show(self, draft: SuiteDraft, offers: Mapping[Axis, Sequence[Offer]], name: str) -> None:
         """Render a draft. A typed field keeps its text while it is typed in; `name` is what it is called unasked."""

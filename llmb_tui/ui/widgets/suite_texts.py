@@ -6,15 +6,13 @@ import re
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
-from textual.content import Content
-
 from llmb_tui.plan.plan import METHOD_NAMES, METHOD_WORDS
 from llmb_tui.results.suite.draft_plan import DraftPlan
 from llmb_tui.results.suite.suite_plan import Nodes, PlannedRow, SuitePlan
 from llmb_tui.results.suite.suite_progress import RowProgress, SuiteProgress
 from llmb_tui.text import plural
 from llmb_tui.ui import units
-from llmb_tui.ui.text import MUTED, Part, line
+from llmb_tui.ui.text import MUTED, Part
 from llmb_tui.ui.widgets.job_table import job_row
 from llmb_tui.ui.widgets.keyed_table import Cell, Key, Row, TableColumn, room_beside
 from llmb_tui.ui.widgets.run_parts import RESULTS
@@ -30,14 +28,6 @@ _LEAST = 8
 _PROGRESS_WIDE_FROM = 110
 _STANDING = re.compile(r"\d+ of \d+ runs? done")
 """What a submission says while it can send nothing: how the suite stood then."""
-
-
-def heading(left: Content, notice: str, width: int) -> Content:
-    """The line at the top; what a cluster wants said, such as `simulated`, is never cut."""
-    right = line((f" {notice} ", "reverse"), " ") if notice else Content("")
-    room = max(width - right.cell_length - 1, 0)
-    left = left.truncate(room, ellipsis=True)
-    return left + " " * (room - left.cell_length + 1) + right
 
 
 def draft_columns(width: int) -> tuple[TableColumn, ...]:
@@ -111,16 +101,16 @@ def about_row(planned: PlannedRow, out: bool) -> tuple[Paragraph, ...]:
 
 
 def draft_sums(plan: DraftPlan, nodes: Nodes) -> tuple[Paragraph, ...]:
-    """What all of it costs, how long it takes, how it is sent, and what stands against it."""
+    """What stands against all of it, what it costs, how long it takes, and how it is sent."""
     if plan.nothing is not None:
         return (fact("✗ nothing", f"{plan.nothing.what} {plan.nothing.why}", (f" {plan.nothing.fix}", MUTED)),)
     if plan.sent is None:
         return (fact("✗ nothing", "Every row is taken out."),)
     return (
+        *_against(plan),
         fact("cost", *cost(plan.sent)),
         fact("takes", *takes(plan.sent, nodes)),
         fact("sent", plan.sent.suite.conduct),
-        *_against(plan),
     )
 
 
@@ -199,17 +189,18 @@ def _progress_cells(row: RowProgress, label: str) -> Row:
 
 
 def progress_sums(progress: SuiteProgress, sending: Sending | None) -> tuple[Paragraph, ...]:
-    """How far it is, what is left, what it has answered, and whether anything is being sent."""
+    """How far it is, what is left, whether anything is being sent, and what it has answered."""
     from llmb_tui.results.suite.outcome import outcome_of  # a suite that is being chosen has none
 
     parts = [fact("so far", (progress.words, "bold"))]
     if not progress.over:
         parts.append(fact("left", *_left(progress)))
+    parts += _sending(progress, sending)
     outcome = outcome_of(progress)
     for at, words in enumerate(words for words in outcome.lines if words != progress.words):
         style = RESULTS[outcome.result][1] if outcome.result and not at else ""
         parts.append(fact("" if at else "answer", (words, style)))
-    return (*parts, *_sending(progress, sending))
+    return tuple(parts)
 
 
 def _left(progress: SuiteProgress) -> tuple[Part, ...]:

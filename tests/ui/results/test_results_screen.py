@@ -132,6 +132,7 @@ async def test_a_filter_keeps_runs_with_all_words_and_escape_ends_it(open_result
         await pilot.press("slash", *"eos 15b")
         # Its first letters may leave as many rows.
         await until(pilot, lambda: "filter: eos 15b" in text_of(app, "#results-head"), "all of it is heeded")
+        await until(pilot, lambda: "esc Back" in on_screen(app), "q is a letter here")
         await listed(pilot, 4)
         await pilot.press("enter")
         assert app.screen.query_one(KeyedTable).has_focus
@@ -183,9 +184,12 @@ async def test_a_run_that_ends_while_the_list_is_open_comes_to_its_group(open_re
 async def test_what_is_simulated_says_so_in_the_list_and_in_its_views(open_results: OpenResults) -> None:
     app, services = open_results()
     services.clusters.notice = "simulated, clock x30"
-    async with app.run_test(size=SIZE) as pilot:
+    async with app.run_test(size=(80, 24)) as pilot:
         await read(pilot)
         assert "eos: simulated, clock x30" in text_of(app, "#results-head")
+        await pilot.press("enter")
+        await until(pilot, lambda: "eos: simulated, clock x30" in on_screen(app).split("\n")[0], "and of one group")
+        await pilot.press("escape")
         await pilot.press("n")
         await on_top(pilot, ResultView)
         await until(pilot, lambda: "eos: simulated, clock x30" in text_of(app, "#view-head"), "the notice")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -56,11 +57,11 @@ def open_disk(install: Path, services_of: Callable[..., Services]) -> Iterator[O
     profile = SlurmProfile("eos", "local", "acct", "batch", str(install), transport="local")
     session = SlurmCluster(profile)
 
-    def make(*, observes: bool = False) -> tuple[App[None], Services]:
+    def make(*, observes: bool = False, notice: str | None = None) -> tuple[App[None], Services]:
         services = services_of([])
         services.clusters.login_node = lambda ref: session  # type: ignore[method-assign]  # noqa: ARG005
         services.policy = Policy(observes, None)
-        return Host(lambda: DiskScreen(services, Unattended(), profile)), services
+        return Host(lambda: DiskScreen(services, Unattended(), replace(profile, notice=notice))), services
 
     yield make
     session.close()
@@ -114,6 +115,19 @@ async def test_what_is_needed_since_it_was_listed_stays(open_disk: OpenDisk, ins
         await pilot.press("y")
         await until(pilot, lambda: "1 thing removed." in text_of(app, "#disk-said"), "it is removed")
         assert not (install / IMAGE).exists()
+
+
+async def test_a_cluster_that_cannot_be_asked_says_what_to_do(
+    open_disk: OpenDisk, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def silent(*_: object) -> None:
+        raise Trouble("It is silent.", "Nobody answers.", "Start it.")
+
+    monkeypatch.setattr(housekeeping, "belongings", silent)
+    app, _ = open_disk(notice="simulated")
+    async with app.run_test(size=(80, 24)) as pilot:
+        await until(pilot, lambda: "It is silent. Nobody answers. Start it." in text_of(app, "#disk-said"), "all of it")
+        assert text_of(app, "#disk-head").rstrip().endswith(" simulated")
 
 
 async def test_a_key_that_removes_nothing_does_not_end_the_reading(

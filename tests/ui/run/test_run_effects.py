@@ -8,10 +8,11 @@ import threading
 from pathlib import Path
 
 import pytest
-from textual.app import App
+from textual.app import App, ComposeResult
 from textual.binding import Binding
 from textual.dom import DOMNode
 from textual.screen import Screen
+from textual.widgets import Static
 
 from llmb_tui.errors import Trouble
 from llmb_tui.ui.clipboard import copy, native_tool
@@ -62,6 +63,31 @@ async def test_a_copy_goes_to_the_terminal_and_to_the_tool(tmp_path: Path, monke
         assert pasted.read_text() == "[/x] text"
         assert app.clipboard == "[/x] text"
         assert [note.message for note in app._notifications] == ["One line sent to the clipboard."]
+
+
+class Leaving(Screen[None]):
+    """It is left while its background method waits, which then finds nothing of it any more."""
+
+    def compose(self) -> ComposeResult:
+        yield Static(id="shown")
+
+    @background()
+    async def leave(self) -> None:
+        self.dismiss()
+        while self.query("#shown"):
+            await asyncio.sleep(0)
+        self.query_one("#shown")
+
+
+async def test_a_screen_that_is_being_closed_tells_of_no_defect() -> None:
+    leaving = Leaving()
+    app = Host(lambda: leaving)
+    async with app.run_test() as pilot:
+        await until(pilot, lambda: app.screen is leaving, "the screen")
+        leaving.leave()
+        await until(pilot, lambda: not leaving.is_running, "it is closed")
+        await pilot.pause()
+        assert not isinstance(app.screen, Failure)
 
 
 async def test_the_result_of_a_thread() -> None:

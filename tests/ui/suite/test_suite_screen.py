@@ -56,6 +56,16 @@ def sent_of(screen: SuiteScreen) -> SuitePlan:
     return screen.plan.sent
 
 
+async def test_why_a_kind_cannot_be_had_is_said_whole(open_suite: OpenSuite) -> None:
+    app, _ = open_suite(replace(DRAFT, base=replace(DRAFT.base, size="340b", scale=512, gpu="gb200"), scales=(512,)))
+    async with app.run_test(size=(80, 24)) as pilot:
+        await on_top(pilot, SuiteScreen)
+        await until(pilot, lambda: "– " in text_of(app, "#suite-not-to-be-had"), "the kinds are known")
+        names, _, reason = text_of(app, "#suite-not-to-be-had").partition(": ")
+        assert names == "– precision"
+        assert len(reason) > 28
+
+
 async def test_it_grows_with_each_value_that_is_switched_on(open_suite: OpenSuite) -> None:
     app, _ = open_suite()
     async with app.run_test(size=SIZE) as pilot:

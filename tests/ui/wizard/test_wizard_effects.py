@@ -15,6 +15,7 @@ from llmb_tui.launch.procedure import unavailable
 from llmb_tui.launch.run import Run
 from llmb_tui.plan.selection import Selection
 from llmb_tui.request import RunRequest
+from llmb_tui.results.suite.suite import make_suite
 from llmb_tui.services import Services
 from llmb_tui.store.paths import Places
 from llmb_tui.ui.wizard_effects import perform, read, read_start
@@ -33,7 +34,7 @@ from llmb_tui.wizard.events import (
     TaskEnded,
 )
 from llmb_tui.wizard.steps import StepId
-from tests.kit.runs import NEMOTRON, PLAN, make_run
+from tests.kit.runs import CREATED_AT, NEMOTRON, PLAN, make_run
 from tests.launch.runai.workload_cases import PROFILE
 from tests.ui.wizard.found_states import EOS, INSTALLED, PASSED, draft_of, state_at
 from tests.ui.wizard.upstream_pilot import OpenClusters, OpenLauncher
@@ -168,6 +169,18 @@ def test_the_first_workload_is_one_that_the_only_cluster_runs(cluster: Cluster) 
     assert not unavailable("runai", cluster.catalog.recipe(*only.split("@")))
     cluster.clusters.save(EOS)  # no cluster is chosen, and nothing speaks against the first
     assert first() == usual
+
+
+def test_a_suite_says_nothing_of_what_a_person_wants(cluster: Cluster) -> None:
+    cluster.runs.save(make_run("mine", plan=replace(PLAN, selection=NEMOTRON)))
+    cluster.clusters.save(EOS)
+    short = replace(NEMOTRON, steps=25)
+    (run_id,) = cluster.suites.keep(make_suite("short", "eos", [(short, "direct")])).run_ids
+    later = make_run(run_id, created_at=CREATED_AT + 1, plan=replace(PLAN, selection=short))
+    cluster.runs.save(later)
+    assert read_start(cluster)[0].proposal.selection == NEMOTRON
+    cluster.runs.save(replace(later, id="later"))
+    assert read_start(cluster)[0].proposal.selection == short
 
 
 @pytest.mark.parametrize("changes", [{"release": "1.0"}, {"size": "1b"}, {"gpu": "h100x"}])
