@@ -9,7 +9,7 @@ import os
 import sys
 import tempfile
 from collections.abc import Callable, Iterator
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import pytest
 from hypothesis import settings
@@ -22,6 +22,7 @@ if TYPE_CHECKING:
 
     from llmb_tui.catalog.catalog import Catalog
     from llmb_tui.catalog.recipe import Recipe
+    from llmb_tui.cluster.reconnector import Reconnector
     from tests.recipes.outside import Outside
     from tests.rig.cluster import Rig
 
@@ -178,6 +179,33 @@ def _tidy_rigs(request: pytest.FixtureRequest) -> Iterator[None]:
     yield
     for name in _RUNNING.keys() & set(request.fixturenames):
         _RUNNING[name].tidy()
+
+
+@pytest.fixture(autouse=True)
+def _no_link_stays(_links: list[Reconnector]) -> Iterator[None]:
+    """What a test has connected dials no more: by then another one's login node may have the port."""
+    before = len(_links)
+    yield
+    for link in _links[before:]:
+        link.close()
+    del _links[before:]
+
+
+@pytest.fixture(scope="session")
+def _links() -> Iterator[list[Reconnector]]:
+    """All that were made in this process and not closed here."""
+    from llmb_tui.cluster.reconnector import Reconnector
+
+    made: list[Reconnector] = []
+    init = Reconnector.__init__
+
+    def noted(link: Reconnector, *given: Any) -> None:
+        init(link, *given)
+        made.append(link)
+
+    with pytest.MonkeyPatch.context() as monkeypatch:
+        monkeypatch.setattr(Reconnector, "__init__", noted)
+        yield made
 
 
 @pytest.fixture

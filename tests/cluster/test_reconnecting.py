@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import os
 import threading
-import time
 from collections.abc import Callable, Iterator
 from dataclasses import replace
+from types import SimpleNamespace
 
 import pytest
 
@@ -197,15 +197,21 @@ def test_a_login_that_is_refused_later_is_left_to_a_person(
 def test_a_link_that_nobody_wants_any_more_is_left_alone(
     node: LoginNode, opened: Callable[[SlurmCluster], SlurmCluster], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    looks: list[float] = []
+    looks: list[str] = []
     monkeypatch.setattr(reconnector, "_LOOK_EVERY_S", 0.05)
-    monkeypatch.setattr(reconnector.Reconnector, "_is_wanted", property(lambda _: looks.append(time.monotonic())))
+    monkeypatch.setattr(reconnector, "_WANTED_S", 0.0)
     session = opened(SlurmCluster(node.profile()))
     session.run(["true"])
     node.cut()
     until(lambda: session.state == "lost")
-    before = len(looks)  # of links that other tests left behind, it may be
-    until(lambda: len(looks) > before + 5)
+    state = vars(reconnector.Reconnector)["state"].fget
+
+    def looked_at(one: reconnector.Reconnector) -> str:
+        looks.append(one._name)
+        return str(state(one))
+
+    monkeypatch.setattr(reconnector.Reconnector, "state", property(looked_at))
+    until(lambda: looks.count(node.profile().name) > 5)
     assert (session.state, session.health.note) == ("lost", "tried again when it is next used")
     assert len(node.transports) == 1
     assert session.run(["echo", "back"]).stdout == "back\n"
@@ -227,29 +233,19 @@ def test_an_unreachable_host_is_tried_again_by_itself_and_the_note_says_when(
     assert [transport.is_active() for transport in node.transports].count(True) == 1
 
 
-def test_programs_that_lost_the_same_host_do_not_come_back_in_step() -> None:
-    tries: list[list[float]] = []
+def test_programs_that_lost_the_same_host_do_not_come_back_in_step(monkeypatch: pytest.MonkeyPatch) -> None:
+    def dial(_: Prompter) -> Link:
+        raise Unreachable("away")
 
-    def pause(mine: list[float]) -> None:
-        def dial(_: Prompter) -> Link:
-            mine.append(time.monotonic())
-            raise Unreachable("away")
-
-        lost = reconnector.Reconnector(dial, "away")
-        for _ in range(2):
-            with pytest.raises(Unreachable):
-                lost.live()
-
-    threads = []
+    monkeypatch.setattr(reconnector, "time", SimpleNamespace(monotonic=lambda: 1000.0))  # a clock that stands
+    pauses = []
     for _ in range(8):
-        tries.append([])
-        threads.append(threading.Thread(target=pause, args=(tries[-1],)))
-        threads[-1].start()
-    for thread in threads:
-        thread.join(30)
-    pauses = [second - first for first, second in tries]
+        lost = reconnector.Reconnector(dial, "away")
+        with pytest.raises(Unreachable):
+            lost.live()
+        pauses.append(lost._pause_left_s)
     assert min(pauses) >= reconnector.FIRST_PAUSE_S
-    assert max(pauses) - min(pauses) > 0.02
+    assert len(set(pauses)) > 1
 
 
 def test_a_person_does_not_wait_for_the_pause(
@@ -260,7 +256,9 @@ def test_a_person_does_not_wait_for_the_pause(
     with pytest.raises(Unreachable):
         session.connect()
     session.profile = node.profile()
-    session.connect(Person())
+    connecting = threading.Thread(target=session.connect, args=(Person(),), daemon=True)
+    connecting.start()
+    connecting.join(60)
     assert session.state == "live"
 
 

@@ -94,14 +94,17 @@ def test_a_server_is_not_asked_again_and_again_for_what_it_has_not_got(node: Log
 
 
 def test_what_a_refusal_taught_is_forgotten_in_time(node: LoginNode, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(channel_slots, "_BELIEVED_S", 0.5)
+    """Until then streams take turns; from then on nobody has to give way."""
     node.max_sessions = 1
     connection = connect(node.profile(), Unattended())
     stream = begun(connection)
     connection.run(["true"], deadline_s=30)
     stream.close()
     node.max_sessions = 10
-    until(lambda: begun(connection) and node.sessions_at_once > 1)
+    monkeypatch.setattr(channel_slots, "_TURN_S", 3600.0)
+    monkeypatch.setattr(channel_slots, "_BELIEVED_S", 0.0)
+    streams = [begun(connection), begun(connection)]
+    assert [one.read(0.1) for one in streams] == [None, None]
     connection.close()
 
 

@@ -16,7 +16,10 @@ from llmb_tui.cluster.remote_text import remote_text
 from tests.conftest import NOT_RUN
 from tests.kit.waiting import until
 
-SHELLS = ("sh", "bash", "ksh")
+SHELLS = [
+    pytest.param(shell, marks=pytest.mark.skipif(not shutil.which(shell), reason=f"{NOT_RUN}no {shell} is installed"))
+    for shell in ("sh", "bash", "ksh")
+]
 WAITS = "import sys; sys.stdin.read()"
 
 
@@ -37,8 +40,6 @@ class Listing:
 
     def lives(self, shell: str, group: int) -> bool:
         """What `group_lives` says."""
-        if shutil.which(shell) is None:
-            pytest.skip(f"{NOT_RUN}no {shell} is installed")
         script = f'{remote_text("group.sh")}\ngroup_lives "$1"'
         command = [shell, "-c", script, "sh", str(group)]
         return subprocess.run(command, env={**os.environ, "PATH": self._path}, check=False).returncode == 0

@@ -16,7 +16,6 @@ from tests.kit.results import make_result
 from tests.kit.runs import CREATED_AT, NEMOTRON
 
 CLUSTER = [f"cn{number:03}" for number in range(1, 33)]
-SEEDS = 40
 
 
 def timed(base: RunResult, at: int, seconds: float, nodes: Sequence[str]) -> RunResult:

@@ -16,6 +16,7 @@ from llmb_tui.cluster.job import Job
 from llmb_tui.cluster.slurm.cluster import SlurmCluster
 from llmb_tui.cluster.slurm.trouble import AccountingTrouble, SlurmTrouble
 from llmb_tui.errors import Trouble
+from llmb_tui.watch import job_poller
 from llmb_tui.watch.events import Ended, JobUpdated, LinkChanged, PollFailed, WatchEvent
 from llmb_tui.watch.job_poller import JOB_ENDED, JobPoller, next_pause_s
 from tests.kit.waiting import until
@@ -221,9 +222,12 @@ def test_a_closed_session_ends_every_following(slurm: Slurm, open_lookout: OpenL
     assert inbox.next() == JOB_ENDED
 
 
-def test_a_look_that_was_asked_for_while_one_is_on_its_way_follows_it(slurm: Slurm, open_lookout: OpenLookout) -> None:
+def test_a_look_that_was_asked_for_while_one_is_on_its_way_follows_it(
+    slurm: Slurm, open_lookout: OpenLookout, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(job_poller, "_SOONEST", 0.0)
     slurm.jobs = {"1": job("1", "PENDING")}
-    poller, inbox = open_lookout(5.0), Inbox()
+    poller, inbox = open_lookout(1000.0), Inbox()
     slurm.may_answer.clear()
     poller.follow("1", inbox.post)
     until(lambda: poller.calls_last_minute == 1)

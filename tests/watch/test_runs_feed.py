@@ -123,6 +123,8 @@ class Follower:
         self.events: SimpleQueue[RunsChanged] = SimpleQueue()
         self.records: dict[str, RunRecord] = {}
         self.last = RunsChanged()
+        self.told = 0
+        """How often it was told anything."""
         self.changes: list[str] = []
         """Ids of the runs that were told to have changed, in order."""
         self.following = feed.follow(self.events.put)
@@ -132,6 +134,7 @@ class Follower:
         while not condition():
             assert time.monotonic() < ends, f"not told: {what}; the last was {self.last}"
             self.last = self.events.get(timeout=DEADLINE_S)
+            self.told += 1
             self.changes += [record.run.id for record in self.last.changed]
             self.records.update({record.run.id: record for record in self.last.changed})
             for run_id in self.last.gone:
@@ -193,8 +196,10 @@ def test_where_nothing_changes_nothing_is_told(runs: Runs, make_run: MakeRun, fo
     follower = follow()
     follower.until(lambda: follower.stage("a") == "cancelled", "the run")
     follower.changes.clear()
+    told = follower.told
     second = follow()  # whose first event comes after several turns of the first follower's
     second.until(lambda: second.stage("a") == "cancelled", "the run")
+    assert follower.told + follower.events.qsize() == told
     runs.save(make_run(id="b", job_state="CANCELLED"))
     follower.until(lambda: follower.stage("b") == "cancelled", "the next run")
     assert set(follower.changes) == {"b"}

@@ -323,4 +323,4 @@ def test_a_cancel_whose_answer_is_lost_is_settled_by_a_look(watched: Watched) ->
     assert not watched.services.feed.poll()
     settled = watched.services.runs.load(run.id)
     assert settled.job_state == "CANCELLED"
-    assert not settled.cancel_note or "carried out" in settled.cancel_note
+    assert not settled.cancel_note or "was carried out" in settled.cancel_note

@@ -446,6 +446,7 @@ class TestRepeating:
         api.close()
         with pytest.raises(ApiTrouble):
             api.log_in()
+        assert len(plane.site.asked("/token")) == 1
 
 
 class TestCreating:

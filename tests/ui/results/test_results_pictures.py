@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable
 from typing import Any
 
@@ -20,12 +19,8 @@ SMALL, USUAL, LARGE = (80, 24), (120, 36), (160, 45)
 
 
 @pytest.fixture
-def picture(
-    snap_compare: Compare, open_results: Callable[..., tuple[App[None], Any]], monkeypatch: pytest.MonkeyPatch
-) -> Picture:
-    """Compares the picture after keys, once what they lead to is there. Times of day are those of UTC."""
-    monkeypatch.setenv("TZ", "UTC")
-    time.tzset()
+def picture(snap_compare: Compare, open_results: Callable[..., tuple[App[None], Any]]) -> Picture:
+    """Compares the picture after keys, once what they lead to is there."""
 
     def compare(size: tuple[int, int], *keys: str, shows: str = "") -> bool:
         app, _ = open_results()

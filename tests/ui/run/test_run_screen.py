@@ -136,10 +136,11 @@ async def test_quitting_does_not_wait_for_a_dead_link(open_run: OpenRun, monkeyp
     app, services = open_run()
     deaf = Deaf()
     monkeypatch.setattr(services.feed, "monitor", lambda _run_id: deaf)
+    before = set(threading.enumerate())
     async with app.run_test(size=SIZE) as pilot:
         await until(pilot, lambda: "job 48123" in text_of(app, RunHeader), "the run")
     assert not deaf.ended.is_set()
-    assert all(thread.daemon for thread in threading.enumerate() if thread is not threading.main_thread())
+    assert all(thread.daemon for thread in threading.enumerate() if thread not in before)
     deaf.hears.set()
 
 

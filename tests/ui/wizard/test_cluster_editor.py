@@ -18,6 +18,7 @@ from llmb_tui.cluster.prompter import Prompter
 from llmb_tui.cluster.slurm.partition import parse_partitions
 from llmb_tui.cluster.slurm.profile import GpuRequest, SlurmProfile
 from llmb_tui.demo.cluster import DemoCluster
+from llmb_tui.errors import Trouble
 from llmb_tui.services import Services
 from llmb_tui.ui.app import LlmbApp
 from llmb_tui.ui.dialogs import Confirm, HostKey
@@ -169,6 +170,8 @@ def may_answer(monkeypatch: pytest.MonkeyPatch) -> threading.Event:
 
     def read(_: SlurmForm, __: Services, profile: SlurmProfile, ___: Prompter) -> Any:
         answers.wait(60)
+        if profile.host not in offers:
+            raise Trouble(f"{profile.host} does not answer.")
         return offers[profile.host], LlmbInventory()
 
     monkeypatch.setattr(SlurmForm, "read", read)
@@ -193,17 +196,20 @@ async def test_what_one_host_filled_in_is_not_kept_for_another(services: Service
         await until(pilot, lambda: _used(form) == ("typed", *B[1:]), "what the second has, and what was typed")
 
 
+@pytest.mark.parametrize("host", ["hosta", "silent"])
 async def test_what_a_host_says_after_another_was_entered_is_dropped(
-    services: Services, may_answer: threading.Event
+    services: Services, may_answer: threading.Event, host: str
 ) -> None:
     async with LlmbApp(services).run_test(size=(120, 40)) as pilot:
-        form = await _new_cluster(pilot, host="hosta")
+        form = await _new_cluster(pilot, host=host)
         may_answer.clear()
         await pilot.press("ctrl+r")
         await until(pilot, lambda: "connecting" in said(pilot, "read"), "it is asked")
+        reading = [worker for worker in pilot.app.workers if worker.group == "read"]
         await fill(pilot, host="hostb")
         may_answer.set()
-        await until(pilot, lambda: "not read yet" in said(pilot, "read"), "it has answered")
+        await until(pilot, lambda: not any(worker.is_running for worker in reading), "it has answered")
+        assert "not read yet" in said(pilot, "read")
         assert _used(form) == ("", "", "", "gpus-per-node")
         await pilot.press("ctrl+r")
         await until(pilot, lambda: _used(form) == B, "what the second has")

@@ -95,6 +95,7 @@ async def test_one_byte_a_minute_holds_up_no_key(
     services.runs.save(make_run("going", cluster=login_node.name, job_state="RUNNING"))
     services.runs.save(make_run("open", cluster=login_node.name, submission="unknown", job_ids=()))
     app = LlmbApp(services)
+    before = set(threading.enumerate())
     async with app.run_test(size=SIZE) as pilot:
         wizard = await at_scale(pilot)
         await pilot.press("4", "enter")
@@ -113,4 +114,4 @@ async def test_one_byte_a_minute_holds_up_no_key(
         await pilot.press("1")
         await until(pilot, lambda: state_of(wizard).step.name == "WORKLOAD", "the first step")
         assert state_of(wizard).cluster.tasks, "and it is asked still"
-    assert all(thread.daemon for thread in threading.enumerate() if thread is not threading.main_thread())
+    assert all(thread.daemon for thread in threading.enumerate() if thread not in before)
