@@ -52,7 +52,7 @@ def test_a_cluster_that_does_not_answer_leaves_it_unknown(call: Call, cluster: D
     (same,) = json.loads(done.stdout)
     assert (same["state"], same["job_ids"]) == ("unknown", [])
     assert f"it is not known yet whether run {unknown} was submitted" in done.stderr
-    done = call("watch", unknown, "--once", "--json")
+    done = call("watch", unknown, "--once", "--json", code=2)
     assert json.loads(done.stdout)["state"] == "unknown"
     assert f"it is not known yet whether run {unknown} was submitted" in done.stderr
     done = call("cancel", unknown, code=2)

@@ -81,8 +81,9 @@ class WizardBody(Horizontal):
         # The later panes say themselves what stands against them.
         against = problems(state, state.step) if state.step <= StepId.SCALE else ()
         errors = [one for one in against if one.severity == "error" and one.field not in self.pane.tells]
-        self.issues.parts = remarks(errors[:_ISSUES])
-        self.call_after_refresh(self.pane.keep_in_view)
+        if (parts := remarks(errors[:_ISSUES])) != self.issues.parts:
+            self.issues.parts = parts
+            self.call_after_refresh(self.pane.keep_in_view)
         if before is None or state.going != before.going:
             self._show_going(len(state.going))
 
