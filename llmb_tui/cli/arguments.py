@@ -32,7 +32,7 @@ _VERBS = (
     ("jobs", "runs", "runs, newest first"),
     ("note", "runs", "a note and tags of your own on a run"),
     ("watch", "runs", "follow a run until it ends"),
-    ("logs", "runs", "the training log of a run, or a log file"),
+    ("logs", "logs", "the training log of a run, or a log file"),
     ("cancel", "runs", "cancel a run's job"),
     ("suspend", "runs", "let a run's job give its nodes back, where the cluster's users may"),
     ("resume", "runs", "let a suspended job begin again"),

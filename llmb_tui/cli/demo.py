@@ -120,7 +120,7 @@ def _headless(arguments: argparse.Namespace, services: Services, profile: Cluste
     tell("submit:")
     run = clusters.submit(services, prepared, report, tell)
     tell("watch:")
-    state = services.feed.monitor(run.id).watch(line_teller(tell), threading.Event())
+    state = services.feed.monitor(run.id).watch(line_teller(run, tell), threading.Event())
     run = services.runs.load(run.id)
     if arguments.json:
         print_json(document(run, state))

@@ -10,9 +10,10 @@ from functools import cached_property
 from typing import Any, BinaryIO
 
 from llmb_tui.cli.flags import selection_mapping
+from llmb_tui.cli.logs import existing
 from llmb_tui.cli.output import print_as, print_json, print_line, say
 from llmb_tui.cli.planning import plan_of
-from llmb_tui.cli.runs import existing, exit_code, say_cancel, say_intent, say_unknown, verdict_words
+from llmb_tui.cli.runs import exit_code, say_cancel, say_intent, say_unknown, verdict_words
 from llmb_tui.cli.user import terminal_prompter, user_services
 from llmb_tui.errors import Trouble
 from llmb_tui.launch.run import Run

@@ -6,6 +6,8 @@ import time
 from collections.abc import Callable
 
 from llmb_tui.cluster.job import words_of_job
+from llmb_tui.launch.run import Run
+from llmb_tui.watch.report import state_word
 from llmb_tui.watch.state import RunState
 
 AGAIN_AFTER_S = 300.0
@@ -31,14 +33,16 @@ class Again:
         return f"for {(now - self._since) // 60:.0f} min"
 
 
-def line_teller(tell: Callable[[str], None], now: Callable[[], float] = time.monotonic) -> Callable[[RunState], None]:
+def line_teller(
+    run: Run, tell: Callable[[str], None], now: Callable[[], float] = time.monotonic
+) -> Callable[[RunState], None]:
     """A `publish` that tells each change of stage, job, step, link and notes in a line, and no line twice in a row."""
     stands, notes_stand = Again(now), Again(now)
     last_line = ""
 
     def publish(state: RunState) -> None:
         nonlocal last_line
-        words, notes = _words(state), " ".join(filter(None, (state.link_note, state.slurm_note)))
+        words, notes = _words(run, state), " ".join(filter(None, (state.link_note, state.slurm_note)))
         lasting, noted = stands.due(words), notes_stand.due(notes)
         if noted and not notes:
             noted = None  # that there is nothing to note is said once
@@ -52,10 +56,10 @@ def line_teller(tell: Callable[[str], None], now: Callable[[], float] = time.mon
     return publish
 
 
-def _words(state: RunState) -> str:
+def _words(run: Run, state: RunState) -> str:
     """How the run stands, without the notes."""
     progress, job = state.progress, state.job
-    parts = [f"  {state.stage}"]
+    parts = [f"  {state_word(run, state)}"]
     if job:
         parts += [f"job {job.id} {job.state}", words_of_job(job)]
     if progress.steps_done:

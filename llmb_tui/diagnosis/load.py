@@ -106,18 +106,18 @@ def _rule_faults(rule: Rule, stage: Stage) -> Iterator[tuple[KeyPath, str]]:
         yield ("reason",), "is missing" if not rule.harmless else "what is harmless has none"
     for flag in misplaced_flags(rule, stage):
         yield (flag,), f"means nothing in {stage}"
-    groups: set[str] | None = None
+    groups: list[set[str]] = []
     for position, pattern in enumerate(rule.patterns):
         try:
             compiled = re.compile(pattern)
         except PATTERN_ERRORS as error:
             yield ("patterns", position), f"is no regular expression: {error}"
         else:
-            own = set(compiled.groupindex)
-            groups = own if groups is None else groups & own  # any of the patterns may be the one that fits
+            groups.append(set(compiled.groupindex))
             if compiled.search(""):
                 yield ("patterns", position), "every text would fit it"
-    yield from _text_faults(rule, (groups or set()) | FACTS.get(stage, frozenset()))
+    in_all = set.intersection(*groups) if groups else set()  # any of the patterns may be the one that fits
+    yield from _text_faults(rule, in_all | FACTS.get(stage, frozenset()))
 
 
 def _text_faults(rule: Rule, names: set[str]) -> Iterator[tuple[KeyPath, str]]:

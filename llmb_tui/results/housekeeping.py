@@ -111,9 +111,9 @@ def belongings(
         queued = tuple(job.id for job in going_jobs(session))
     except SchedulerTrouble as trouble:
         silent = f"Slurm cannot say which jobs go on. {trouble.what}"
-    listing = replace(listing, held=held, to_load=to_load, queued=queued, silent=silent)
-    if wanted := _to_load(listing, runs):
-        listing = replace(listing, real=_real_paths(session, (listing.install, *wanted)))
+    to_load = _to_load(to_load, runs)
+    real = _real_paths(session, (listing.install, *to_load)) if to_load else {}
+    listing = replace(listing, held=held, to_load=to_load, real=real, queued=queued, silent=silent)
     return judged(listing, runs, session.profile.name), listing.more
 
 
@@ -126,7 +126,12 @@ def judged(listing: BelongingsListing, runs: Sequence[Run], cluster: str) -> tup
     # Two profiles may have one install directory, and share what is in it.
     users = [run for run in runs if run.going and (run.cluster == cluster or _writes_below(run, install))]
     going = f"{users[0].id}{'' if users[0].cluster == cluster else f' of {users[0].cluster}'}" if users else ""
-    to_load = _to_load(listing, runs)
+    real = {path: listing.real.get(path, path) for path in (listing.install, *listing.to_load)}
+    to_load = [
+        (root, saved, why)
+        for path, why in listing.to_load.items()
+        for root, saved in ((listing.install, path), (real[listing.install], real[path]))
+    ]
     found = []
     for kind, path, mine, ours in listing.things:
         # Of checkpoints the run's whole folder says whose they are.
@@ -150,12 +155,7 @@ def judged(listing: BelongingsListing, runs: Sequence[Run], cluster: str) -> tup
         reasons += [(run.id in listing.held, listing.held.get(run.id, "")) for run in of]
         reasons += [reason for run in of for reason in _why_run_stays(run, listing.queued, cluster, kind)]
         reasons += [
-            (_below(there, saved) or _below(saved, there), why)
-            for wanted, why in to_load.items()
-            for there, saved in (
-                (f"{install}{path}", wanted),
-                (f"{listing.real.get(listing.install, listing.install)}/{path}", listing.real.get(wanted, wanted)),
-            )
+            (_below(f"{root}/{path}", saved) or _below(saved, f"{root}/{path}"), why) for root, saved, why in to_load
         ]
         why = next((why for holds, why in reasons if holds), "")
         found.append(Belonging(kind, path, tuple(run.id for run in of), why))
@@ -338,11 +338,11 @@ def _writes_below(run: Run, install: str) -> bool:
     return any(folder.startswith(install) for folder in folders)
 
 
-def _to_load(listing: BelongingsListing, runs: Sequence[Run]) -> dict[str, str]:
+def _to_load(by_suites: Mapping[str, str], runs: Sequence[Run]) -> dict[str, str]:
     """Why checkpoints stay, by their paths: those of suites, and of runs that are not over, on whatever cluster."""
     loaders = [(run.plan.options.load_checkpoint, run) for run in runs if run.going or run.submission == "intended"]
     found = {path: f"Run {run.id} is to load from it." for path, run in loaders if path}
-    return {posixpath.normpath(path): why for path, why in {**listing.to_load, **found}.items()}
+    return {posixpath.normpath(path): why for path, why in {**by_suites, **found}.items()}
 
 
 def _why_run_stays(run: Run, queued: Sequence[str], cluster: str, kind: Kind) -> list[tuple[bool, str]]:

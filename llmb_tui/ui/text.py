@@ -6,6 +6,7 @@ Textual's widgets parse square brackets as markup, so a path or a log line could
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import Any, Literal
 
 from textual.app import App
@@ -50,6 +51,11 @@ def heading(left: Content, notice: str, width: int) -> Content:
     room = max(width - right.cell_length - 1, 0)
     left = left.truncate(room, ellipsis=True)
     return left + " " * (room - left.cell_length + 1) + right
+
+
+def notices_words(notices: Iterable[tuple[str, str]]) -> str:
+    """What has to be said of clusters, (name, notice), as a heading says it; empty for nothing."""
+    return " · ".join(f"{cluster}: {notice}" for cluster, notice in notices if notice)
 
 
 def hanging(prefix: Content, body: Content, width: int) -> list[Content]:

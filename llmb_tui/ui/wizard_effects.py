@@ -46,7 +46,7 @@ def read_start(services: Services) -> Change:
     catalog, profiles, runs = services.catalog, services.clusters.profiles(), services.runs.all()
     names = {profile.name for profile in profiles}
     answers = Answers()
-    of_suites = _runs_of_suites(services) if runs else frozenset()
+    of_suites = _runs_of_suites(services)
     ours = [run for run in runs if run.spec and run.id not in of_suites]
     if ours:
         last = answers_of(ours[0].plan.selection, ours[0].cluster, ours[0].procedure)

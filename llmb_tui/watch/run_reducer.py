@@ -132,7 +132,8 @@ class RunReducer:
     def _log_is_unread(self) -> bool:
         """What an older version did not note, it had read if it had read anything."""
         log = self._log
-        read = bool(log.size) if self._log_read is None or self._out_of_reach else self._log_read
+        read = bool(log.size) if self._log_read is None else self._log_read
+        read = read and not (self._out_of_reach and not log.size)
         return self._over and not read and not log.progress.whole and self._run.job_log is not None
 
     def _take_job(self, event: JobUpdated) -> bool:

@@ -60,7 +60,7 @@ def test_a_file_is_followed_until_somebody_ends_it(
             raise KeyboardInterrupt
         append(log, text)
 
-    monkeypatch.setattr("llmb_tui.cli.runs.time.sleep", waits)
+    monkeypatch.setattr("llmb_tui.cli.logs.time.sleep", waits)
     assert main(["logs", str(log), "-f"]) == 130
     assert capsys.readouterr().out == "one\ntwo\nthree\n"
 

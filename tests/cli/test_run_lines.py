@@ -22,7 +22,7 @@ class Told:
     def __init__(self) -> None:
         self.lines: list[str] = []
         self.now = 0.0
-        self.publish = line_teller(self.lines.append, lambda: self.now)
+        self.publish = line_teller(make_run(job_state=None), self.lines.append, lambda: self.now)
 
     def later(self, seconds: float, state: RunState) -> list[str]:
         """What is new after that time."""

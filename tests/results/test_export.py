@@ -229,6 +229,7 @@ def taken(target: Path) -> Callable[[str, Path], None]:
         ("DB_PASSWORD=p@ssw0rd!2345", "variable"),
         ("DB_PASSWORD=Tr0ub4dor&3xyz", "variable"),
         ("MY_SECRET=ab#cdefghijkl", "variable"),
+        ('MY_SECRET="cut off before its', "variable"),
         ('declare -x DB_PASSWORD="correct horse battery"', "variable"),
         ("DB_PASSWORD='pa$$w0rd99xyz'", "variable"),
         ("https://alice:hunter2hunter2@proxy:3128", "address"),

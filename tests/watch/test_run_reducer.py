@@ -131,3 +131,13 @@ def test_a_log_that_is_out_of_reach_for_good_is_named_by_the_verdict(make_run: C
     reducer.take(JobUpdated(Job(run.job_ids[-1], "x", "COMPLETED")))
     reducer.end()
     assert reducer.state(0.0).no_verdict == "No verdict without a log. No kubeconfig."
+
+
+def test_what_was_read_of_a_log_that_is_out_of_reach_now_is_no_whole_log(make_run: Callable[..., Run]) -> None:
+    reducer = RunReducer(make_run(log_read=False))
+    reducer.take(LogRead(size=5000))
+    reducer.take(LogTrouble("It is gone.", for_good=True))
+    reducer.take(JobUpdated(replace(RUNNING, state="COMPLETED")))
+    reducer.end()
+    state = reducer.state(0.0)
+    assert (state.log_unread, state.no_verdict) == (True, "No verdict without a log. It is gone.")

@@ -33,7 +33,7 @@ _VARIABLES = (
 _SHORTEST = 4
 _VALUE = (
     rb"[\"']?[ \t]*[=:][ \t]*(?![\"']?(?i:none|null|true|false|redacted|hidden|removed)\b)"
-    rb"(?:\"[^\s\"/$<\[{][^\"\n]{9,}\"|'[^\s'/$<\[{][^'\n]{9,}'"
+    rb"(?:\"[^\s\"/$<\[{][^\"\n]{9,}|'[^\s'/$<\[{][^'\n]{9,}"
     rb"|[^\s\"'/$<>()\[\]{},;:=|&\\][^\s\"'$<>()\[\]{},;|\\]{9,})"
 )
 """What a variable is given, unless that begins as a path, another variable or a part of a program does."""

@@ -23,7 +23,7 @@ from llmb_tui.text import plural
 from llmb_tui.ui.daemon import background, go_on, in_daemon, show_failure
 from llmb_tui.ui.dialogs import Confirm, NoteDialog
 from llmb_tui.ui.screens.runs_screen import RunsScreen
-from llmb_tui.ui.text import MUTED, line, lines, tell
+from llmb_tui.ui.text import MUTED, heading, line, lines, notices_words, tell
 from llmb_tui.ui.widgets.job_table import JobTable, cancel_question, what_is_missing
 from llmb_tui.ui.widgets.key_bar import KeyBar
 from llmb_tui.ui.widgets.keyed_table import RowFilter
@@ -273,8 +273,8 @@ Runs that NVIDIA's own llmb-run started are opened from their list (o), suites f
     def _show_around(self) -> None:
         """Say above the rows how many there are, and below them what could not be read or asked."""
         observes, listed = self._services.policy.observes, self.table.clusters
-        notices = {name: notice(one, observes(one)) for name, one in self._profiles.items() if name in listed}
-        self.head.update(self.table.heading(notices))
+        notices = sorted((name, notice(one, observes(one))) for name, one in self._profiles.items() if name in listed)
+        self.head.update(heading(self.table.heading, notices_words(notices), self.head.content_size.width))
         notes = what_is_missing(self._event.silent, self._event.unreadable, self.table.open_ends)
         self.note.update(line(("! " + "  ".join(notes), "$text-warning")))
         self.set_class(bool(notes), "-noted")

@@ -34,11 +34,10 @@ from llmb_tui.store.paths import expanded, working_directory
 from llmb_tui.ui.clipboard import copy
 from llmb_tui.ui.daemon import background, go_on, in_daemon
 from llmb_tui.ui.dialogs import AskLine
-from llmb_tui.ui.text import MUTED, heading, line, say, tell, told
+from llmb_tui.ui.text import MUTED, heading, line, notices_words, say, tell, told
 from llmb_tui.ui.widgets.answers import ResultAnswer, by_nodes, compared, exported, over_scales
 from llmb_tui.ui.widgets.chart_view import ChartView
 from llmb_tui.ui.widgets.key_bar import KeyBar
-from llmb_tui.ui.widgets.result_texts import notices_words
 from llmb_tui.ui.widgets.texts import FixedLines, Scroller
 
 
@@ -70,13 +69,14 @@ class ResultView(Screen[None]):
         """
         super().__init__()
         self._notices = notices_words(notices)
-        self._heading = title
+        self._title = title
+        self._head = line((f"◐ {title} …", MUTED))
         self._work_out = work_out
         self._agreed = agreed
         self._answer: ResultAnswer | None = None
 
     def compose(self) -> ComposeResult:
-        yield Static(line((f"◐ {self._heading} …", MUTED)), id="view-head", markup=False)
+        yield Static(id="view-head", markup=False)
         yield Scroller()
         yield KeyBar()
 
@@ -97,24 +97,25 @@ class ResultView(Screen[None]):
         except Trouble as trouble:
             if not self.is_attached:
                 raise
-            self._show_head()
+            self._entitle(self._title)
             await self.body.mount(Static(told(trouble), markup=False))
             return
         if not self.is_attached:
             tell(self.app, f"{answer.title}: {answer.copy}")
             return
-        self._answer, self._heading = answer, answer.title
-        self._show_head()
+        self._answer = answer
+        self._entitle(answer.title)
         await self.body.mount_all(
             ChartView(one) if isinstance(one, Chart) else FixedLines(one) for one in answer.blocks
         )
         self.refresh_bindings()
 
     def on_resize(self) -> None:
-        self._show_head()
+        say(self.head, heading(self._head, self._notices, self.head.content_size.width))
 
-    def _show_head(self) -> None:
-        say(self.head, heading(line((self._heading, "bold")), self._notices, self.head.content_size.width))
+    def _entitle(self, title: str) -> None:
+        self._head = line((title, "bold"))
+        self.on_resize()
 
     def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:  # noqa: ARG002 (Textual's)
         """What there is nothing of is grey, where it could be there at all."""

@@ -197,8 +197,9 @@ class JobTable(KeyedTable):
         runs = [record.run for run_id, record in self._records.items() if run_id in chosen]
         return list(filter(_can_end, runs))
 
-    def heading(self, notices: Mapping[str, str]) -> Content:
-        """The line above the rows; `notices` are what has to be said of clusters, by name; empty for nothing."""
+    @property
+    def heading(self) -> Content:
+        """The line above the rows."""
         runs = [record.run for record in self._records.values()]
         going, prepared = sum(run.going for run in runs), sum(run.submission == "intended" for run in runs)
         words = f"{going} going · {len(runs) - going - prepared} ended" if runs else "none yet"
@@ -208,8 +209,6 @@ class JobTable(KeyedTable):
             parts.append((f"   {len(self.shown)} shown", "$text-accent"))
         if self._marked:
             parts.append((f"   {len(self._marked)} marked", "$text-accent"))
-        for cluster, notice in sorted(notices.items()):
-            parts += ["   ", (f" {cluster}: {notice} ", "reverse")] if notice else []
         if not runs:
             parts.append(("   The wizard's last step submits one.", MUTED))
         return line(*parts)

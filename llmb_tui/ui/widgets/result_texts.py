@@ -18,7 +18,7 @@ from llmb_tui.results.groups import Grouping, NoteOf, ResultGroup, grouped, narr
 from llmb_tui.results.notes import NO_NOTE, Note
 from llmb_tui.results.result import RunResult
 from llmb_tui.text import plural
-from llmb_tui.ui.text import MUTED, Part, heading, line
+from llmb_tui.ui.text import MUTED, Part, heading, line, notices_words
 from llmb_tui.ui.units import bare_seconds, percent, seconds, short_age
 from llmb_tui.ui.widgets.job_table import STAGES, result_cell
 from llmb_tui.ui.widgets.keyed_table import Cell, Key, Row, TableColumn, room_beside
@@ -249,11 +249,6 @@ def run_row(result: RunResult, note: Note, marked: bool, now: float) -> Row:
         "last": (short_age(now - result.made_at), "quiet"),
         "note": (note.words, "plain"),
     }
-
-
-def notices_words(notices: Sequence[tuple[str, str]]) -> str:
-    """What has to be said of clusters, as a heading says it."""
-    return " · ".join(f"{cluster}: {notice}" for cluster, notice in notices)
 
 
 def about_group(group: ResultGroup, now: float) -> list[Content]:

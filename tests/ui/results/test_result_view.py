@@ -18,6 +18,7 @@ from llmb_tui.ui.dialogs import AskLine, ExportDialog, Failure
 from llmb_tui.ui.screens.report import ReportScreen
 from llmb_tui.ui.screens.result_view import ResultView, save_charts
 from llmb_tui.ui.screens.results import ResultsScreen
+from llmb_tui.ui.widgets.answers import ResultAnswer
 from llmb_tui.ui.widgets.chart_view import ChartView
 from tests.kit.history import Past
 from tests.kit.pilot import SIZE, actions, on_screen, on_top, text_of, until
@@ -223,6 +224,22 @@ async def test_the_chart_over_time_is_written_as_svg(open_results: OpenResults, 
         app.screen.query_one(Input).value = str(tmp_path)
         await pilot.press("enter")
         await until(pilot, (tmp_path / "history.svg").is_file, "the file")
+
+
+async def test_while_it_is_worked_out_the_heading_says_so(open_results: OpenResults) -> None:
+    go = threading.Event()
+
+    def wait() -> ResultAnswer:
+        go.wait(60)
+        raise Trouble("Nothing came of it.")
+
+    app, _ = open_results([])
+    async with app.run_test(size=SIZE) as pilot:
+        app.push_screen(ResultView("Nodes", wait))
+        await on_top(pilot, ResultView)
+        assert text_of(app, "#view-head") == "◐ Nodes …"
+        go.set()
+        await until(pilot, lambda: text_of(app, "#view-head") == "Nodes", "it is over")
 
 
 async def test_an_export_says_what_was_written_and_what_is_missing(open_results: OpenResults, tmp_path: Path) -> None:
