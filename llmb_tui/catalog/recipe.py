@@ -173,6 +173,8 @@ class ResultTable:
     """Empty where the table has no such line."""
     release: Release | None = None
     """Set where the results belong to another release of the same configurations."""
+    container: str | None = None
+    """Image of that other release, as `Gpu.container`."""
     notes: dict[str, str] = field(default_factory=dict)
     """By GPU count, as a string: a misprint and what is right."""
 

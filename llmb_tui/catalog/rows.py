@@ -69,6 +69,8 @@ class ResultRow:
     release: str | None
     """The release that published it; None: the recipe's own."""
     variant: Variant | None = None
+    container: str | None = None
+    """Image in which it was measured, as `Gpu.container`; None for another release that does not name its own."""
 
 
 # Recipes live as long as the catalog, and there are few: the caches stay small.
@@ -154,4 +156,5 @@ def _result(recipe: Recipe, table: ResultTable, index: int) -> ResultRow:
         note=table.notes.get(str(table.gpus[index])),
         release=table.release,
         variant=table.precision_variant or recipe.variant(table.dtype),
+        container=table.container if table.release else recipe.gpus[table.gpu].container,
     )

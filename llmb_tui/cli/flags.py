@@ -200,6 +200,12 @@ def _note(sub: argparse.ArgumentParser) -> None:
 
 def _watch(sub: argparse.ArgumentParser) -> None:
     sub.add_argument("--once", action="store_true", help="say how it stands and leave")
+    _add_strict(sub)
+
+
+def _add_strict(sub: argparse.ArgumentParser, where: str = "") -> None:
+    text = f"{where}end with exit code 3 for every result other than PASS, also without a verdict"
+    sub.add_argument("--strict", action="store_true", help=text)
 
 
 def _logs(sub: argparse.ArgumentParser) -> None:
@@ -218,6 +224,7 @@ def _results(sub: argparse.ArgumentParser) -> None:
     sub.add_argument("runs", metavar="RUN|SUITE|PATH|CLUSTER:PATH", nargs="+")
     text = "whose result: that of the run's recipe (default), or what one of NVIDIA's tools says of the log"
     sub.add_argument("--rule", choices=("recipe", "parse_train_timing", "llmb-run"), default="recipe", help=text)
+    _add_strict(sub)
     _add_form(sub)
     _add_selection(sub)
 
@@ -264,6 +271,7 @@ def _suite(sub: argparse.ArgumentParser) -> None:
     text = "with submit: the suite's GPU-hours, where they are above `limits.suite_gpu_hours`"
     sub.add_argument("--gpu-hours", type=float, metavar="N", help=text)
     sub.add_argument("--once", action="store_true", help="with watch: say how it stands and leave")
+    _add_strict(sub, "with watch: ")
     sub.add_argument("--offline", action="store_true", help="with plan: do not ask the cluster how many nodes are free")
     of_kind = sub.add_argument_group("of a ready-made suite")
     text = "repeats of each configuration, or the layouts that a tune tries"

@@ -62,6 +62,8 @@ def results_verb(arguments: argparse.Namespace) -> int:
         if arguments.format == "table" and arguments.rule == "recipe" and len(documents) == 1:
             for line in _details(documents[0]):
                 print_line(line)
+    if arguments.strict and not documents:
+        codes.append(3)
     return min(codes, key=_WORST_FIRST.index)
 
 
@@ -147,8 +149,9 @@ class _Results:
                 say(f"llmb-tui: {trouble.what} {trouble.why}")
                 yield None, 2
                 continue
-            failed = result.verdict is not None and result.verdict.by_rule and result.verdict.result == "FAIL"
-            yield self._with(log_document(result), said), 3 if failed else 0
+            judged = result.verdict.result if result.verdict is not None and result.verdict.by_rule else None
+            no_success = judged == "FAIL" or (self._arguments.strict and judged != "PASS")
+            yield self._with(log_document(result), said), 3 if no_success else 0
 
     def _of_run(self, run_id: str) -> tuple[_Document, int]:
         run, state, code = self._looked_at(run_id)
@@ -196,7 +199,7 @@ class _Results:
         run, state = record.run, record.state
         say_intent(run)
         if not run.job_ids or (state.stage in ENDED and not state.log_unread):
-            return run, state, exit_code(run, state)
+            return run, state, exit_code(run, state, strict=self._arguments.strict)
         if run.cluster not in self._silent:
             try:
                 state = services.feed.monitor(run_id).once(terminal_prompter())
@@ -206,7 +209,7 @@ class _Results:
             for note in filter(None, (state.link_note, state.slurm_note)):
                 say(f"{run.cluster}: {note}" if state.link == "lost" else f"{run.cluster}, run {run_id}: {note}")
             if state.link != "lost":
-                return run, state, exit_code(run, state)
+                return run, state, exit_code(run, state, strict=self._arguments.strict)
             self._silent.add(run.cluster)
         say(f"Run {run_id} is shown as it was last seen.")
         return run, state, 2
@@ -246,6 +249,10 @@ def _details(one: _Document) -> Iterator[str]:
         yield f"restarts   {result['restarts']}"
     for log in result["earlier_logs"]:
         yield f"before it  {log}"
+    if one["starts"] > 1:
+        yield f"starts     {one['starts']}"
+    for check in one["validity"]:
+        yield f"check      {check['id']} {check['outcome']}: {check['found']}"
 
 
 def _steps(one: _Document) -> Cell:

@@ -155,7 +155,7 @@ def watch_verb(arguments: argparse.Namespace) -> int:
     if run.submission == "submitted" and state.stage not in ENDED:
         say(f"{run.cluster}: the run is not followed any more. {state.link_note}".rstrip())
         return 2
-    return exit_code(run, state)
+    return exit_code(run, state, strict=arguments.strict)
 
 
 def _print_state(services: Services, state: RunState, arguments: argparse.Namespace) -> int:
@@ -167,7 +167,7 @@ def _print_state(services: Services, state: RunState, arguments: argparse.Namesp
         print_json(document(run, state))
     else:
         print_table(_HEADINGS, [_row(document(run, state))])
-    return 2 if state.link == "lost" else exit_code(run, state)
+    return 2 if state.link == "lost" else exit_code(run, state, strict=arguments.strict)
 
 
 def _last_state(services: Services, run: Run) -> RunState | None:
@@ -259,14 +259,18 @@ def note_verb(arguments: argparse.Namespace) -> int:
     return 0
 
 
-def exit_code(run: Run, state: RunState) -> int:
-    """4 for a run that did not end well, 2 for one that is not known or not read whole, 3 for a FAIL, else 0."""
+def exit_code(run: Run, state: RunState, *, strict: bool = False) -> int:
+    """4 for a run that did not end well, 2 for one that is not known or not read whole, 3 for a FAIL, else 0.
+
+    `strict`: 3 for every other result than the PASS of a finished run, also without a verdict.
+    """
     word = state_word(run, state)
     if word in _BAD_ENDS:
         return 4
     if word == "unknown" or (word == "done" and state.log_unread):
         return 2
-    return 3 if word == "done" and state.verdict and state.verdict.result == "FAIL" else 0
+    result = state.verdict.result if state.verdict and word == "done" else None
+    return 3 if result == "FAIL" or (strict and result != "PASS") else 0
 
 
 def final_line(run: Run, state: RunState) -> str:

@@ -144,7 +144,7 @@ def _watch(services: Services, arguments: argparse.Namespace) -> int:
             lost = _say_lost(suite, runner.read_logs(suite.id, going_too=True).note, lost) or lost
         progress = runner.progress(suite.id)
         _print_progress(progress, as_json=arguments.json)
-        return _exit_code(progress, lost)
+        return _exit_code(progress, lost, strict=arguments.strict)
     following = services.feed.follow(lambda _: changed.set())
     try:
         while True:
@@ -166,7 +166,7 @@ def _watch(services: Services, arguments: argparse.Namespace) -> int:
         _print_progress(progress, as_json=False)
     if not progress.stopped and (unsent := progress.count("not sent")):
         say(f"{plural(unsent, 'run')} not sent: `llmb-tui suite submit {suite.id}` goes on.")
-    return _exit_code(progress, lost)
+    return _exit_code(progress, lost, strict=arguments.strict)
 
 
 def _say_lost(suite: Suite, why: str, said: str = "") -> str:
@@ -362,13 +362,16 @@ def _goes_on(services: Services, progress: SuiteProgress) -> bool:
         return not idle
 
 
-def _exit_code(progress: SuiteProgress, lost: str) -> int:
-    """Of all runs the first that applies: 2 for what could not be read of one, 4 for a bad end, 3 for a FAIL."""
+def _exit_code(progress: SuiteProgress, lost: str, *, strict: bool) -> int:
+    """Of all runs the first that applies: 2 for what could not be read of one, 4 for a bad end, 3 for a FAIL.
+
+    `strict`: 3 unless every run of the suite has passed.
+    """
     if lost or progress.unread or progress.unreadable:
         return 2
     if progress.count("refused", "failed", "cancelled"):
         return 4
-    return 3 if progress.results("FAIL") else 0
+    return 3 if progress.results("FAIL") or (strict and progress.results("PASS") < len(progress.rows)) else 0
 
 
 def _tell(words: str) -> None:

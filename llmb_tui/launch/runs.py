@@ -24,6 +24,7 @@ from llmb_tui.store.paths import Places
 from llmb_tui.text import clean_line
 
 ACCOUNTING = "accounting.txt"
+NETWORK = "network.txt"
 """File in a run's folder: what accounting says of its jobs, once they have ended."""
 _ID = re.compile(r"[a-z0-9]{1,64}")
 _Stamp = tuple[int, ...]

@@ -10,7 +10,7 @@ from llmb_tui.plan.plan import Estimate, Memory, Parallelism, Plan, Printed, Pro
 from llmb_tui.plan.selection import NOTHING_MORE, RunOptions, is_given
 
 # What an estimate says for the screen alone.
-_ON_SCREEN = ("basis", "breakdown", "other_variant", "vboost")
+_ON_SCREEN = ("basis", "breakdown", "other_variant", "vboost", "container")
 _Part = Parallelism | Printed | PublishedResult | Estimate | Memory | Problem
 _NAMES = {part: tuple(f.name for f in fields(part) if f.name not in _ON_SCREEN) for part in get_args(_Part)}
 _VALUES = {part: attrgetter(*names) for part, names in _NAMES.items()}

@@ -72,6 +72,7 @@ def estimate_of(resolved: ResolvedSelection, expected: Expectation) -> Estimate:
         breakdown=expected.breakdown,
         other_variant=expected.other_variant,
         vboost=expected.vboost,
+        container=expected.container,
     )
 
 
@@ -100,8 +101,9 @@ def _exact(resolved: ResolvedSelection, curve: Curve) -> Expectation:
     anchor = f"{curve.name} {result.size} {result.dtype}, {hardware}, {result.step_time_s:g} s"
     seconds, half = result.step_time_s, _half(resolved, curve)
     if is_own(curve, resolved.recipe):
-        return Expectation(seconds, half, "published", anchor, "published", result)
-    return Expectation(seconds, half, "other_release", anchor, "published for another release")
+        return Expectation(seconds, half, "published", anchor, "published", result, container=result.container)
+    words = "published for another release"
+    return Expectation(seconds, half, "other_release", anchor, words, container=result.container)
 
 
 def _between(resolved: ResolvedSelection, curve: Curve) -> Expectation | None:

@@ -94,6 +94,8 @@ class Expectation:
     """Which variant of the precision it rests on, where that is another one; a sentence."""
     vboost: bool = False
     """True where it rests on runs of scripts that always try to give the tensor cores more power."""
+    container: str | None = None
+    """Image in which the published row was measured; None if the step time is no row, or nobody says."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -117,8 +119,9 @@ class Estimate:
     breakdown: Breakdown | None = None
     """None where the model of the hardware says nothing."""
     other_variant: str = ""
-    """As of the expectation, and so is the next."""
+    """As of the expectation, and so are the next ones."""
     vboost: bool = False
+    container: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -178,6 +181,8 @@ class Plan:
     precision_variant: Variant | None = None
     options: RunOptions = NOTHING_MORE
     """The selection's; of a profile both steps are known."""
+    container_versions: tuple[tuple[str, str], ...] = ()
+    """(library, version) that a source names of the container, by the names that a log prints."""
     unplanned: tuple[str, ...] = ()
     """Parameters of the model that somebody changed who started the run elsewhere, and that are not in the plan."""
 

@@ -20,6 +20,7 @@ from llmb_tui.results.result import Configuration, RunResult
 from llmb_tui.results.statistics import FINEST_PCT, mean_half_width, t_95, welch_half_width
 from llmb_tui.text import plural, two_digits
 from llmb_tui.watch.state import ENDED, LONGEST_STEP_S, SHORTEST_STEP_S
+from llmb_tui.watch.validity import failed
 
 Measure = Literal["rule", "median"]
 Basis = Literal["repeats", "one side's repeats", "single runs", "unknown"]
@@ -235,7 +236,9 @@ def why_left_out(run: RunResult, measure: Measure = "rule") -> str:
         return f"it is {run.state}{'' if run.state in _OVER else ', as far as is known here'}"
     if run.step_time_s is None:
         return "it has no step time by its recipe's rule"
-    return "it was profiled, traced, began with a checkpoint, is too short, or its log lacks steps that count"
+    if failures := failed(run.validity):
+        return f"validity check failed: {', '.join(check.id for check in failures)}"
+    return "it was profiled, traced, began with a checkpoint, or is too short"
 
 
 def group(runs: Iterable[RunResult], measure: Measure = "rule") -> tuple[Group, ...]:

@@ -18,6 +18,7 @@ from llmb_tui.results.slow_nodes import RULE, SlowNodes
 from llmb_tui.results.statistics import Spread, spread
 from llmb_tui.results.upstream_rules import UpstreamResult
 from llmb_tui.watch.progress import WARM_UP_STEPS
+from llmb_tui.watch.report import validity_document
 from llmb_tui.watch.verdict import rule_words
 
 _ESTIMATE = ("step_time_s", "low_s", "high_s", "method", "anchor")
@@ -59,6 +60,8 @@ def log_document(result: LogResult) -> dict[str, Any]:
         "last_step_time_s": last.step_time_s if last else None,
         "rule": rule_words(result.rule),
         "cancel": None,
+        "starts": result.facts.starts + len(result.earlier),
+        "validity": validity_document(result.validity),
         "verdict": {
             **(_of(verdict, *_VERDICT) if verdict else dict.fromkeys(_VERDICT)),
             "reasons": [reason for reason in reasons if reason],

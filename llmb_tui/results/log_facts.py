@@ -14,7 +14,8 @@ from llmb_tui.errors import Trouble
 from llmb_tui.store import documents
 from llmb_tui.text import clean_line
 from llmb_tui.watch.parse import StepParser
-from llmb_tui.watch.state import Step
+from llmb_tui.watch.state import Statement, Step
+from llmb_tui.watch.statements import versions as versions_in
 
 _PIECE = 1 << 20
 _KEPT = "facts.json"
@@ -26,25 +27,6 @@ _LINE = 4000
 _CHECKPOINT = re.compile(
     rb"Global Checkpoint (Save|Load) : Rank ?: ?\d+ : (?:Iteration ?: ?(\d{1,15}) : )?Start time ?: ?[\d.]+s : "
     rb"(?:Save duration|Time spent in load_checkpoint) ?: ?(\d{1,12}(?:\.\d{1,20})?)s"
-)
-# (what must be in a piece of the log, name, its value), in the words of who prints it: our entry script; the recipes of
-# 24.11 to 25.02 (upstream.md, 3.2); NCCL, where NCCL_DEBUG asks for it (NVIDIA/nccl issue 1212); the entry script of
-# NVIDIA's containers, where the driver is too old for them (NVIDIA/nvidia-docker issue 1479).
-_VERSIONS = (
-    *(
-        (f"{name} ".encode(), name.removeprefix("NVIDIA "), re.compile(rf"^{name} (\d\S*)\r?$".encode(), re.MULTILINE))
-        for name in ("NeMo", "Megatron Core", "PyTorch", "CUDA", "NCCL", "Transformer Engine", "NVIDIA driver")
-    ),
-    (b"GSW: MODEL=", "container", re.compile(rb"^GSW: MODEL=.* IMAGE='([^'\n]*)'", re.MULTILINE)),
-    (b"GSW: MODEL=", "framework", re.compile(rb"^GSW: MODEL=.* FW_VERSION=(\S+)", re.MULTILINE)),
-    (b"GSW: MODEL=", "recipe", re.compile(rb"^GSW: MODEL=.* GSW_VERSION=(\S+)", re.MULTILINE)),
-    (b"NCCL version ", "NCCL", re.compile(rb"\bNCCL version (\d+\.\d+\.\d+)\+cuda\d+\.\d+")),
-    (b"cudaDriverVersion ", "CUDA of the driver", re.compile(rb"\bcudaDriverVersion (\d{4,6})\b")),
-    (
-        b" was detected",
-        "driver",
-        re.compile(rb"\bNVIDIA Driver Release \S+ or later, but\s+version (\d\S+) was detected"),
-    ),
 )
 _SETTING = re.compile(rb"^((?:model|data|trainer|log|resume|optim)(?:[.\[][\w.\[\]]*)?) = (.*?)\r?$", re.MULTILINE)
 _SIMULATED = b"simulated: no training happens"
@@ -81,6 +63,8 @@ class LogFacts:
     """It says that nothing was trained."""
     again_at: tuple[int, ...] = ()
     """Of its starts, as in `Progress`."""
+    statements: tuple[Statement, ...] = ()
+    """As in `Progress`."""
 
     @property
     def step_times_s(self) -> tuple[tuple[int, float], ...]:
@@ -142,29 +126,20 @@ def _facts(file: BinaryIO, log_format: LogFormat | None) -> LogFacts:
         lines = text[:whole]
         checkpoints.extend(_checkpoints(lines))
         if len(versions) < _MOST_FACTS:
-            versions.update(dict.fromkeys(_versions(lines)))
+            versions.update(dict.fromkeys((name, value) for name, value, _ in versions_in(lines)))
         begun, begins = begins, b"\nmodel.config" in lines  # settings may go on in the next piece
         if (begun or begins) and len(settings) < _MOST_FACTS:
             settings.update(_settings(lines))
         tail = text[whole:][-_LINE:]
     checkpoints.extend(_checkpoints(tail))
-    versions.update(dict.fromkeys(_versions(tail)))
+    versions.update(dict.fromkeys((name, value) for name, value, _ in versions_in(tail)))
     for name, parser in parsers.items():
         steps[name].extend(parser.close())
     best = max(steps, key=lambda name: len(steps[name]))
     last, starts, again_at = _last_start(steps[best])
     said = tuple(versions)[:_MOST_FACTS], tuple(settings.items())[:_MOST_FACTS]
-    return LogFacts(best, tuple(last), tuple(checkpoints), starts, *said, simulated, again_at)
-
-
-def _versions(text: bytes) -> Iterator[tuple[str, str]]:
-    for marker, name, pattern in _VERSIONS:
-        if marker in text:
-            for match in pattern.finditer(text):
-                value = clean_line(match[1].decode(errors="replace"))
-                if name == "CUDA of the driver":  # 12.2 is 12020
-                    value = f"{int(value) // 1000}.{int(value) % 1000 // 10}"
-                yield name, value
+    stated = parsers[best].statements
+    return LogFacts(best, tuple(last), tuple(checkpoints), starts, *said, simulated, again_at, stated)
 
 
 def _settings(text: bytes) -> Iterator[tuple[str, str]]:
@@ -195,13 +170,13 @@ def _checkpoints(text: bytes) -> Iterator[CheckpointTime]:
 def _last_start(steps: list[Step]) -> tuple[list[Step], int, tuple[int, ...]]:
     """The steps as they were made last, how many starts there were, and where those that still count began again.
 
-    A step that comes again replaces what it and all later ones were.
+    The first step of a further start replaces the step of the same index, and all steps after that one.
     """
     kept: list[Step] = []
     again_at: list[int] = []
     starts = 1 if steps else 0
     for step in steps:
-        if kept and step.index <= kept[-1].index:
+        if kept and (step.starts_again or step.index <= kept[-1].index):
             starts += 1
             while kept and kept[-1].index >= step.index:
                 kept.pop()

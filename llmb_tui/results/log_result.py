@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
+import sys
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from llmb_tui.catalog.catalog import Catalog
@@ -18,7 +20,9 @@ from llmb_tui.plan.selection import LAYOUT
 from llmb_tui.results.log_facts import LogFacts, facts_of
 from llmb_tui.results.training_log import TrainingLog
 from llmb_tui.watch.progress import fold
-from llmb_tui.watch.state import Progress, Verdict
+from llmb_tui.watch.state import Progress, ValidityCheck, Verdict
+from llmb_tui.watch.statements import add_slow_signs
+from llmb_tui.watch.validity import NO_FILES, validity
 from llmb_tui.watch.verdict import judge, naming, rule_s
 
 NOT_KNOWN = "A log alone does not say which configuration it is, so there is nothing to compare with."
@@ -43,6 +47,8 @@ class LogResult:
     verdict: Verdict | None
     reason: str
     """Why there is no verdict; empty where there is one."""
+    validity: tuple[ValidityCheck, ...] = ()
+    """The checks that can be made of a log whose plan is known."""
 
 
 def log_result(
@@ -62,15 +68,28 @@ def log_result(
     facts = facts_of(log.open, log.name, recipe.launch.kind if recipe else None)
     rule = recipe.rule if recipe else LAST_STEP
     verdict, step_time_s = None, facts.steps[-1].step_time_s if facts.steps else None
+    checks: tuple[ValidityCheck, ...] = ()
     if plan is not None:
-        progress = fold(Progress(again_at=facts.again_at), facts.steps, plan)
+        progress = replace(fold(Progress(), facts.steps, plan), statements=facts.statements)
         total = progress.steps_total if progress.steps_total is not None else plan.steps
         ended = progress.steps_done >= total
         step_time_s = rule_s(plan, rule, progress)
-        verdict, reason = judge(plan, rule, progress, finished=ended, threshold=threshold)
+        checks = validity(plan, rule, facts.format, progress, NO_FILES, finished=ended)
+        verdict, reason = judge(plan, rule, progress, finished=ended, threshold=threshold, checks=checks)
+        if verdict is not None and verdict.result != "PASS" and (signs := _slow_signs(log)):
+            progress = replace(progress, slow_signs=signs)
+            verdict, reason = judge(plan, rule, progress, finished=ended, threshold=threshold, checks=checks)
         changed = changed_variables(log.run) if log.run else ()
         verdict = verdict and naming(verdict, [f"{name} changed" for name in changed], progress)
-    return LogResult(log, tuple(earlier), facts, plan, rule, step_time_s, verdict, reason)
+    return LogResult(log, tuple(earlier), facts, plan, rule, step_time_s, verdict, reason, checks)
+
+
+def _slow_signs(log: TrainingLog) -> tuple[str, ...]:
+    """Lines of a log, as far as it can still be read, that may explain a slow run."""
+    signs: dict[int, str] = {}
+    with contextlib.suppress(OSError), log.open() as file:
+        add_slow_signs(signs, file, sys.maxsize)
+    return tuple(signs.values())
 
 
 def plan_in(catalog: Catalog, text: str) -> Plan:

@@ -21,7 +21,7 @@ from llmb_tui.text import plural
 from llmb_tui.watch.progress import after_warm_up
 from llmb_tui.watch.report import state_word
 from llmb_tui.watch.run_records import RunRecord
-from llmb_tui.watch.state import Verdict
+from llmb_tui.watch.state import ValidityCheck, Verdict
 from llmb_tui.watch.verdict import benchmark_s, rule_s, rule_words
 
 
@@ -134,6 +134,10 @@ class RunResult:
     job: Job | None
     """What its scheduler last said of it, with its nodes, as far as that was noted."""
     restarts: int
+    starts: int = 0
+    """How often the training began, in one log or several."""
+    validity: tuple[ValidityCheck, ...] = ()
+    """Whether it was what it claims to be; none without a step."""
     facts: LogFacts | None = None
     """What its whole log says, where that was read."""
 
@@ -206,7 +210,7 @@ def result_of(record: RunRecord, facts: LogFacts | None = None) -> RunResult:
         ended_at=record.log_grew_at,
         rule=run.rule,
         step_time_s=rule_s(run.plan, run.rule, progress),
-        comparable=done and benchmark_s(run.plan, run.rule, progress) is not None,
+        comparable=done and benchmark_s(run.plan, run.rule, progress, state.validity) is not None,
         step_times_s=progress.step_times_s,
         steps_done=progress.steps_done,
         steps_total=progress.steps_total if progress.steps_total is not None else run.plan.steps,
@@ -214,6 +218,8 @@ def result_of(record: RunRecord, facts: LogFacts | None = None) -> RunResult:
         no_verdict=state.no_verdict,
         job=state.job or run.job,
         restarts=run.job.restarts if run.job else 0,
+        starts=progress.starts,
+        validity=state.validity,
         facts=facts,
     )
 

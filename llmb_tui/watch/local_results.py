@@ -40,7 +40,7 @@ class LocalResults:
 
     def _measure(self, record: RunRecord) -> OwnResult | None:
         run, state = record.run, record.state
-        seconds = benchmark_s(run.plan, run.rule, state.progress) if state.stage == "done" else None
+        seconds = benchmark_s(run.plan, run.rule, state.progress, state.validity) if state.stage == "done" else None
         if seconds is None:
             return None
         return OwnResult(run.id, self._as_planned_now(run.plan), seconds, record.log_grew_at, run.procedure)

@@ -11,14 +11,16 @@ from llmb_tui.cluster.job import Job
 from llmb_tui.diagnosis.rule import Diagnosis
 from llmb_tui.errors import Trouble
 from llmb_tui.launch.run import Run
-from llmb_tui.launch.runs import Runs
+from llmb_tui.launch.runs import ACCOUNTING, NETWORK, Runs
+from llmb_tui.launch.spec import LaunchSpec, RunaiSpec
 from llmb_tui.store import documents
-from llmb_tui.store.files import file_trouble
+from llmb_tui.store.files import file_trouble, text_in
 from llmb_tui.watch.events import BatchTail, JobUpdated, LogGrown, LogRead, LogTrouble, WatchEvent
-from llmb_tui.watch.locallog import LocalLog
+from llmb_tui.watch.locallog import LocalLog, has_step
 from llmb_tui.watch.logcopy import READING, LogCopy, copies, is_removed, newest_copy
 from llmb_tui.watch.run_reducer import RunReducer
 from llmb_tui.watch.state import Link, RunState
+from llmb_tui.watch.validity import RunFiles, run_files
 
 
 class LocalRun:
@@ -30,7 +32,8 @@ class LocalRun:
         self._folder = runs.folder(run.id)
         self._log = self._read_from(newest_copy(self._folder))
         self._removed: LogRead | None = None
-        self.reducer = RunReducer(run, threshold=threshold, sidecar=load_sidecar(self._folder))
+        sidecar, files = load_sidecar(self._folder), self._files()
+        self.reducer = RunReducer(run, threshold=threshold, sidecar=sidecar, files=files)
         if is_removed(self._folder):
             try:
                 self._removed = documents.load(self._folder / READING, LogRead)
@@ -83,6 +86,7 @@ class LocalRun:
     def end(self) -> None:
         """Nothing more will come, and the copy was read to its end."""
         self._log.end()
+        self.reducer.files = self._files()  # what the cluster answers once the job is over
         self.reducer.take(self._reading)
         self.reducer.end()
 
@@ -97,8 +101,19 @@ class LocalRun:
                 (self._folder / copy.name).unlink(missing_ok=True)
 
     def state(self, calls_per_minute: int = 0) -> RunState:
-        """The snapshot of now."""
-        return self.reducer.state(time.time(), calls_per_minute)
+        """The snapshot of now. The log of a run that does not pass is searched for lines that may explain it."""
+        state = self.reducer.state(time.time(), calls_per_minute)
+        slow = state.verdict is not None and state.verdict.result != "PASS"
+        if slow and self._removed is None and self._log.search_slow_signs():
+            self.reducer.take(self._reading)
+            state = self.reducer.state(time.time(), calls_per_minute)
+        return state
+
+    def _files(self) -> RunFiles:
+        """What is kept of the run besides its log."""
+        sent = dict(self._run.spec.files) if isinstance(self._run.spec, (LaunchSpec, RunaiSpec)) else {}
+        launch = sent.get("configs/launch.json", "")
+        return run_files(text_in(self._folder / NETWORK), text_in(self._folder / ACCOUNTING), launch)
 
     def _remember_read(self) -> None:
         """As below: else it is read again."""
@@ -110,7 +125,10 @@ class LocalRun:
         before = max((other for other in copies(self._folder) if other < copy), default=None)
         job_log = self._run.job_log
         own = before is not None and before.restart < copy.restart and job_log is not None and not job_log.one_for_all
-        return LocalLog(self._run, self._folder / copy.name, before.name if before else "", of_next_start=own)
+        earlier = {other.restart: other for other in copies(self._folder) if own and other.restart < copy.restart}
+        began = sum(has_step(self._folder / other.name, self._run.log_format) for other in earlier.values())
+        name = before.name if before else ""
+        return LocalLog(self._run, self._folder / copy.name, name, of_next_start=own, earlier_starts=began)
 
     def _remember(self, job: Job) -> None:
         """Save a job's state, unless another process here is at work on the run, or no room: then at the next look."""

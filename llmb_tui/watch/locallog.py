@@ -2,17 +2,20 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import re
 import time
 from dataclasses import replace
 from pathlib import Path
 
+from llmb_tui.catalog.recipe import LogFormat
 from llmb_tui.launch.run import Run
 from llmb_tui.watch.events import LogRead
 from llmb_tui.watch.parse import StepParser
 from llmb_tui.watch.progress import fold
 from llmb_tui.watch.state import Progress, Step
+from llmb_tui.watch.statements import add_slow_signs
 
 _PIECE = 1 << 18
 _AT_ONCE = 1 << 23
@@ -25,12 +28,21 @@ _CONTAINER_LINE = re.compile(rb"(?:\d+: ?)?(?:(?:slurmstepd|srun): )?(?:pyxis: |
 class LocalLog:
     """One log from its first byte. It holds no more of it than a piece."""
 
-    def __init__(self, run: Run, path: Path, before: str = "", *, of_next_start: bool = False) -> None:
-        """`before`: file name of the copy before it, if there is one; `of_next_start`: that one is another file's."""
+    def __init__(
+        self, run: Run, path: Path, before: str = "", *, of_next_start: bool = False, earlier_starts: int = 0
+    ) -> None:
+        """`before`: file name of the copy before it, if there is one; `of_next_start`: that one is another file's.
+
+        `earlier_starts`: how often the training began in the logs of the job's earlier starts.
+        """
         self.path = path
         self._plan = run.plan
         self._parser = StepParser(run.log_format)
-        self._final = Progress(steps_total=run.plan.steps, before=before, of_next_start=of_next_start)
+        self._final = Progress(
+            steps_total=run.plan.steps, before=before, of_next_start=of_next_start, starts=earlier_starts
+        )
+        self._slow_searched = 0
+        self._slow_signs: dict[int, str] = {}
         self.progress = self._final
         """With the newest step, although a bar may still repaint it."""
         self.size = 0
@@ -81,8 +93,25 @@ class LocalLog:
         if now != self._shown:  # most lines say nothing of a step
             self._shown = now
             self.progress = fold(self._final, (parser.pending,) if parser.pending else (), self._plan)
-        if (self.progress.failure, self.progress.unbound) != (parser.failure, len(parser.unbound)):
-            self.progress = replace(self.progress, failure=parser.failure, unbound=len(parser.unbound))
+        noted = (parser.failure, len(parser.unbound), parser.statements, tuple(self._slow_signs.values()))
+        shown = self.progress
+        if (shown.failure, shown.unbound, shown.statements, shown.slow_signs) != noted:
+            failure, unbound, statements, signs = noted
+            self.progress = replace(shown, failure=failure, unbound=unbound, statements=statements, slow_signs=signs)
+
+    def search_slow_signs(self) -> bool:
+        """Search what was read since the last search for lines that may explain a slow run; True if one is new.
+
+        Most runs are as fast as they should be: their logs are not searched.
+        """
+        before, begin = len(self._slow_signs), self._slow_searched
+        if begin < self.size:
+            self._slow_searched = self.size
+            with contextlib.suppress(OSError), self.path.open("rb") as file:
+                file.seek(begin)
+                add_slow_signs(self._slow_signs, file, self.size - begin)
+        self._show()
+        return len(self._slow_signs) > before
 
 
 def _whole_lines(head: bytes) -> bytes:
@@ -93,3 +122,13 @@ def _whole_lines(head: bytes) -> bytes:
 def only_container_lines(log: bytes) -> bool:
     """True while a log, from its beginning, holds nothing but the container's own lines."""
     return all(_CONTAINER_LINE.match(line) for line in log.splitlines())
+
+
+def has_step(path: Path, log_format: LogFormat) -> bool:
+    """Whether the training began in this log, which is no longer added to."""
+    parser = StepParser(log_format)
+    with contextlib.suppress(OSError), path.open("rb") as file:
+        while data := file.read(_PIECE):
+            if parser.feed(data) or parser.pending:
+                return True
+    return False

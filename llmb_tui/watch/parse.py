@@ -10,15 +10,17 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 from math import inf, isfinite
+from typing import Any
 
 from llmb_tui.catalog.recipe import LogFormat
 from llmb_tui.diagnosis.rule import Diagnosis
 from llmb_tui.watch.failure import worst
-from llmb_tui.watch.state import LONGEST_STEP_S, MOST_STEPS, MOST_TFLOPS, SHORTEST_STEP_S, Step
+from llmb_tui.watch.state import LONGEST_STEP_S, MOST_STEPS, MOST_TFLOPS, SHORTEST_STEP_S, Statement, Step
+from llmb_tui.watch.statements import STRONG, line_at, merged, start_signs, statements
 
 # Longest record that is read as a step; they have some 300 bytes.
 _RECORD = 2000
-# So much is kept to be searched for failures.
+# So much is kept to be searched for failures, and for what lines state that stand before the words of a new start.
 _UNSEARCHED = 1 << 20
 # The end of what was fed is kept, for a record may be cut anywhere, and looked at again, which changes nothing.
 _TAIL = 4 * _RECORD
@@ -28,7 +30,7 @@ _COLOUR = re.compile(rb"\x1b\[[0-?]*[ -/]*[@-~]")
 _NEMO = re.compile(rb"Training epoch (\d+), iteration (\d{1,15})/(\d{1,15}) \| ([^\r\n]{0,%d})[\r\n]" % _RECORD)
 # The same where NeMo's versions agree on the order: most lines by far. What is no such line, `_NEMO` reads.
 _USUAL = re.compile(
-    rb"Training epoch 0, iteration (D{1,15})/(D{1,15}) \| lr: N \| global_batch_size: N \| global_step: N"
+    rb"Training epoch 0, iteration (D{1,15})/(D{1,15}) \| lr: N \| global_batch_size: (D{1,15}) \| global_step: N"
     rb"(?: \| (?:peak_memory_usage|max_memory_reserved): (D{1,25}))?"
     rb"(?: \| (?:memory_allocated: (D{1,25})|max_memory_allocated: N))?"
     rb" \| reduced_train_loss: (N) \| train_step_timing in s: (N)(?: \| TFLOPS_per_GPU: (N))?"
@@ -54,6 +56,8 @@ _FIELDS = {
     b"memory_allocated": "memory_allocated_bytes",
     b"TFLOPS_per_GPU": "tflops_per_gpu",
     b"tflops_per_sec_per_gpu": "tflops_per_gpu",
+    b"global_batch_size": "batch",
+    b"grad_norm": "grad_norm",
 }
 _POSSIBLE = {
     "global_step": (0.0, MOST_STEPS),
@@ -65,7 +69,13 @@ _BRIDGE_FIELDS = {
     b"lm loss": "loss",
     b"consumed samples": "consumed_samples",
     b"throughput per GPU (TFLOP/s/GPU)": "tflops_per_gpu",
+    b"global batch size": "batch",
+    b"loss scale": "loss_scale",
+    b"grad norm": "grad_norm",
+    b"number of skipped iterations": "skipped",
+    b"number of nan iterations": "not_a_number",
 }
+_MAY_BE_NAN = ("loss", "grad_norm")
 
 
 class StepParser:
@@ -73,8 +83,8 @@ class StepParser:
 
     A step that was given is not given again: repeated and earlier ones are passed over. Of a step that a
     bar repaints the last paint counts, so it is held back as `pending` until a later step is seen.
-    Where a step comes once more after later ones, the job was started again, from the first step or from a checkpoint:
-    all steps are given anew from there.
+    The training was started again if a step comes once more after later ones, or if words that only a start writes
+    come between two steps. The first step of a further start says so, and all steps are given anew from there.
     """
 
     def __init__(self, log_format: LogFormat) -> None:
@@ -94,6 +104,15 @@ class StepParser:
         """Ranks that could not be bound to a NUMA node, which they say before the first step."""
         self.complete = False
         """The last step was seen; what comes after it is clean-up, whatever it looks like."""
+        self.statements: tuple[Statement, ...] = ()
+        """What the lines state about the newest start that has made a step; before the first step, about that."""
+        self._sign = 0
+        """Strength of the words of a new start since the newest step."""
+        self._gap: list[bytes] = []
+        """Whole lines since the newest step, in case they belong to a new start."""
+        self._next: tuple[Statement, ...] = ()
+        """What they state, once there are words of a new start."""
+        self._batch: float | None = None
 
     def feed(self, data: bytes) -> list[Step]:
         """The steps that `data` makes final."""
@@ -102,32 +121,92 @@ class StepParser:
             self.unbound.update(int(rank) for rank in _UNBOUND.findall(self._text))
         steps: list[Step] = []
         begin = max(0, self._whole - self._base)
+        whole = self._text.rfind(b"\n") + 1
+        whole = max(whole, self._text.rfind(b"\r", whole) + 1)
+        signs = start_signs(self._text, begin, whole)
         newest: Step | None = None
-        for end, step in self._records(self._text, begin):
-            if step.index > self._newest or self._begins_again(step, self._base + end):
-                newest, self._newest, self._step_end = step, step.index, self._base + end
+        for end, found in self._records(self._text, begin):
+            again = bool(signs or self._sign) and self._is_after_sign(found, self._base + end, signs)
+            again = again or self._begins_again(found, self._base + end)
+            if found.index > self._newest or again:
+                step = self._accepted(found, begin, end, again=again)
+                newest = step
                 if not self._repaints:
                     steps.append(step)
                 else:
                     steps += self.close()
                     self.pending = step
-            elif self.pending and step.index == self.pending.index:
-                self.pending = step
+            elif self.pending and found.index == self.pending.index:
+                self.pending = self._repainted(self.pending, found, end)
         if newest:
             self._failure, self._unsearched = None, []
             self.complete = newest.total is not None and newest.index + 1 >= newest.total
-        whole = self._text.rfind(b"\n") + 1
-        whole = max(whole, self._text.rfind(b"\r", whole) + 1)
         start = max(begin, self._step_end - self._base)
         if start < whole and not self.complete:
             self._unsearched.append(self._text[start:whole])
             if sum(map(len, self._unsearched)) > _UNSEARCHED:
                 self._search()
+        if start < whole:
+            self._note_gap(self._text[start:whole], max((strength for at, strength in signs if at >= start), default=0))
         self._whole = self._base + max(begin, whole)
         excess = max(0, len(self._text) - _TAIL)
         self._text = self._text[excess:]
         self._base += excess
         return steps
+
+    def _accepted(self, step: Step, begin: int, end: int, *, again: bool) -> Step:
+        """The newest step, which ends at text[end]; with its line if a validity check may quote it."""
+        if again or self._newest < 0:
+            self._start(self._text[max(begin, self._step_end - self._base) : end])
+        self._newest, self._step_end = step.index, self._base + end
+        if self._sign or self._gap or self._next:
+            self._sign, self._next, self._gap = 0, (), []
+        loss = step.loss
+        if (  # the first four are cheap, and false of most steps
+            step.batch != self._batch
+            or step.index + 1 == step.total
+            or loss is None
+            or not isfinite(loss)
+            or (step.grad_norm is not None and not step.trained)
+        ):
+            self._batch = step.batch
+            step = step._replace(line=line_at(self._text, end - 1))
+        return step._replace(starts_again=True) if again else step
+
+    def _repainted(self, pending: Step, step: Step, end: int) -> Step:
+        """A bar's step as it was painted last."""
+        line = line_at(self._text, end - 1) if pending.line or not step.trained else ""
+        return step._replace(line=line, starts_again=pending.starts_again)
+
+    def _is_after_sign(self, step: Step, end: int, signs: list[tuple[int, int]]) -> bool:
+        """Whether words of a new start stand between the newest step and this one, which ends at `end`."""
+        if self._newest < 0 or end <= self._step_end:
+            return False
+        first, last = self._step_end - self._base, end - self._base
+        strength = max((strength for at, strength in signs if first <= at < last), default=0)
+        strength = max(strength, self._sign)
+        return strength == STRONG or (strength > 0 and step.index <= self._newest and not self._repaints)
+
+    def _start(self, lines: bytes) -> None:
+        """The step after these lines is the first of a start: what was stated since the step before is about it."""
+        self.statements = merged(self._next, statements(b"".join([*self._gap, lines])))
+
+    def _note_gap(self, lines: bytes, sign: int) -> None:
+        """Keep what lines after the newest step may be needed for."""
+        self._sign = max(self._sign, sign)
+        if self._sign or self._newest < 0:
+            self._next = merged(self._next, statements(b"".join([*self._gap, lines])))
+            self._gap = []
+            if self._newest < 0:
+                self.statements = self._next
+        else:
+            if any(
+                one.kind in ("network", "channel") for one in self.statements
+            ):  # NCCL writes: also of later channels
+                self.statements = merged(self.statements, statements(lines))
+            self._gap.append(lines)
+            while sum(map(len, self._gap)) > _UNSEARCHED:
+                self._gap.pop(0)
 
     def close(self) -> list[Step]:
         """The step that was held back; the log has ended. An unfinished line is not trusted: its numbers may be cut."""
@@ -187,7 +266,7 @@ def _progress_lines(text: bytes, begin: int) -> Iterator[tuple[int, Step]]:
 
 def _usual_step(found: re.Match[bytes]) -> Step | None:
     """The step of a usual line; None where `_nemo_step` would leave a value of it out."""
-    iteration, last, peak, allocated, loss, seconds, tflops, samples = found.groups()
+    iteration, last, batch, peak, allocated, loss, seconds, tflops, samples = found.groups()
     try:
         time_s, loss_now, speed = float(seconds), float(loss), float(tflops) if tflops else None
         if not SHORTEST_STEP_S <= time_s <= LONGEST_STEP_S or not isfinite(loss_now):
@@ -203,6 +282,7 @@ def _usual_step(found: re.Match[bytes]) -> Step | None:
             float(peak) if peak else None,
             float(allocated) if allocated else None,
             speed,
+            float(batch),
         )
     except ValueError:
         return None
@@ -222,7 +302,7 @@ def _nemo_step(epoch: bytes, iteration: bytes, last: bytes, rest: bytes) -> Step
 
 def _bridge_step(iteration: bytes, total: bytes, rest: bytes, before: bytes) -> Step:
     """Megatron-Bridge: counted from 1, milliseconds; the TFLOPS stand in it or on a line of their own before it."""
-    values = _values(rest, b" | ", b":", _BRIDGE_FIELDS)
+    values = _values(rest.rstrip(b" |"), b" | ", b":", _BRIDGE_FIELDS)
     if "step_time_s" in values:
         values["step_time_s"] /= 1000
     tflops = _BRIDGE_TFLOPS.findall(rest) or _BRIDGE_TFLOPS.findall(before)
@@ -251,13 +331,13 @@ def _tqdm_frames(text: bytes, begin: int) -> Iterator[tuple[int, Step]]:
         at = text.find(word, at + len(word))
 
 
-def _values(record: bytes, gap: bytes, mark: bytes, names: dict[bytes, str]) -> dict[str, float]:
+def _values(record: bytes, gap: bytes, mark: bytes, names: dict[bytes, str]) -> dict[str, Any]:
     """The values of a record by our own names.
 
     A value that is no number is left out: another rank's text may have come into it. So is one that cannot be, such as
     a step time of zero. A loss that is not finite is one of the things that a run is looked at for.
     """
-    values = dict[str, float]()
+    values = dict[str, Any]()
     for item in record.split(gap):
         key, _, text = item.rpartition(mark)
         name = names.get(key)
@@ -267,7 +347,9 @@ def _values(record: bytes, gap: bytes, mark: bytes, names: dict[bytes, str]) -> 
             value = float(text)
         except ValueError:
             continue
+        if name == "consumed_samples" and mark != b"=" and b"e" in text.lower():
+            continue  # rounded: its difference from the step before would be no number of samples
         low, high = _POSSIBLE.get(name, (-inf, inf))
-        if name == "loss" or (isfinite(value) and low <= value <= high):
+        if name in _MAY_BE_NAN or (isfinite(value) and low <= value <= high):
             values[name] = value
     return values

@@ -9,7 +9,7 @@ from statistics import median, quantiles
 
 from llmb_tui.plan import throughput
 from llmb_tui.plan.plan import Plan
-from llmb_tui.watch.state import Progress, Step
+from llmb_tui.watch.state import BatchSize, Progress, Step
 
 WARM_UP_STEPS = 5
 """The first steps compile kernels and fill caches; they do not count for the median."""
@@ -17,24 +17,38 @@ WARM_UP_STEPS = 5
 # A chart and a median need no more. The oldest are kept as well, for the recipes' windows lie among them.
 _OLDEST_KEPT = 100
 _NEWEST_KEPT = 4000
+_UNTRAINED_KEPT = 100
+_BATCHES_KEPT = 50
 
 
 def fold(progress: Progress, steps: Sequence[Step], plan: Plan) -> Progress:
-    """What is known after further steps, oldest first.
+    """Progress after further steps, oldest first.
 
-    A step that is given again replaces the earlier one, and those that came after that: the job was started again.
+    The first step of a further start replaces the step of the same index, and all steps after that one.
     """
     if not steps:
         return progress
-    begins = [0, *(at for at in range(1, len(steps)) if steps[at].index <= steps[at - 1].index), len(steps)]
+    begins = [0, *(at for at in range(1, len(steps)) if _starts(steps[at], steps[at - 1].index)), len(steps)]
     times, again_at, done = progress.step_times_s, progress.again_at, progress.steps_done
+    starts, first_index = progress.starts, progress.first_index
+    untrained, batches, before = progress.untrained, progress.batches, progress.last
     for begin, end in pairwise(begins):
         first = steps[begin].index
-        if first < done:
+        if not done:
+            starts, first_index = starts + 1, first
+        elif _starts(steps[begin], done - 1):
             times = tuple(pair for pair in times if pair[0] < first)
             again_at = (*(at for at in again_at if at < first), first)
-        times += tuple((step.index, step.step_time_s) for step in steps[begin:end] if step.step_time_s is not None)
-        done = steps[end - 1].index + 1
+            untrained = tuple(step for step in untrained if step.index < first)
+            batches = tuple(entry for entry in batches if entry.index < first)
+            starts, first_index, before = starts + 1, first, None
+        run = steps[begin:end]
+        times += tuple((step.index, step.step_time_s) for step in run if step.step_time_s is not None)
+        untrained += tuple(step for step in run if not step.trained)
+        batches = _batches(batches, run, before)
+        done, before = run[-1].index + 1, run[-1]
+    if len(untrained) > 2 * _UNTRAINED_KEPT:
+        untrained = untrained[:_UNTRAINED_KEPT] + untrained[-_UNTRAINED_KEPT:]
     if len(times) > _OLDEST_KEPT + _NEWEST_KEPT:
         times = times[:_OLDEST_KEPT] + times[-_NEWEST_KEPT:]
     last, runs = steps[-1], plan.parallelism
@@ -47,11 +61,35 @@ def fold(progress: Progress, steps: Sequence[Step], plan: Plan) -> Progress:
         last=last,
         step_times_s=times,
         again_at=again_at,
+        starts=starts,
+        first_index=first_index,
+        untrained=untrained,
+        batches=batches,
         median_s=median(steady) if steady else None,
         spread=_spread(steady),
         tokens_per_s=None if seconds is None else throughput.tokens_per_s(runs.gbs, runs.seq_len, seconds),
         mfu_pct=_mfu_pct(plan, seconds),
     )
+
+
+def _starts(step: Step, before: int) -> bool:
+    """Whether a step is the first of a further start; `before`: index of the step before it."""
+    return step.starts_again or step.index <= before
+
+
+def _batches(batches: tuple[BatchSize, ...], steps: Sequence[Step], before: Step | None) -> tuple[BatchSize, ...]:
+    """The global batch sizes, with those of further steps of one start; `before`: the step before them, if any."""
+    kept = list(batches)
+    batch, samples = (kept[-1].batch, kept[-1].samples) if kept else (None, None)
+    for step in steps:
+        between = None
+        if before is not None and step.consumed_samples is not None and before.consumed_samples is not None:
+            between = (step.consumed_samples - before.consumed_samples) / max(1, step.index - before.index)
+        if not kept or step.batch != batch or (between is not None and between != samples):
+            batch, samples = step.batch, between
+            kept.append(BatchSize(step.index, batch, samples, step.line))
+        before = step
+    return tuple(kept[:_BATCHES_KEPT])
 
 
 def after_warm_up(times: Sequence[tuple[int, float]]) -> list[float]:

@@ -10,7 +10,7 @@ from llmb_tui.launch.run import Run
 from llmb_tui.plan.document import document as plan_document
 from llmb_tui.text import capital
 from llmb_tui.watch.run_reducer import stage_of
-from llmb_tui.watch.state import Progress, RunState
+from llmb_tui.watch.state import Progress, RunState, ValidityCheck
 from llmb_tui.watch.verdict import rule_s, rule_words
 
 
@@ -37,6 +37,8 @@ def document(run: Run, state: RunState) -> dict[str, Any]:
         "last_step_time_s": progress.last.step_time_s if progress.last else None,
         "rule": rule_words(run.rule),
         "cancel": run.cancel.outcome if run.cancel else None,
+        "starts": progress.starts,
+        "validity": validity_document(state.validity),
         "verdict": {
             "result": verdict.result if verdict else None,
             "ratio": verdict.ratio if verdict else None,
@@ -44,6 +46,12 @@ def document(run: Run, state: RunState) -> dict[str, Any]:
             "reasons": list(reasons),
         },
     }
+
+
+def validity_document(checks: Sequence[ValidityCheck]) -> list[dict[str, str | None]]:
+    """The checks for other programs (CONTRACT: `validity`)."""
+    keys = ("id", "outcome", "found", "expected")
+    return [{**{key: getattr(check, key) for key in keys}, "line": check.line or None} for check in checks]
 
 
 def state_word(run: Run, state: RunState) -> str:

@@ -11,7 +11,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from llmb_tui.launch.run import Run
-from llmb_tui.launch.runs import Runs
+from llmb_tui.launch.runs import ACCOUNTING, NETWORK, Runs
 from llmb_tui.watch.lines import last_lines
 from llmb_tui.watch.local_run import LocalRun
 from llmb_tui.watch.state import RunState
@@ -20,6 +20,8 @@ from llmb_tui.watch.verdict import THRESHOLD
 SETTLED_NS = 1_000_000_000
 """A file or folder that changed more recently may have changed again without another time stamp."""
 
+_FILES = ("beside.json", ACCOUNTING, NETWORK)
+"""Files besides the logs on which a state depends."""
 _Stamp = tuple[tuple[str, int, int], ...]
 
 
@@ -117,7 +119,7 @@ def _look_into(folder: Path, entry: _CacheEntry | None) -> tuple[int, _Stamp]:
         if entry is not None and entry.folder_ns == folder_ns:
             names = [name for name, _, _ in entry.stamp]
         else:
-            names = sorted(name for name in os.listdir(folder) if name.startswith("log") or name == "beside.json")
+            names = sorted(name for name in os.listdir(folder) if name.startswith("log") or name in _FILES)
         for name in names:
             with contextlib.suppress(FileNotFoundError):
                 stats.append((name, os.stat(f"{folder}/{name}")))

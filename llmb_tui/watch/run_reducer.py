@@ -20,7 +20,8 @@ from llmb_tui.watch.events import (
 )
 from llmb_tui.watch.failure import of_job, worst
 from llmb_tui.watch.progress import WARM_UP_STEPS
-from llmb_tui.watch.state import FAILED, Link, Progress, RunState, Stage, Verdict
+from llmb_tui.watch.state import FAILED, Link, Progress, RunState, Stage, ValidityCheck, Verdict
+from llmb_tui.watch.validity import NO_FILES, RunFiles, validity
 from llmb_tui.watch.verdict import THRESHOLD, judge, naming
 
 _PACE_STEPS = 10
@@ -42,12 +43,23 @@ _FORGOTTEN = "{} no longer knows the {}."
 class RunReducer:
     """Everything that is known of a run at one moment. It starts from what is remembered of the run."""
 
-    def __init__(self, run: Run, *, threshold: float = THRESHOLD, sidecar: Diagnosis | None = None) -> None:
-        """`threshold`: the smallest ratio that passes; `sidecar`: what files beside the log said of a failure."""
+    def __init__(
+        self,
+        run: Run,
+        *,
+        threshold: float = THRESHOLD,
+        sidecar: Diagnosis | None = None,
+        files: RunFiles = NO_FILES,
+    ) -> None:
+        """`threshold`: the smallest ratio that passes; `sidecar`: what files beside the log said of a failure.
+
+        `files`: what this machine keeps of the run besides its log.
+        """
         self._run = run
         self._threshold = threshold
         self.sidecar = sidecar
         """The most telling line of the files beside the log."""
+        self.files = files
         ended = run.job_state if run.job_ids and run.job_state in TERMINAL_STATES else None
         known = run.job if run.job is not None and run.job.state == ended else None
         self._job = (known or Job(run.job_ids[-1], run.job_name, ended)) if ended else None
@@ -107,7 +119,8 @@ class RunReducer:
         """The snapshot at `now`, Unix time."""
         log = self._log
         stage = stage_of(self._job, log.progress, started=log.started, ended=self._over)
-        verdict, why_not = self._judge()
+        checks = self._checks()
+        verdict, why_not = self._judge(checks)
         is_going = stage in ("warm-up", "measuring") and not (self.job_over or log.progress.whole)
         return RunState(
             run_id=self._run.id,
@@ -125,6 +138,7 @@ class RunReducer:
             calls_per_minute=calls_per_minute,
             verdict=verdict,
             no_verdict=why_not,
+            validity=checks,
             log_unread=self._log_is_unread(),
             log_removed=log.removed,
         )
@@ -163,7 +177,11 @@ class RunReducer:
             self._pace.note(log.progress.steps_done, log.read_at)
         self._log = log
 
-    def _judge(self) -> tuple[Verdict | None, str]:
+    def _checks(self) -> tuple[ValidityCheck, ...]:
+        run = self._run
+        return validity(run.plan, run.rule, run.log_format, self._log.progress, self.files, finished=self._over)
+
+    def _judge(self, checks: tuple[ValidityCheck, ...]) -> tuple[Verdict | None, str]:
         run = self._run
         if not run.job_ids:
             return None, run.note or f"No verdict: the run has no job, its submission is {run.submission}."
@@ -174,7 +192,7 @@ class RunReducer:
         if self._log_is_unread():
             return None, f"No verdict: the log has not been read to its end. {_READS.format(run.id)}"
         log = self._log.progress
-        verdict, why = judge(run.plan, run.rule, log, finished=self._over, threshold=self._threshold)
+        verdict, why = judge(run.plan, run.rule, log, finished=self._over, threshold=self._threshold, checks=checks)
         return verdict and naming(verdict, run.otherwise, log), why
 
     def _with_reason(self, progress: Progress, stage: Stage) -> Progress:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from math import isfinite
 from typing import Literal, NamedTuple
 
 from llmb_tui.cluster.job import Job
@@ -30,6 +31,21 @@ BAD_ENDS: tuple[Stage, ...] = (*FAILED, "cancelled")
 ENDED: tuple[Stage, ...] = ("done", *BAD_ENDS)
 Link = Literal["live", "connecting", "lost", "closed"]
 Result = Literal["PASS", "WARN", "FAIL"]
+CheckId = Literal[
+    "loss",
+    "steps",
+    "complete",
+    "batch",
+    "ranks",
+    "gpu",
+    "transport",
+    "precision",
+    "container",
+    "settings",
+    "starts",
+]
+Outcome = Literal["ok", "failed", "unknown"]
+StatementKind = Literal["ranks", "layout", "gpu", "version", "setting", "network", "channel"]
 SHORTEST_STEP_S, LONGEST_STEP_S = 1e-6, 1e9
 """No step takes less or more: what does so in a log is a fault of the log, and reckoning with it may overflow."""
 MOST_TFLOPS, MOST_STEPS = 1e6, 1e15
@@ -52,6 +68,62 @@ class Step(NamedTuple):
     memory_peak_bytes: float | None = None
     memory_allocated_bytes: float | None = None
     tflops_per_gpu: float | None = None
+    batch: float | None = None
+    """Global batch size, as the step's line gives it."""
+    skipped: float | None = None
+    """Iterations since the line before whose optimizer step Megatron skipped."""
+    not_a_number: float | None = None
+    """Iterations since the line before in which Megatron found a NaN."""
+    loss_scale: float | None = None
+    grad_norm: float | None = None
+    starts_again: bool = False
+    """First step of a further start of the training in the same log."""
+    line: str = ""
+    """The step's line, clean; kept only if a validity check may quote it."""
+
+    @property
+    def trained(self) -> bool:
+        """The line shows a loss, and nothing that says that the step trained nothing."""
+        loss, grad_norm = self.loss, self.grad_norm
+        if loss is None or not isfinite(loss) or (grad_norm is not None and not isfinite(grad_norm)):
+            return False
+        return not (self.skipped or self.not_a_number)
+
+
+class BatchSize(NamedTuple):
+    """Global batch size from one step on."""
+
+    index: int  # type: ignore[assignment]  # as in `Step`
+    batch: float | None
+    """As the lines give it."""
+    samples: float | None
+    """Samples between two steps of one start, by the lines' own totals."""
+    line: str
+
+
+class Statement(NamedTuple):
+    """One fact that a log, or a file next to it, states about a start of the training."""
+
+    kind: StatementKind
+    name: str
+    """Of what: a library, a setting, a pair of ranks; empty if the kind says it."""
+    value: str
+    line: str
+    """The whole line, clean and bounded."""
+
+
+class ValidityCheck(NamedTuple):
+    """One check that a run was what it claims to be (CONTRACT: `validity`)."""
+
+    id: CheckId
+    outcome: Outcome
+    found: str
+    """What was found; of an unknown one, the input that it needs."""
+    expected: str
+    line: str = ""
+    """The line that a failed check rests on."""
+    source: str = ""
+    """Where that line is: the log, or a file of the run."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,6 +167,18 @@ class Progress:
     """File name of the copy of what the log was before it began anew, or of the job's start before; else empty."""
     of_next_start: bool = False
     """`before` is the log of the start before, which has a file of its own: this log did not begin anew."""
+    starts: int = 0
+    """How often the training began, in this log and in those of the job's earlier starts."""
+    first_index: int = 0
+    """Step at which the newest start began."""
+    untrained: tuple[Step, ...] = ()
+    """Steps whose line shows that they trained nothing (`Step.trained`), the oldest and the newest hundred."""
+    batches: tuple[BatchSize, ...] = ()
+    """Global batch sizes, oldest first: one entry for each change."""
+    statements: tuple[Statement, ...] = ()
+    """What the log states about its newest start besides the steps."""
+    slow_signs: tuple[str, ...] = ()
+    """Lines that may explain a slow run, one of each kind."""
 
     @property
     def whole(self) -> bool:
@@ -128,6 +212,8 @@ class RunState:
     """The verdict so far, or the final one when the stage is `done`."""
     no_verdict: str = ""
     """Why there is no verdict."""
+    validity: tuple[ValidityCheck, ...] = ()
+    """The checks that the run was what it claims to be; none before its first step."""
     log_unread: bool = False
     """The job is over, and more of its log may be on the cluster than was read."""
     log_removed: bool = False

@@ -11,7 +11,8 @@ from llmb_tui.plan.plan import METHOD_WORDS, Estimate, Method, Plan
 from llmb_tui.store.settings import VerdictSettings
 from llmb_tui.text import plural
 from llmb_tui.watch.progress import WARM_UP_STEPS, after_warm_up
-from llmb_tui.watch.state import Progress, Result, Verdict
+from llmb_tui.watch.state import Progress, Result, ValidityCheck, Verdict
+from llmb_tui.watch.validity import failed, failure_words
 
 THRESHOLD = VerdictSettings().threshold
 """Smallest ratio that passes, where nothing else is set."""
@@ -33,13 +34,20 @@ class _StepTime:
     """False for a median, which stands in for what the rule cannot give."""
 
 
-def judge(
-    plan: Plan, rule: ResultRule, progress: Progress, *, finished: bool, threshold: float = THRESHOLD
+def judge(  # noqa: PLR0913 - settings with defaults
+    plan: Plan,
+    rule: ResultRule,
+    progress: Progress,
+    *,
+    finished: bool,
+    threshold: float = THRESHOLD,
+    checks: Sequence[ValidityCheck] = (),
 ) -> tuple[Verdict | None, str]:
-    """The verdict, or None and why there is none.
+    """The verdict, or None and the reason that there is none.
 
     As soon as the recipe's rule can be applied, it is. Until then the verdict is one so far: by the median of
-    the steps after the warm-up, and it says so. `finished`: the run has ended, no further step will come.
+    the steps after the warm-up, and it says so. `finished`: the run has ended, no further step will come. `checks`: the
+    run's validity checks; a failed one makes the verdict WARN.
     """
     estimate = plan.estimate
     if estimate is None:
@@ -48,7 +56,8 @@ def judge(
     if step_time is None:
         return None, _why_not(plan, rule, progress, finished=finished)
     ratio = estimate.step_time_s / step_time.seconds
-    doubts = [step_time.short] if step_time.short else []
+    doubts = [failure_words(check) for check in failed(checks)]
+    doubts += [step_time.short] if step_time.short else []
     doubts += _incomparable(plan)
     if estimate.method not in _TRUSTED:
         method = METHOD_WORDS[estimate.method]
@@ -60,11 +69,15 @@ def judge(
         )
     if estimate.other_variant:
         doubts.append(estimate.other_variant)
+    if estimate.container and plan.container and estimate.container != plan.container:
+        doubts.append(f"The expected step time was measured in container {estimate.container}, not {plan.container}.")
     result, place = _compare(estimate, step_time.seconds, ratio, threshold)
     reasons = [text for text in (step_time.note, place, *doubts) if text]
     if plan.options.save_checkpoint:
         reasons.append("A checkpoint was saved; the expected step time is that of a run without.")
     result = "WARN" if doubts else result
+    if result != "PASS":
+        reasons += [f"A line of the log that may explain a slow run: `{line}`" for line in progress.slow_signs]
     against, seconds = _against(plan, estimate), step_time.seconds
     return Verdict(result, ratio, seconds, against, rule_words(rule), tuple(reasons), step_time.is_rule), ""
 
@@ -85,13 +98,14 @@ def rule_s(plan: Plan, rule: ResultRule, progress: Progress) -> float | None:
     return step_time.seconds if step_time and step_time.is_rule else None
 
 
-def benchmark_s(plan: Plan, rule: ResultRule, progress: Progress) -> float | None:
-    """The same; None also for a run that others cannot be compared with.
+def benchmark_s(plan: Plan, rule: ResultRule, progress: Progress, checks: Sequence[ValidityCheck]) -> float | None:
+    """Step time by the recipe's rule, seconds; None also for a run that other runs cannot be compared with.
 
-    That is one that was too short for the rule, misses steps that count, or did what slows it down.
+    Such a run failed a validity check, was too short for the rule, or did something that slows it down.
     """
     step_time = _by_rule(plan, rule, progress)
-    return step_time.seconds if step_time and not step_time.short and not _incomparable(plan) else None
+    counts = step_time is not None and not step_time.short and not _incomparable(plan) and not failed(checks)
+    return step_time.seconds if step_time is not None and counts else None
 
 
 def rule_words(rule: ResultRule) -> str:
@@ -138,9 +152,7 @@ def _by_rule(plan: Plan, rule: ResultRule, progress: Progress) -> _StepTime | No
     first, last = _window(rule)
     if progress.steps_done > last:
         seconds = [seconds for index, seconds in progress.step_times_s if first <= index <= last]
-        missing = last - first + 1 - len(seconds)
-        lacks = f"{missing} of the {last - first + 1} steps that count are missing in the log.{_anew(progress)}"
-        return _StepTime(fmean(seconds), short=lacks if missing else _mixed(progress, first, last)) if seconds else None
+        return _StepTime(fmean(seconds)) if seconds else None
     return _so_far(plan, rule, progress, over=True) if whole else None
 
 
@@ -183,14 +195,6 @@ def _anew(progress: Progress) -> str:
     if progress.of_next_start:
         return f" The job was started again; `{before}` is the log of its start before."
     return f" The log began anew while it was copied; `{before}` has what came before." if before else ""
-
-
-def _mixed(progress: Progress, first: int, last: int) -> str:
-    """Why a mean of these steps is not that of one start of the job; empty where it is."""
-    began = [at for at in progress.again_at if first < at <= last]
-    if not began:
-        return ""
-    return f"The iterations that count are of {len(began) + 1} starts of the job; the last went on at {began[-1]}."
 
 
 def _total(plan: Plan, progress: Progress) -> int:

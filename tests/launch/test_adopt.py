@@ -190,7 +190,7 @@ def test_the_verdict_names_what_was_changed(catalog: Catalog, runs: Runs, change
     verdict = reducer.state(2.0).verdict
     assert verdict is not None
     in_doubt = "It was started with" in said
-    assert (verdict.result, benchmark_s(run.plan, run.rule, progress) is None) == (
+    assert (verdict.result, benchmark_s(run.plan, run.rule, progress, ()) is None) == (
         "WARN" if in_doubt else "FAIL",
         in_doubt,
     )

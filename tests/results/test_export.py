@@ -425,7 +425,7 @@ def test_a_name_that_is_a_word_of_the_log_stops_the_anonymous_export(laptop: Lap
     [
         (replace(SITE, host="h100"), "plan against preset: .*gpu 'host-"),
         (replace(SITE, user="nemo"), "plan against preset: .*container"),
-        (replace(SITE, host="batch"), "settings against preset"),
+        (replace(SITE, host="batch"), "validity"),
         (replace(SITE, host="fp8"), "plan against preset"),
         (replace(SITE, user="null"), "JSON"),
         (replace(SITE, user="nemotron4"), "preset: No preset of user-"),

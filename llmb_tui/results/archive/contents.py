@@ -18,12 +18,13 @@ from llmb_tui.results.result import RunResult
 from llmb_tui.store.paths import Places
 from llmb_tui.text import finite
 from llmb_tui.watch.logcopy import READING, copy_names
+from llmb_tui.watch.report import validity_document
 from llmb_tui.watch.run_records import RunRecord, RunRecords
 
 KEPT_FILES = ("script.sh", "beside.json", ACCOUNTING, READING, "facts.json")
 """Of a run's folder, beside its record and its logs."""
-WORDS = ("reasons", "no_verdict", "against", "rule", "why_failed")
-"""Keys of `result.json` whose texts another version may put otherwise."""
+_WORDS = ("reasons", "no_verdict", "against", "rule", "why_failed")
+_WORDS_OF_CHECKS = ("found", "expected", "line")
 _ENVIRONMENT = ("env", "overridden", "mounts", "container_image", "image", "links", "token_file")
 
 
@@ -65,8 +66,9 @@ def _result(record: RunRecord, result: RunResult, threshold: float) -> dict[str,
         "steps_done": result.steps_done,
         "steps_total": result.steps_total,
         "simulated": facts.simulated if facts else None,
-        "starts": facts.starts if facts else None,
+        "starts": result.starts,
         "restarts": result.restarts,
+        "validity": validity_document(result.validity),
         "rule": result.rule_words,
         "step_time_s": result.step_time_s,
         "median_step_time_s": progress.median_s,
@@ -115,6 +117,12 @@ def differences(said: Any, found: Any, at: str = "") -> Iterator[tuple[str, Any,
             yield from differences(one, other, f"{at}[{index}]")
     elif not _same(said, found):
         yield at, said, found
+
+
+def is_wording(place: str) -> bool:
+    """Whether a place of `result.json` holds a text that another version may word differently."""
+    keys = place.replace("[", ".").split(".")
+    return bool({*keys} & {*_WORDS}) or (keys[0] == "validity" and keys[-1] in _WORDS_OF_CHECKS)
 
 
 def _same(one: Any, other: Any) -> bool:

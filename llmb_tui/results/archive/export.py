@@ -21,7 +21,7 @@ from llmb_tui.launch.runs import ACCOUNTING, Runs
 from llmb_tui.results.archive.against_accounting import accounting_findings
 from llmb_tui.results.archive.against_preset import PresetCheck
 from llmb_tui.results.archive.anonymous import Anonymizer
-from llmb_tui.results.archive.contents import KEPT_FILES, WORDS, RunFolders, differences, missing_of
+from llmb_tui.results.archive.contents import KEPT_FILES, RunFolders, differences, is_wording, missing_of
 from llmb_tui.results.archive.findings import Finding, Outcome
 from llmb_tui.results.archive.manifest import (
     KIND,
@@ -224,9 +224,8 @@ def _require_the_same_numbers(run_id: str, before: Mapping[str, Any], now: RunFo
         found = now.derived(run_id)["result.json"]
     except Trouble as trouble:
         raise _is_a_word(f"Run {run_id}", trouble.why or trouble.what) from trouble
-    said = {name: value for name, value in before.items() if name not in WORDS}
-    for place, *_ in differences(said, found):
-        if place.rpartition(".")[2] not in WORDS:
+    for place, *_ in differences(before, found):
+        if not is_wording(place):
             raise _is_a_word(f"Run {run_id}", place)
 
 

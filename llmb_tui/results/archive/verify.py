@@ -15,7 +15,7 @@ from llmb_tui.launch.runs import ACCOUNTING
 from llmb_tui.results.archive.against_accounting import accounting_findings
 from llmb_tui.results.archive.against_preset import PresetCheck
 from llmb_tui.results.archive.anonymous import WHAT
-from llmb_tui.results.archive.contents import WORDS, RunFolders, differences, missing_of
+from llmb_tui.results.archive.contents import RunFolders, differences, is_wording, missing_of
 from llmb_tui.results.archive.findings import Finding
 from llmb_tui.results.archive.manifest import Manifest, Missing
 from llmb_tui.results.archive.pack import unpack
@@ -163,7 +163,7 @@ def _compared(run_id: str, what: str, said: Any, found: Any) -> Finding:
         unlike = list(differences(said, found))
     except RecursionError:
         return Finding(run_id, what, "differs", "The document is nested too deeply.")
-    wrong = [one for one in unlike if not set(one[0].replace("[", ".").split(".")) & set(WORDS)]
+    wrong = [one for one in unlike if not is_wording(one[0])]
     if not wrong:
         words = " This version puts some of it in other words." if unlike else ""
         return Finding(run_id, what, "agrees", f"The same follows again.{words}")

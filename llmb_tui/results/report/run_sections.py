@@ -140,6 +140,12 @@ def _verdict(one: ReportedRun) -> Iterator[Block]:
         note = f" {result.plan.published.note}" if result.plan.published.note else ""
         rests.append(f"Printed in {result.plan.published.source}.{note}")
     yield Bullets(tuple(rests))
+    if result.validity:
+        checks = Table.of(
+            ("check", "outcome", "found", "expected", "line"),
+            [(one.id, one.outcome, one.found, one.expected, one.line or None) for one in result.validity],
+        )
+        yield narrowed("Was the run what it claims to be? A number counts only if no check failed.", checks)
 
 
 def _arithmetic(verdict: Verdict, threshold: float) -> str:

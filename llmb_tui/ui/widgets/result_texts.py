@@ -23,6 +23,7 @@ from llmb_tui.ui.units import bare_seconds, percent, seconds, short_age
 from llmb_tui.ui.widgets.job_table import STAGES, result_cell
 from llmb_tui.ui.widgets.keyed_table import Cell, Key, Row, TableColumn, room_beside
 from llmb_tui.ui.widgets.plot import terminal_glyphs
+from llmb_tui.watch.validity import unknown_words
 
 WIDE_FROM = 116
 _ROOMY_FROM = 132
@@ -302,7 +303,9 @@ def about_run(result: RunResult, note: Note) -> list[Content]:
         says = line(("No verdict: ", MUTED), why.removeprefix("No verdict: ")) if result.state == "done" else line(why)
     else:
         says = line(f"{seconds(verdict.measured_s)} against {verdict.against}. {' '.join(verdict.reasons)}")
-    return [line(*head), says, *([line((note.words, "$text-accent"))] if note else [])]
+    unknown = unknown_words(result.validity)
+    more = [line((unknown, MUTED))] if unknown else []
+    return [line(*head), says, *more, *([line((note.words, "$text-accent"))] if note else [])]
 
 
 def when_words(at: float) -> str:

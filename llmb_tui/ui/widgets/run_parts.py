@@ -16,6 +16,7 @@ from llmb_tui.plan.selection import PROCEDURE_NAMES, PROCEDURE_TITLES
 from llmb_tui.ui.text import MUTED, line, lines
 from llmb_tui.ui.units import gigabytes, percent, seconds, tokens_per_s
 from llmb_tui.watch.state import ENDED, Progress, Result, RunState, Verdict
+from llmb_tui.watch.validity import unknown_words
 
 Trend = Literal["↓", "↑", "→", ""]
 _STRIP_HEIGHT = 2
@@ -190,6 +191,7 @@ def verdict_card(state: RunState, against: str, procedure: str) -> Content:
         line(f"{_measured(verdict)} against {verdict.against}"),
         line((f"counts: {verdict.rule} · {procedure}", MUTED)),
         *(line((reason, "$text-warning" if doubtful else MUTED)) for reason in verdict.reasons),
+        *(line((words, MUTED)) for words in filter(None, [unknown_words(state.validity)])),
     )
 
 
@@ -222,7 +224,7 @@ class VerdictCard(RunCard):
         super().watch_run_state(before, now)
 
     def of_state(self, state: RunState) -> object:
-        return state.verdict, state.no_verdict, state.stage
+        return state.verdict, state.no_verdict, state.stage, state.validity
 
     def draw(self, run: Run, state: RunState) -> Content:
         against = METHOD_WORDS[run.plan.estimate.method] if run.plan.estimate else "expected"

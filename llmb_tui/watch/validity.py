@@ -1,0 +1,445 @@
+"""`validity`: whether a run was what it claims to be, check by check. A number counts only if it was. Pure.
+
+Each rule fails only on what a log, or a file kept with the run, states; without that the check is unknown and names the
+input that would answer it. docs/results.md has the rules by log format.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from math import isfinite
+from typing import Any
+
+from llmb_tui.catalog.gpu_model import gpu_model
+from llmb_tui.catalog.recipe import LogFormat, ResultRule
+from llmb_tui.cluster.slurm.accounting import kept_rows
+from llmb_tui.plan.plan import Plan
+from llmb_tui.text import capital, plural
+from llmb_tui.watch.progress import WARM_UP_STEPS
+from llmb_tui.watch.state import BatchSize, CheckId, Progress, Statement, StatementKind, Step, ValidityCheck
+from llmb_tui.watch.statements import statements
+
+_LOG, _NETWORK, _ACCOUNTING = "log", "network.txt", "accounting"
+_ROUNDING = 0.03
+"""NeMo 1's bar rounds its totals to three digits (validity.md): so far a sound total may be off."""
+_NVLINK_NODES = 18
+"""Nodes of one NVLink domain of GB200 and GB300 NVL72."""
+_FP8_RECIPES = {"delayed": "delayed", "current": "tensorwise", "mx": "mxfp8"}
+"""Megatron Core's names of the precision's variants (`TransformerConfig.fp8_recipe`)."""
+_NOTHING = ("null", "false", "0", "1")
+"""JSON values by which a recipe leaves a way of splitting, or an option, out."""
+_NEEDS: dict[CheckId, str] = {
+    "loss": "a loss in the step lines",
+    "steps": "Megatron's step lines, which count skipped iterations; NeMo's do not",
+    "complete": "the steps that count",
+    "batch": "the global batch size or the consumed samples in the step lines",
+    "ranks": "a line `Starting with N processes` or `DP: …; TP: …` in the log",
+    "gpu": "a line of the log that names the GPUs, or typed GPUs in the scheduler's accounting",
+    "transport": "NCCL's lines, which a run of our script keeps in network.txt and a traced run writes into its log",
+    "precision": "the settings that our script prints into the log",
+    "container": "versions in the log, and those that the preset names of this container",
+    "settings": "the settings that our script prints into the log",
+    "starts": "the steps that count",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class RunFiles:
+    """What this machine keeps of a run besides its log."""
+
+    network: tuple[Statement, ...] = ()
+    """Statements of NCCL, by the files that the first rank of each node wrote."""
+    gpus: tuple[tuple[str, str], ...] = ()
+    """(GPU type, line) of the scheduler's accounting."""
+    settings: dict[str, Any] = field(default_factory=dict)
+    """Settings of NeMo's recipe that were sent with the run."""
+
+
+NO_FILES = RunFiles()
+
+
+def run_files(network: str, accounting: str, launch: str) -> RunFiles:
+    """Read the texts of `network.txt`, `accounting.txt` and `launch.json`; an unreadable one states nothing."""
+    try:
+        sent = json.loads(launch)["settings"] if launch else {}
+    except (ValueError, LookupError, TypeError, RecursionError):
+        sent = {}
+    return RunFiles(
+        tuple(statements(network.encode())), tuple(_accounted(accounting)), sent if isinstance(sent, dict) else {}
+    )
+
+
+def _accounted(text: str) -> Iterator[tuple[str, str]]:
+    if text.startswith("["):  # Run:ai's
+        return
+    for row, line in zip(kept_rows(text), text.splitlines()[1:], strict=False):
+        for part in row.get("AllocTRES", "").split(","):
+            name, _, _ = part.partition("=")
+            if name.startswith("gres/gpu:"):
+                yield name.removeprefix("gres/gpu:"), line
+
+
+@dataclass(frozen=True, slots=True)
+class _Window:
+    """The steps that count by the recipe's rule, 0-based, as far as they were made."""
+
+    first: int
+    last: int
+    reached: bool
+    """At least one of them was made."""
+    passed: bool
+    """All of them were made, or no more will come."""
+
+    def holds(self, index: int) -> bool:
+        return self.first <= index <= self.last
+
+    @property
+    def count(self) -> int:
+        return self.last - self.first + 1
+
+
+def validity(  # noqa: PLR0913 - all that a run is known by
+    plan: Plan, rule: ResultRule, log_format: LogFormat, progress: Progress, files: RunFiles, *, finished: bool
+) -> tuple[ValidityCheck, ...]:
+    """All checks, in the order of the contract; none before the first step. `finished`: no further step will come."""
+    if not progress.steps_done or progress.last is None:
+        return ()
+    window = _window(plan, rule, progress, finished=finished)
+    return (
+        _loss(progress, window),
+        _steps(progress, window),
+        _complete(progress, window, finished=finished),
+        _batch(plan, log_format, progress, window),
+        _ranks(plan, progress),
+        _gpu(plan, progress, files),
+        _transport(plan, progress, files),
+        _precision(plan, progress),
+        _container(plan, progress),
+        _settings(plan, progress, files),
+        _starts(progress, window),
+    )
+
+
+def failed(checks: Sequence[ValidityCheck]) -> list[ValidityCheck]:
+    """The failed checks: the step time of such a run is no measurement of its configuration."""
+    return [check for check in checks if check.outcome == "failed"]
+
+
+def failure_words(check: ValidityCheck) -> str:
+    """A failed check as a sentence, with the line that it rests on."""
+    quoted = f" {capital(check.source)}: `{check.line}`" if check.line else ""
+    return f"Check `{check.id}` failed: {check.found}; expected: {check.expected}.{quoted}"
+
+
+def unknown_words(checks: Sequence[ValidityCheck]) -> str:
+    """The checks that could not be made, each with the input that it needs; empty if there are none."""
+    unknown = [f"{check.id} ({check.found})" for check in checks if check.outcome == "unknown"]
+    return f"Not checked: {'; '.join(unknown)}." if unknown else ""
+
+
+def _window(plan: Plan, rule: ResultRule, progress: Progress, *, finished: bool) -> _Window:
+    total = progress.steps_total if progress.steps_total is not None else plan.steps
+    newest = progress.steps_done - 1
+    if rule.kind == "last":
+        return _Window(newest, newest, True, finished or progress.steps_done >= total > 0)
+    first = rule.first or 0
+    last = first if rule.last is None else rule.last
+    if total <= last:  # too short for the rule: the steps after the warm-up are all that there is
+        first, last = min(WARM_UP_STEPS, total - 1), total - 1
+    return _Window(first, last, newest >= first, newest >= last or finished)
+
+
+def _ok(check: CheckId, found: str, expected: str) -> ValidityCheck:
+    return ValidityCheck(check, "ok", found, expected)
+
+
+def _unknown(check: CheckId, expected: str, needs: str = "") -> ValidityCheck:
+    return ValidityCheck(check, "unknown", f"needs {needs or _NEEDS[check]}", expected)
+
+
+def _failed(check: CheckId, found: str, expected: str, line: str, source: str = _LOG) -> ValidityCheck:
+    return ValidityCheck(check, "failed", found, expected, line, source if line else "")
+
+
+def _is_megatron(step: Step) -> bool:
+    """Whether a step's line is one of Megatron-LM or Megatron-Bridge."""
+    return step.skipped is not None or step.loss_scale is not None
+
+
+def _loss(progress: Progress, window: _Window) -> ValidityCheck:
+    expected = "a finite loss in each step that counts"
+    shaken = [step for step in progress.untrained if step.grad_norm is not None and not isfinite(step.grad_norm)]
+    if shaken:
+        return _failed("loss", f"the gradient norm of step {shaken[0].index} is not finite", expected, shaken[0].line)
+    if not window.reached:
+        return _unknown("loss", expected, "the steps that count")
+    of_window = [step for step in progress.untrained if window.holds(step.index)]
+    infinite = [step for step in of_window if step.loss is not None and not isfinite(step.loss)]
+    if infinite:
+        return _failed("loss", f"{_share(infinite, window)} a loss that is not finite", expected, infinite[0].line)
+    lacking = [step for step in of_window if step.loss is None]
+    return _without_loss(lacking, window, expected) if lacking else _ok("loss", "finite", expected)
+
+
+def _without_loss(lacking: Sequence[Step], window: _Window, expected: str) -> ValidityCheck:
+    """The check if lines have no loss: Megatron leaves an average out that is not greater than zero, NaN among them."""
+    if not _is_megatron(lacking[0]):
+        return _unknown("loss", expected)
+    suspect = next((step for step in lacking if step.skipped or step.not_a_number), None)
+    if suspect is not None or len(lacking) >= window.count:
+        return _failed("loss", f"{_share(lacking, window)} no loss", expected, (suspect or lacking[0]).line)
+    return _ok("loss", f"finite, {plural(len(lacking), 'step')} without one", expected)
+
+
+def _share(steps: Sequence[Step], window: _Window) -> str:
+    """How many of the steps that count, as the beginning of a sentence."""
+    of = plural(window.count, "step")
+    which = "that counts" if window.count == 1 else "that count"
+    return f"{len(steps)} of {of} {which} {'has' if len(steps) == 1 else 'have'}"
+
+
+def _steps(progress: Progress, window: _Window) -> ValidityCheck:
+    expected = "no skipped and no NaN iteration"
+    last = progress.last
+    if last is None or last.skipped is None:
+        return _unknown("steps", expected)
+    for step in progress.untrained:
+        counts = window.reached and window.holds(step.index)
+        unscaled = step.loss_scale == 1.0  # then nothing is scaled, and a skipped step is none that looks for a scale
+        if step.skipped and (counts or unscaled):
+            which = "a step that counts" if counts else f"step {step.index}, at loss scale 1"
+            return _failed("steps", f"skipped iterations in {which}", expected, step.line)
+        if step.not_a_number and counts:
+            return _failed("steps", "NaN iterations in a step that counts", expected, step.line)
+    return _ok("steps", "none", expected)
+
+
+def _complete(progress: Progress, window: _Window, *, finished: bool) -> ValidityCheck:
+    expected = "a step time of each step that counts"
+    if not window.reached or not window.passed:
+        return _unknown("complete", expected, "the steps that count, which have not all been made")
+    timed = {index for index, _ in progress.step_times_s if window.holds(index)}
+    missing = window.count - len(timed)
+    if missing:
+        found = f"{missing} of the {window.count} steps that count are missing in the log"
+        return _failed("complete", f"{found}{_cut(progress)}", expected, "")
+    last = progress.last
+    if finished and window.count > 1 and last is not None and _is_megatron(last) and not progress.whole:
+        found = f"the log ends at step {progress.steps_done} of {progress.steps_total}"
+        return _failed("complete", found, "the last step, which the rule of Megatron-Bridge wants", last.line)
+    return _ok("complete", f"{plural(window.count, 'step')}", expected)
+
+
+def _cut(progress: Progress) -> str:
+    """The reason that steps may be missing that were made."""
+    if progress.of_next_start:
+        return f"; the job was started again, and `{progress.before}` is the log of its start before"
+    began_anew = f"; the log began anew while it was copied, and `{progress.before}` has what came before"
+    return began_anew if progress.before else ""
+
+
+def _batch(plan: Plan, log_format: LogFormat, progress: Progress, window: _Window) -> ValidityCheck:
+    planned = plan.parallelism.gbs
+    expected = f"a global batch of {planned:,}"
+    entries = [entry for entry in _in_window(progress.batches, window) if entry.batch is not None]
+    for entry in entries:
+        if entry.batch != planned:
+            return _failed("batch", f"a global batch of {entry.batch:,g}", expected, entry.line)
+        if entry.samples not in (None, planned):
+            return _failed("batch", f"{entry.samples:,g} samples between two steps", expected, entry.line)
+    if entries:
+        return _ok("batch", f"{planned:,}", expected)
+    return _average_batch(planned, progress, expected) if log_format == "hydra" else _unknown("batch", expected)
+
+
+def _average_batch(planned: int, progress: Progress, expected: str) -> ValidityCheck:
+    """The check by the total of NeMo 1's bar, which rounds it, at the last step."""
+    last = progress.last
+    if last is None or last.consumed_samples is None or progress.first_index:
+        return _unknown("batch", expected)
+    if not progress.whole:
+        return _unknown("batch", expected, "the last step, at which the bar's total is read")
+    samples = last.consumed_samples / (last.index + 1)
+    if abs(samples / planned - 1) > _ROUNDING:
+        return _failed("batch", f"{samples:,.4g} samples a step on average", expected, last.line)
+    return _ok("batch", f"{samples:,.4g} samples a step, rounded", expected)
+
+
+def _in_window(batches: Sequence[BatchSize], window: _Window) -> list[BatchSize]:
+    """The entries that hold for a step that counts."""
+    if not window.reached:
+        return []
+    ends = [*(entry.index for entry in batches[1:]), None]
+    return [
+        entry
+        for entry, end in zip(batches, ends, strict=False)
+        if entry.index <= window.last and (end is None or end > window.first)
+    ]
+
+
+def _stated(progress: Progress, kind: StatementKind) -> list[Statement]:
+    return [one for one in progress.statements if one.kind == kind]
+
+
+def _ranks(plan: Plan, progress: Progress) -> ValidityCheck:
+    gpus = plan.selection.scale
+    expected = plural(gpus, "rank")
+    found = [(int(one.value), one.line) for one in _stated(progress, "ranks")]
+    found += [(ranks, one.line) for one in _stated(progress, "layout") if (ranks := _ranks_of(one.value)) is not None]
+    if not found:
+        return _unknown("ranks", expected)
+    ranks, line = next(((ranks, line) for ranks, line in found if ranks != gpus), found[0])
+    if ranks != gpus:
+        return _failed("ranks", plural(ranks, "rank"), expected, line)
+    return _ok("ranks", plural(ranks, "rank"), expected)
+
+
+def _ranks_of(layout: str) -> int | None:
+    """DP × TP × PP × CP of a line `DP: 128; TP: 4; PP: 8; CP: 2`; None if one of them is not in it."""
+    parts = dict(part.split(": ") for part in layout.split("; "))
+    try:
+        dp, tp, pp, cp = (int(parts[name]) for name in ("DP", "TP", "PP", "CP"))
+    except (KeyError, ValueError):
+        return None
+    return dp * tp * pp * cp
+
+
+def _gpu(plan: Plan, progress: Progress, files: RunFiles) -> ValidityCheck:
+    wanted = plan.selection.gpu
+    expected = f"{wanted.upper()}, whole" if wanted.startswith("gb") else f"{wanted.upper()} SXM, whole"
+    named = [(one.value, one.line, _LOG) for one in _stated(progress, "gpu")]
+    named += [(name, line, _ACCOUNTING) for name, line in files.gpus]
+    known = False
+    for name, line, source in named:
+        model = gpu_model(name)
+        if model.is_slice or model.is_card or model.is_type(wanted) is False:
+            return _failed("gpu", name, expected, line, source)
+        known = known or model.is_type(wanted) is True
+    return _ok("gpu", named[0][0], expected) if known else _unknown("gpu", expected)
+
+
+def _transport(plan: Plan, progress: Progress, files: RunFiles) -> ValidityCheck:
+    expected = "no channel over sockets between nodes"
+    if plan.nodes == 1:
+        return _ok("transport", "one node", expected)
+    sources = [(one, _LOG) for one in progress.statements] + [(one, _NETWORK) for one in files.network]
+    between = [(one, source) for one, source in sources if one.kind == "channel" and _leaves_node(one.name, plan)]
+    networks = [(one, source) for one, source in sources if one.kind == "network"]
+    sockets = [(one, source) for one, source in between if one.value == "NET/Socket"]
+    if not between and networks and all(one.value == "Socket" for one, _ in networks):
+        sockets = networks
+    if not sockets:
+        found = between or networks
+        return _ok("transport", found[0][0].value, expected) if found else _unknown("transport", expected)
+    one, source = sockets[0]
+    if plan.selection.gpu.startswith("gb") and plan.nodes <= _NVLINK_NODES:
+        return _ok("transport", f"{one.value}; the nodes may share one NVLink domain, which NCCL uses first", expected)
+    found_words = f"{one.value} between ranks {one.name}" if one.kind == "channel" else f"network {one.value}"
+    return _failed("transport", found_words, expected, one.line, source)
+
+
+def _leaves_node(pair: str, plan: Plan) -> bool:
+    """Whether two ranks lie on different nodes: Slurm and torchrun number the ranks node by node."""
+    here, there = (int(rank) // plan.gpus_per_node for rank in pair.split(" -> "))
+    return here != there
+
+
+def _precision(plan: Plan, progress: Progress) -> ValidityCheck:
+    wanted, variant = plan.selection.dtype, plan.precision_variant
+    recipe = _FP8_RECIPES.get(variant or "", "") if wanted == "fp8" else ""
+    expected = f"{wanted}{f', {variant} scaling' if variant else ''}"
+    printed = {one.name: one for one in _stated(progress, "setting")}
+    if not printed or wanted not in ("bf16", "fp8"):
+        return _unknown("precision", expected)
+    fp8, fp8_recipe = printed.get("trainer.plugins.fp8"), printed.get("trainer.plugins.fp8_recipe")
+    trains_fp8 = fp8 is not None and fp8.value != "null"
+    if fp8 is not None and trains_fp8 is not (wanted == "fp8"):
+        return _failed("precision", f"FP8 is {fp8.value}", expected, fp8.line)
+    if fp8 is None and wanted == "fp8":
+        return _unknown("precision", expected)
+    if trains_fp8 and recipe and fp8_recipe is not None and json_value(fp8_recipe.value) != recipe:
+        return _failed("precision", f"FP8 recipe {fp8_recipe.value}", f"{expected} ({recipe})", fp8_recipe.line)
+    return _ok("precision", wanted, expected)
+
+
+def _container(plan: Plan, progress: Progress) -> ValidityCheck:
+    wanted = dict(plan.container_versions)
+    expected = ", ".join(f"{name} {version}" for name, version in wanted.items()) or (plan.container or "its container")
+    compared = [one for one in _stated(progress, "version") if one.name in wanted]
+    for one in compared:
+        if _major_minor(one.value) != _major_minor(wanted[one.name]):
+            return _failed("container", f"{one.name} {one.value}", expected, one.line)
+    if not compared:
+        return _unknown("container", expected)
+    return _ok("container", ", ".join(f"{one.name} {one.value}" for one in compared), expected)
+
+
+def _major_minor(version: str) -> tuple[str, ...]:
+    return tuple(version.split("+", maxsplit=1)[0].split(".")[:2])
+
+
+def _settings(plan: Plan, progress: Progress, files: RunFiles) -> ValidityCheck:
+    wanted = {**_layout_settings(plan), **{name: value for name, value in files.settings.items() if _is_plain(value)}}
+    printed = [one for one in _stated(progress, "setting") if one.name in wanted]
+    for one in printed:
+        if not _is_setting(one.value, wanted[one.name]):
+            wants = json.dumps(wanted[one.name])
+            return _failed("settings", f"{one.name} = {one.value}", f"{one.name} = {wants}", one.line)
+    expected = "the plan's layout, and the settings that were sent"
+    return _ok("settings", f"{len(printed)} as planned", expected) if printed else _unknown("settings", expected)
+
+
+def _layout_settings(plan: Plan) -> dict[str, Any]:
+    """Fields of NeMo's recipe by what the plan says of them."""
+    runs = plan.parallelism
+    return {
+        "trainer.strategy.tensor_model_parallel_size": runs.tp,
+        "trainer.strategy.pipeline_model_parallel_size": runs.pp,
+        "trainer.strategy.virtual_pipeline_model_parallel_size": runs.vp,
+        "trainer.strategy.context_parallel_size": runs.cp,
+        "trainer.strategy.expert_model_parallel_size": runs.ep,
+        "data.micro_batch_size": runs.mbs,
+        "data.global_batch_size": runs.gbs,
+        "data.seq_length": runs.seq_len,
+        "model.config.seq_length": runs.seq_len,
+        "model.config.num_layers": runs.layers,
+    }
+
+
+def _is_plain(value: object) -> bool:
+    return value is None or isinstance(value, (str, int, float, bool))
+
+
+def _is_setting(text: str, wanted: object) -> bool:
+    """Whether a printed JSON value is the wanted one. A value that cannot be read is not judged."""
+    found = json_value(text)
+    if found is None and text != "null":
+        return True
+    return bool(found == wanted) or (text in _NOTHING and json.dumps(wanted) in _NOTHING)
+
+
+def json_value(text: str) -> Any:
+    """The value of a JSON text; None for a text that is none."""
+    try:
+        return json.loads(text)
+    except (ValueError, RecursionError):
+        return None
+
+
+def _starts(progress: Progress, window: _Window) -> ValidityCheck:
+    expected = f"steps of one start, after {WARM_UP_STEPS} of its own"
+    if not window.reached:
+        return _unknown("starts", expected)
+    inside = [at for at in progress.again_at if window.first < at <= window.last]
+    if inside:
+        found = f"the steps that count are of {len(inside) + 1} starts of the job; the last began at step {inside[-1]}"
+        return _failed("starts", found, expected, "")
+    began = max((at for at in progress.again_at if at <= window.first), default=None)
+    if began is None:
+        began = progress.step_times_s[0][0] if progress.step_times_s else 0
+    if began and window.first - began < WARM_UP_STEPS:
+        after = plural(window.first - began, "step")
+        return _failed("starts", f"the steps that count begin {after} after a start at step {began}", expected, "")
+    return _ok("starts", plural(progress.starts, "start"), expected)
