@@ -24,11 +24,12 @@ QUICK := $(addprefix tests/,catalog plan wizard fit store watch launch cluster h
 TIMES ?= 20
 TESTS ?= tests/rig tests/ui tests/journey
 
-# No rig, no screen, no cluster, and no program but Python and sh.
-PURE := $(addprefix tests/,catalog plan wizard diagnosis fit store results watch house) \
+# No rig and no demo cluster; of the screens, the whole way through the wizard.
+PORTABLE := $(addprefix tests/,catalog plan wizard diagnosis fit store cluster results watch house) \
+	tests/ui/wizard/test_wizard_journey.py \
 	--ignore tests/watch/test_watch_monitor.py --ignore-glob '*_on_demo*'
 
-.PHONY: demo test quick pure test-pythons steady campaign test-nemo test-upstream cluster lint types contracts bench fit \
+.PHONY: demo test quick portable test-pythons steady campaign test-nemo test-upstream cluster lint types contracts bench fit \
 	lock clean
 
 demo: $(VENV)/.ready
@@ -47,10 +48,10 @@ quick: $(VENV)/.ready
 	$(BIN)/python -m pytest -n 2 --dist worksteal $(QUICK)
 
 # The tests that each supported Python must pass.
-pure: $(VENV)/.ready
-	$(BIN)/python -m pytest -n 4 --dist worksteal $(PURE)
+portable: $(VENV)/.ready
+	$(BIN)/python -m pytest -n 4 --dist worksteal $(PORTABLE)
 
-# Each other supported Python that this machine has, in an environment of its own: the demo without a terminal, and `pure`.
+# Each other supported Python that this machine has, in an environment of its own: the demo without a terminal, and `portable`.
 # A shim of pyenv starts the Python that PYENV_VERSION selects, and fails if pyenv has not installed it.
 test-pythons: $(VENV)/.ready
 	@own=$$($(BIN)/python -c 'import sys; print("%d.%d" % sys.version_info[:2])'); missing=; failed=; \
@@ -59,7 +60,7 @@ test-pythons: $(VENV)/.ready
 		python=$$(PYENV_VERSION=$$version python$$version -c 'import ensurepip, sys; print(sys.executable)' 2>/dev/null) || \
 			{ missing="$$missing $$version"; continue; }; \
 		echo "Python $$version: $$python"; \
-		$(MAKE) --no-print-directory --jobs 2 --output-sync VENV=.venv-$$version PYTHON=$$python demo pure </dev/null || \
+		$(MAKE) --no-print-directory --jobs 2 --output-sync VENV=.venv-$$version PYTHON=$$python demo portable </dev/null || \
 			failed="$$failed $$version"; \
 	done; \
 	[ -z "$$missing" ] || echo "Not run, because this machine cannot make an environment with it: Python$$missing"; \

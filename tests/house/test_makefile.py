@@ -66,10 +66,10 @@ def test_the_oldest_python_is_what_the_project_asks_for_everywhere() -> None:
 
 @pytest.fixture
 def newer(checkout: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """A folder of the PATH with Python 3.98, which a shim selects and whose `pure` fails, and a shim of no 3.99."""
+    """A folder of the PATH with Python 3.98, which a shim selects and whose `portable` fails, and a shim of no 3.99."""
     folder = checkout / "bin"
     folder.mkdir()
-    real = program(checkout / "python", '[ "$2" = pytest ] || exit 0\necho "pure of 3.98"\nexit 1')
+    real = program(checkout / "python", '[ "$2" = pytest ] || exit 0\necho "portable of 3.98"\nexit 1')
     program(folder / "python3.98", f'[ "$PYENV_VERSION" = 3.98 ] || exit 127\necho {real}')
     program(folder / "python3.99", "echo 'pyenv: python3.99: command not found' >&2\nexit 127")
     for name in (".venv", ".venv-3.98"):
@@ -87,7 +87,7 @@ def test_every_python_that_starts_is_tested_and_the_others_are_named(newer: Path
     done = make(newer, "test-pythons", f"PYTHONS={own} 3.98 3.99")
     assert done.returncode == 2, "make's own, as what it started failed"
     assert "demo of 3.98" in done.stdout.splitlines()
-    assert "pure of 3.98" in done.stdout.splitlines()
+    assert "portable of 3.98" in done.stdout.splitlines()
     assert "Not run, because this machine cannot make an environment with it: Python 3.99" in done.stdout.splitlines()
     assert "Failed, see above: Python 3.98" in done.stderr.splitlines()
 
