@@ -52,7 +52,7 @@ def test_every_file_of_the_package_is_in_it(environment: Path) -> None:
 
 
 def test_it_runs_away_from_the_checkout(environment: Path, tmp_path: Path) -> None:
-    where = [environment / "bin/python", "-c", "import llmb_tui; print(llmb_tui.__file__)"]
+    where = [str(environment / "bin/python"), "-c", "import llmb_tui; print(llmb_tui.__file__)"]
     imported = subprocess.run(where, cwd=tmp_path, capture_output=True, text=True, check=True).stdout
     assert Path(imported).is_relative_to(environment)
     assert program(environment, tmp_path, "--version") == f"llmb-tui {version('llmb-tui')}\n"
