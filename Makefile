@@ -24,9 +24,9 @@ QUICK := $(addprefix tests/,catalog plan wizard fit store watch launch cluster h
 TIMES ?= 20
 TESTS ?= tests/rig tests/ui tests/journey
 
-# No rig and no demo cluster; of the screens, the whole way through the wizard.
+# No rig and no demo cluster; of the screens, the whole way through the wizard, and all of a suite's.
 PORTABLE := $(addprefix tests/,catalog plan wizard diagnosis fit store cluster results watch house) \
-	tests/ui/wizard/test_wizard_journey.py \
+	tests/ui/wizard/test_wizard_journey.py tests/ui/suite \
 	--ignore tests/watch/test_watch_monitor.py --ignore-glob '*_on_demo*'
 
 .PHONY: demo test quick portable test-pythons steady campaign test-nemo test-upstream cluster lint types contracts bench fit \
