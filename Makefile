@@ -49,7 +49,7 @@ quick: $(VENV)/.ready
 
 # The tests that each supported Python must pass.
 portable: $(VENV)/.ready
-	$(BIN)/python -m pytest -n 4 --dist worksteal $(PORTABLE)
+	$(BIN)/python -m pytest -n $(WORKERS) --dist worksteal $(PORTABLE)
 
 # Each other supported Python that this machine has, in an environment of its own: the demo without a terminal, and `portable`.
 # A shim of pyenv starts the Python that PYENV_VERSION selects, and fails if pyenv has not installed it.
