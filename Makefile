@@ -1,7 +1,10 @@
 # Everything is installed into .venv, at the versions in requirements.lock.
+OLDEST := $(shell sed -n 's/^requires-python = ">=\(.*\)"/\1/p' pyproject.toml)
+PYTHONS := $(OLDEST) 3.12 3.13 3.14
+IS_NEW_ENOUGH = import sys; assert sys.version_info >= tuple(map(int, "$(OLDEST)".split(".")))
 # Debian's own where it can make environments: it was built with profiles, and takes a quarter less of a processor than the
 # plain builds of version managers.
-PYTHON ?= $(shell /usr/bin/python3 -c 'import ensurepip, sys; assert sys.version_info >= (3, 10)' 2>/dev/null \
+PYTHON ?= $(shell /usr/bin/python3 -c 'import ensurepip; $(IS_NEW_ENOUGH)' 2>/dev/null \
 	&& echo /usr/bin/python3 || echo python3)
 VENV := .venv
 BIN := $(VENV)/bin
@@ -21,8 +24,13 @@ QUICK := $(addprefix tests/,catalog plan wizard fit store watch launch cluster h
 TIMES ?= 20
 TESTS ?= tests/rig tests/ui tests/journey
 
-.PHONY: demo test quick steady campaign test-nemo test-upstream cluster lint types types-3.10 types-3.13 contracts bench fit lock \
-	clean
+# No rig and no demo cluster; of the screens, the whole way through the wizard, and all of a suite's.
+PORTABLE := $(addprefix tests/,catalog plan wizard diagnosis fit store cluster results watch house) \
+	tests/ui/wizard/test_wizard_journey.py tests/ui/suite \
+	--ignore tests/watch/test_watch_monitor.py --ignore-glob '*_on_demo*'
+
+.PHONY: demo test quick portable test-pythons steady campaign test-nemo test-upstream cluster lint types contracts bench fit \
+	lock clean
 
 demo: $(VENV)/.ready
 	@$(BIN)/llmb-tui demo
@@ -38,6 +46,25 @@ test: $(VENV)/.ready
 # At each save: no rig, no screen and no run on a demo cluster.
 quick: $(VENV)/.ready
 	$(BIN)/python -m pytest -n 2 --dist worksteal $(QUICK)
+
+# The tests that each supported Python must pass.
+portable: $(VENV)/.ready
+	$(BIN)/python -m pytest -n $(WORKERS) --dist worksteal $(PORTABLE)
+
+# Each other supported Python that this machine has, in an environment of its own: the demo without a terminal, and `portable`.
+# A shim of pyenv starts the Python that PYENV_VERSION selects, and fails if pyenv has not installed it.
+test-pythons: $(VENV)/.ready
+	@own=$$($(BIN)/python -c 'import sys; print("%d.%d" % sys.version_info[:2])'); missing=; failed=; \
+	for version in $(PYTHONS); do \
+		[ $$version != $$own ] || continue; \
+		python=$$(PYENV_VERSION=$$version python$$version -c 'import ensurepip, sys; print(sys.executable)' 2>/dev/null) || \
+			{ missing="$$missing $$version"; continue; }; \
+		echo "Python $$version: $$python"; \
+		$(MAKE) --no-print-directory --jobs 2 --output-sync VENV=.venv-$$version PYTHON=$$python demo portable </dev/null || \
+			failed="$$failed $$version"; \
+	done; \
+	[ -z "$$missing" ] || echo "Not run, because this machine cannot make an environment with it: Python$$missing"; \
+	[ -z "$$failed" ] || { echo "Failed, see above: Python$$failed" >&2; exit 1; }
 
 # The tests with a rig or a screen, or those named by TESTS, again and again: none may fail even once.
 steady: $(VENV)/.ready
@@ -70,9 +97,11 @@ lint: $(VENV)/.ready
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 
-# For the oldest Python and the newest.
-types: types-3.10 types-3.13
-types-3.10 types-3.13: types-%: $(VENV)/.ready
+# For the oldest Python and the newest; what runs in containers, for theirs.
+types: types-$(OLDEST) types-$(lastword $(PYTHONS)) types-container
+types-container: $(VENV)/.ready
+	$(BIN)/mypy --python-version 3.10 llmb_tui/remote/pretrain.py
+types-%: $(VENV)/.ready
 	$(BIN)/mypy --python-version $*
 
 contracts: $(VENV)/.ready
@@ -89,6 +118,8 @@ fit: $(VENV)/.ready
 
 # uv takes a quarter of pip's time. It knows none of pip's settings: where they lead to the packages, pip does it.
 $(VENV)/.ready: requirements.lock pyproject.toml
+	@$(PYTHON) -c '$(IS_NEW_ENOUGH)' 2>/dev/null || \
+		{ echo "$(PYTHON) is older than Python $(OLDEST), or does not start: make PYTHON=ANOTHER" >&2; exit 1; }
 	@$(HAS_VENV) || { [ "$$(command -v $(PYTHON))" -ef /usr/bin/python3 ] && \
 		{ $(GET_VENV) || { $(APT) update && $(GET_VENV); }; } >/dev/null 2>&1 && $(HAS_VENV); } || \
 		{ echo "$(PYTHON) cannot make environments: apt install python3-venv, or make PYTHON=ANOTHER" >&2; exit 1; }
@@ -100,10 +131,10 @@ $(VENV)/.ready: requirements.lock pyproject.toml
 	$(PIP) --no-build-isolation --editable .
 	@touch $@
 
-# For maintainers: pins what is asked for, for all platforms and Python 3.10 and newer. LOCK=--upgrade takes newer versions.
+# For maintainers: pins what is asked for, for all platforms and each supported Python. LOCK=--upgrade takes newer versions.
 lock: $(VENV)/.ready
-	$(BIN)/uv pip compile $(LOCK) --quiet --universal --python-version 3.10 --extra dev --no-emit-index-url --no-header \
+	$(BIN)/uv pip compile $(LOCK) --quiet --universal --python-version $(OLDEST) --extra dev --no-emit-index-url --no-header \
 		--no-annotate --generate-hashes pyproject.toml -o requirements.lock
 
 clean:
-	rm -rf $(VENV) .bench .nemo .upstream .wheels
+	rm -rf $(VENV) $(PYTHONS:%=.venv-%) .bench .nemo .upstream .wheels

@@ -6,12 +6,9 @@ import fcntl
 import os
 from abc import ABC, abstractmethod
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import Self
 
 from llmb_tui.errors import Trouble
-
-if TYPE_CHECKING:
-    from typing_extensions import Self
 
 SPEED = 60.0
 

@@ -8,7 +8,6 @@ from __future__ import annotations
 import functools
 import json
 import os
-import sys
 from collections.abc import Iterator, Sequence
 from dataclasses import fields
 from pathlib import Path
@@ -109,10 +108,7 @@ def read_toml(file: Path, form: type[T], problem: type[FileProblem]) -> tuple[T,
 
 def parse_toml(text: str) -> dict[str, Any]:
     """The document. Raises ValueError."""
-    if sys.version_info >= (3, 11):
-        import tomllib  # noqa: PLC0415 - presets that were kept are not parsed, and most people have set nothing
-    else:
-        import tomli as tomllib  # noqa: PLC0415 - as above
+    import tomllib  # noqa: PLC0415 - presets that were kept are not parsed, and most people have set nothing
 
     return tomllib.loads(text)
 

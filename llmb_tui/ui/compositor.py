@@ -1,4 +1,4 @@
-"""`RowCompositor`: paints of each widget the rows in which something has changed."""
+"""`RowCompositor`: paints of each widget the rows in which something has changed; `forget_size`."""
 
 from __future__ import annotations
 
@@ -8,6 +8,14 @@ from textual._compositor import ChopsUpdate, Compositor, CompositorMap, ReflowRe
 from textual.geometry import Region, Size
 from textual.strip import Strip
 from textual.widget import Widget
+
+
+def forget_size(widget: Widget) -> None:
+    """Have the next layout measure the widget again.
+
+    Textual keeps the size that a layout measured while another one was due for the widget, whatever has changed since.
+    """
+    widget._box_model_cache.clear()
 
 
 class RowCompositor(Compositor):

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import json
+import re
 from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -49,6 +51,28 @@ def test_every_published_row_is_tried(found: Found) -> None:
     assert found["one_row_out_other_gpus"]["n"] == found["one_gpu_type_out"]["n"] == 12
     assert found["one_precision_out"]["n"] == 88
     assert found["one_size_out_dense"]["n"] == found["one_recipe_out_dense"]["n"] == 70
+
+
+def test_the_docs_state_the_errors_of_today(found: Found) -> None:
+    page = (Path(__file__).parents[2] / "docs/estimate.md").read_text()
+    stated = dict(re.findall(r"^\| (one [^|]+) \|(.+ % .+)\|$", page, re.MULTILINE))
+    cases = {
+        "one row": "one_row_out",
+        "one precision, dense": "one_precision_out_dense",
+        "one size, dense": "one_size_out_dense",
+        "one recipe, dense": "one_recipe_out_dense",
+    }
+    assert set(stated) == set(cases)
+    for words, case in cases.items():
+        mean, worst, coverage = (float(cell.removesuffix(" % ")) for cell in stated[words].split("|"))
+        numbers = found[case]
+        assert [mean, worst] == pytest.approx([numbers["mean_pct"], numbers["worst_pct"]], abs=0.06), words
+        assert coverage == round(numbers["coverage_pct"]), words
+
+    (other_gpu,) = re.findall(r"GPU type with no published row at all is (\d+) % off", page)
+    readme = (Path(__file__).parents[2] / "README.md").read_text()
+    assert f"estimated {other_gpu} % off on average" in readme
+    assert int(other_gpu) == round(found["one_gpu_type_out"]["mean_pct"])
 
 
 def test_rows_of_a_gpu_without_a_bf16_peak_are_not_fitted(catalog: Catalog) -> None:

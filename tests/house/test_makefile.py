@@ -3,22 +3,94 @@ from __future__ import annotations
 import os
 import shutil
 import subprocess
+import sys
+import tomllib
 from pathlib import Path
+
+import pytest
 
 ROOT = Path(__file__).resolve().parents[2]
 
 
-def test_a_python_that_makes_no_environments_is_told_in_a_line_and_leaves_none(tmp_path: Path) -> None:
-    shutil.copy(ROOT / "Makefile", tmp_path)
-    for name in ("requirements.lock", "pyproject.toml"):
-        (tmp_path / name).touch()
-    python = tmp_path / "python"
-    python.write_text('#!/bin/sh\n[ "$1" = -c ] || mkdir .venv\nexit 1\n')
-    python.chmod(0o755)
-    command = ["make", "-C", str(tmp_path), f"PYTHON={python}", ".venv/.ready"]
+OLDEST = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]["requires-python"].removeprefix(">=")
+
+
+def make(folder: Path, *words: str) -> subprocess.CompletedProcess[str]:
     environment = {name: value for name, value in os.environ.items() if name != "MAKEFLAGS"}  # of a `make` that tests
-    done = subprocess.run(command, capture_output=True, text=True, check=False, env=environment)
+    command = ["make", "-C", str(folder), *words]
+    return subprocess.run(command, capture_output=True, text=True, check=False, env=environment)
+
+
+@pytest.fixture
+def checkout(tmp_path: Path) -> Path:
+    """As much of a checkout as making an environment needs."""
+    for name in ("Makefile", "pyproject.toml"):
+        shutil.copy(ROOT / name, tmp_path)
+    (tmp_path / "requirements.lock").touch()
+    return tmp_path
+
+
+def program(path: Path, text: str) -> Path:
+    path.write_text(f"#!/bin/sh\n{text}\n")
+    path.chmod(0o755)
+    return path
+
+
+def test_a_python_that_makes_no_environments_is_told_in_a_line_and_leaves_none(checkout: Path) -> None:
+    python = program(
+        checkout / "python", 'case "$2" in *version_info*) exit 0 ;; esac\n[ "$1" = -c ] || mkdir .venv\nexit 1'
+    )
+    done = make(checkout, f"PYTHON={python}", ".venv/.ready")
     said = done.stderr.splitlines()
     assert said[0] == f"{python} cannot make environments: apt install python3-venv, or make PYTHON=ANOTHER"
     assert len(said) == 2, "make's own word that it failed"
-    assert not (tmp_path / ".venv").exists()
+    assert not (checkout / ".venv").exists()
+
+
+def test_a_python_that_is_too_old_is_told_in_a_line_and_leaves_no_environment(checkout: Path) -> None:
+    """The real check on the Python of the tests, as if the project asked for a later one."""
+    project = checkout / "pyproject.toml"
+    project.write_text(project.read_text().replace(f">={OLDEST}", ">=4.1"))
+    done = make(checkout, f"PYTHON={sys.executable}", ".venv/.ready")
+    said = done.stderr.splitlines()
+    assert said[0] == f"{sys.executable} is older than Python 4.1, or does not start: make PYTHON=ANOTHER"
+    assert len(said) == 2
+    assert not (checkout / ".venv").exists()
+
+
+def test_the_oldest_python_is_what_the_project_asks_for_everywhere() -> None:
+    assert f"Python {OLDEST} or newer" in (ROOT / "README.md").read_text()
+    for target, words in (("types", f"mypy --python-version {OLDEST}\n"), ("lock", f"--python-version {OLDEST} ")):
+        assert words in make(ROOT, "--dry-run", target).stdout
+
+
+@pytest.fixture
+def newer(checkout: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A folder of the PATH with Python 3.98, which a shim selects and whose `portable` fails, and a shim of no 3.99."""
+    folder = checkout / "bin"
+    folder.mkdir()
+    real = program(checkout / "python", '[ "$2" = pytest ] || exit 0\necho "portable of 3.98"\nexit 1')
+    program(folder / "python3.98", f'[ "$PYENV_VERSION" = 3.98 ] || exit 127\necho {real}')
+    program(folder / "python3.99", "echo 'pyenv: python3.99: command not found' >&2\nexit 127")
+    for name in (".venv", ".venv-3.98"):
+        (checkout / name / "bin").mkdir(parents=True)
+        (checkout / name / ".ready").touch()
+    (checkout / ".venv/bin/python").symlink_to(sys.executable)
+    program(checkout / ".venv-3.98/bin/llmb-tui", 'echo "$* of 3.98"')
+    (checkout / ".venv-3.98/bin/python").symlink_to(real)
+    monkeypatch.setenv("PATH", f"{folder}:{os.environ['PATH']}")
+    return checkout
+
+
+def test_every_python_that_starts_is_tested_and_the_others_are_named(newer: Path) -> None:
+    own = "{}.{}".format(*sys.version_info)
+    done = make(newer, "test-pythons", f"PYTHONS={own} 3.98 3.99")
+    assert done.returncode == 2, "make's own, as what it started failed"
+    assert "demo of 3.98" in done.stdout.splitlines()
+    assert "portable of 3.98" in done.stdout.splitlines()
+    assert "Not run, because this machine cannot make an environment with it: Python 3.99" in done.stdout.splitlines()
+    assert "Failed, see above: Python 3.98" in done.stderr.splitlines()
+
+
+def test_a_python_that_is_missing_fails_nothing(newer: Path) -> None:
+    assert make(newer, "test-pythons", "PYTHONS=3.99").returncode == 0

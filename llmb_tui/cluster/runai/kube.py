@@ -12,7 +12,7 @@ import tempfile
 import threading
 import time
 from collections.abc import Mapping
-from datetime import datetime, timezone
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
@@ -243,4 +243,4 @@ def _until(text: str) -> float:
         moment = datetime.fromisoformat(text.replace("Z", "+00:00"))
     except ValueError:
         return float("inf")
-    return (moment if moment.tzinfo else moment.replace(tzinfo=timezone.utc)).timestamp() - _SOON_S
+    return (moment if moment.tzinfo else moment.replace(tzinfo=UTC)).timestamp() - _SOON_S

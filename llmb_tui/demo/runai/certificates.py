@@ -43,7 +43,7 @@ def _pem(
     signer: ec.EllipticCurvePrivateKey, name: str, key: ec.EllipticCurvePrivateKey, *extensions: x509.ExtensionType
 ) -> bytes:
     subject, issuer = (x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, text)]) for text in (name, _AUTHORITY))
-    now = datetime.datetime.now(datetime.timezone.utc)
+    now = datetime.datetime.now(datetime.UTC)
     builder = x509.CertificateBuilder(issuer, subject, key.public_key(), x509.random_serial_number())
     builder = builder.not_valid_before(now - datetime.timedelta(days=1)).not_valid_after(now + _LASTS)
     for extension in extensions:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import uuid
 from collections.abc import Mapping
-from datetime import datetime, timezone
+from datetime import UTC, datetime
 from typing import Any
 
 from llmb_tui.demo.runai import facts
@@ -18,7 +18,7 @@ USER, PRIORITY = "llmb-tui-demo", "low"
 
 def stamp(at: float) -> str:
     """A moment as the API writes it."""
-    text = datetime.fromtimestamp(at, timezone.utc).isoformat(timespec="milliseconds")
+    text = datetime.fromtimestamp(at, UTC).isoformat(timespec="milliseconds")
     return text.replace("+00:00", "Z")
 
 

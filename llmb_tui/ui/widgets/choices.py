@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 from rich.segment import Segment
 from textual import events, on
@@ -20,6 +20,7 @@ from textual.visual import Visual
 from textual.widgets import Input, OptionList, Static
 from textual.widgets.option_list import Option
 
+from llmb_tui.ui.compositor import forget_size
 from llmb_tui.ui.text import MUTED, line
 
 if TYPE_CHECKING:
@@ -105,6 +106,11 @@ class VerticalList(OptionList, inherit_bindings=False):
 
     def action_take(self) -> None:
         self.post_message(self.Taken())
+
+    def set_options(self, options: Iterable[Any]) -> Self:
+        """Replace the rows. The list gets their height, also if it was measured without them just before."""
+        forget_size(self)
+        return super().set_options(options)
 
     def scroll_to_highlight(self, top: bool = False) -> None:
         """Bring the row into view, also where the list itself is seen in part only."""

@@ -9,7 +9,7 @@ import warnings
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, ClassVar, Literal
+from typing import ClassVar, Literal, Self
 
 from textual import getters, on
 from textual.app import ComposeResult
@@ -28,9 +28,6 @@ from llmb_tui.ui.text import MUTED, tell
 from llmb_tui.ui.widgets.log_filter import LogFilter
 from llmb_tui.ui.widgets.log_view import ERROR, LogView
 from llmb_tui.watch.logindex import LogIndex
-
-if TYPE_CHECKING:
-    from typing_extensions import Self
 
 LogFile = tuple[str, Path]
 """A log's short name, such as `out`, and its local file."""

@@ -194,7 +194,7 @@ class ControlPlane:
 def _certificate(folder: Path, names: list[str], *, valid: bool) -> ssl.SSLContext:
     """The server's, signed by an authority whose certificate is written to `ca.pem`."""
     folder.mkdir(parents=True, exist_ok=True)
-    now = datetime.datetime.now(datetime.timezone.utc)
+    now = datetime.datetime.now(datetime.UTC)
     day = datetime.timedelta(days=1)
     end = now + day if valid else now - day
     authority, key = ec.generate_private_key(ec.SECP256R1()), ec.generate_private_key(ec.SECP256R1())

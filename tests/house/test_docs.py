@@ -1,0 +1,152 @@
+"""The program accepts the commands and files that the docs and its own messages show; the targets and links exist."""
+
+from __future__ import annotations
+
+import ast
+import contextlib
+import re
+import shlex
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+import llmb_tui
+from llmb_tui.cli.arguments import parser
+from llmb_tui.errors import Trouble
+from tests.kit import verbs
+
+ROOT = Path(llmb_tui.__file__).parents[1]
+PAGES = (ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted((ROOT / "docs").glob("*.md")))
+EXAMPLE = re.compile(r"^```(\w*)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
+SPAN = re.compile(r"`([^`]+)`")
+ITEM = "ngc"
+"""Stands for what a message fills in, and for an argument that a sentence leaves out; the name of a key, too."""
+
+
+def examples(page: Path, language: str) -> list[str]:
+    return [text for kind, text in EXAMPLE.findall(page.read_text()) if kind == language]
+
+
+def lines(page: Path) -> Iterator[str]:
+    """The commands of the page's shell examples, each without its comment."""
+    for example in examples(page, "sh"):
+        for line in example.splitlines():
+            yield from (command.strip() for command in line.partition(" #")[0].split(";") if command.strip(" #"))
+
+
+def spans(text: str) -> list[str]:
+    """What is written between backticks, each as one line."""
+    return [" ".join(span.split()) for span in SPAN.findall(EXAMPLE.sub("", text))]
+
+
+def messages() -> Iterator[str]:
+    """The texts in the program's source; what an f-string fills in is one word."""
+    for file in sorted((ROOT / "llmb_tui").rglob("*.py")):
+        for node in ast.walk(ast.parse(file.read_text())):
+            if isinstance(node, ast.JoinedStr):
+                yield "".join(str(part.value) if isinstance(part, ast.Constant) else ITEM for part in node.values)
+            elif isinstance(node, ast.Constant) and isinstance(node.value, str):
+                yield node.value
+
+
+def words(command: str) -> list[str]:
+    """The arguments; what may be left out is given, and `…` is nothing."""
+    return [word for word in shlex.split(re.sub(r"[][]", "", command)[len("llmb-tui ") :]) if word != "…"]
+
+
+def accepts(arguments: list[str]) -> None:
+    """Raises Trouble for what the parser refuses; after `--help` and `--version` the parser exits."""
+    with contextlib.suppress(SystemExit):
+        parser().parse_args(arguments)
+
+
+COMMANDS = [(page.name, line) for page in PAGES for line in lines(page)]
+
+
+@pytest.mark.parametrize("command", sorted({line for _, line in COMMANDS if line.startswith("llmb-tui")}))
+def test_every_command_of_an_example_is_parsed(command: str) -> None:
+    accepts(words(command))
+
+
+def test_examples_hold_commands_of_this_program_and_of_make_alone() -> None:
+    others = [line for _, line in COMMANDS if line.split()[0] not in ("llmb-tui", "make")]
+    assert others == []
+    assert {page for page, _ in COMMANDS} >= {"README.md", "verbs.md", "results.md", "suites.md", "evidence.md"}
+
+
+MENTIONED = sorted(
+    {
+        span
+        for text in (*(page.read_text() for page in PAGES), *messages())
+        for span in spans(text)
+        if span.startswith("llmb-tui ")
+    }
+)
+
+
+@pytest.mark.parametrize("command", MENTIONED)
+def test_every_command_of_a_sentence_is_parsed(command: str) -> None:
+    """A sentence may leave out what every such command needs, such as the file of `llmb-tui verify`."""
+    given = words(command)
+    if len(given) == 1:
+        given.append("--help")
+    try:
+        accepts(given)
+    except Trouble as trouble:
+        if "required" not in trouble.what:
+            raise
+        accepts([*given, ITEM])
+
+
+def test_messages_are_searched() -> None:
+    assert len(MENTIONED) > 40
+    assert f"llmb-tui secrets {ITEM} --give hugging-face" in MENTIONED
+
+
+@pytest.mark.parametrize("command", ["jobs --nowhere", "nothing", "suite begin x", "secrets x --give both"])
+def test_what_the_program_does_not_know_would_be_found(command: str) -> None:
+    with pytest.raises(Trouble):
+        accepts(words(f"llmb-tui {command}"))
+
+
+TARGETS = re.compile(r"make((?: [a-z-]+)+)(?: [A-Z]+=|$)")
+
+
+def test_the_docs_name_the_targets_of_make_and_no_others() -> None:
+    (phony,) = re.findall(r"^\.PHONY: ((?:.*\\\n)*.*)$", (ROOT / "Makefile").read_text(), re.MULTILINE)
+    commands = [command for page in PAGES for command in (*lines(page), *spans(page.read_text()))]
+    named = {target for command in commands if (found := TARGETS.match(command)) for target in found[1].split()}
+    assert named == set(phony.replace("\\\n", "").split())
+
+
+LINK = re.compile(r"\]\(([^)#:]+)(?:#[^)]*)?\)")
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
+def test_every_file_that_a_page_links_to_exists(page: Path) -> None:
+    assert [link for link in LINK.findall(page.read_text()) if not (page.parent / link).exists()] == []
+
+
+def test_the_files_of_the_docs_are_valid(tmp_path: Path) -> None:
+    """Each TOML example, where its page says that the file belongs."""
+    config = tmp_path / "config"
+    places = {
+        "clusters": config / "clusters/eos.toml",
+        "runai": config / "clusters/dgxc.toml",
+        "failure-rules": config / "failures/site.toml",
+        "settings": config / "config.toml",
+        "suites": tmp_path / "weekly.toml",
+    }
+    found = {page.stem: examples(page, "toml") for page in PAGES if examples(page, "toml")}
+    assert {name: len(texts) for name, texts in found.items()} == dict.fromkeys(places, 1)
+    for name, place in places.items():
+        place.parent.mkdir(parents=True, exist_ok=True)
+        place.write_text(found[name][0])
+
+    variables = verbs.environment(tmp_path)
+    validated = verbs.run(("config", "validate"), variables)
+    assert validated.returncode == 0, validated.stderr + validated.stdout
+    planned = verbs.run(("suite", "plan", str(places["suites"]), "--offline", "--json"), variables)
+    assert planned.returncode == 0, planned.stderr
+    assert verbs.run(("clusters",), variables).stdout.count("\n") == 3, "a heading and two clusters"
