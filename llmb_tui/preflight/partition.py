@@ -180,7 +180,7 @@ def _fits(group: NodeGroup, plan: Plan) -> bool | None:
     """Whether these nodes have the plan's GPUs; None when Slurm does not say."""
     if not group.gpus:
         return None
-    verdicts = [gpus.is_type(plan.selection.gpu) for gpus in group.gpus if gpus.count >= plan.gpus_per_node]
+    verdicts = [gpus.model.is_type(plan.selection.gpu) for gpus in group.gpus if gpus.count >= plan.gpus_per_node]
     if True in verdicts:
         return True
     return None if None in verdicts else False

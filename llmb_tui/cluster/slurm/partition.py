@@ -5,17 +5,12 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 
+from llmb_tui.catalog.gpu_model import GpuModel, gpu_model
 from llmb_tui.cluster.quoting import shell_join
 
 # Base states in which a node runs jobs now or when its present job ends.
 _WORKING_STATES = frozenset("idle mixed allocated completing planned reserved".split())
 _GRES = re.compile(r"gpu(?::(?P<type>[^:(,]+))?:(?P<count>\d+)(?:\([^)]*\))?")
-# Models by their names, wherever these stand in a word such as `dgxh100`; short ones, families and slices of a GPU
-# (`1g.10gb`) only where a word begins: `hbm3` and `sxm5` are none.
-_MODEL = re.compile(
-    r"(?:g?[bh]|[apv])\d{1,2}00(?!\d)|mi\d{2,3}(?!\d)|(?<![a-z0-9])"
-    r"(?:(?:k80|m40|m60|p4|p40|t4|l4|l20|l40s?|a2|a10g?|a16|a30|a40|h20)(?![a-z0-9])|[rg]tx|titan|quadro|gaudi|\dg\.\d)"
-)
 _TIME = re.compile(r"(?:(?P<days>\d+)-)?(?:(?:(?P<hours>\d+):)?(?P<minutes>\d+):)?(?P<seconds>\d+)(?:\.\d+)?")
 
 
@@ -27,17 +22,10 @@ class Gpus:
     """As the site names it, such as `h100` or `nvidia_h100_80gb_hbm3`; None where it has no type."""
     count: int
 
-    def is_type(self, gpu_type: str) -> bool | None:
-        """Whether these are GPUs of a type, such as `h100`; None when Slurm does not say.
-
-        Sites name types freely: `h100`, `H100_SXM`, `nvidia_h100_80gb_hbm3`, `dgxh100`. `b200` is no `gb200`, and a
-        name without a model, such as `hopper` or `sxm5`, says nothing.
-        """
-        name, wanted = (self.type or "").lower(), gpu_type.lower()
-        models = _MODEL.findall(name)
-        if wanted in models or any(word.startswith(wanted) for word in re.split(r"[^a-z0-9]+", name)):
-            return True
-        return False if models else None
+    @property
+    def model(self) -> GpuModel:
+        """The type in its parts."""
+        return gpu_model(self.type or "")
 
 
 @dataclass(frozen=True, slots=True)

@@ -33,7 +33,7 @@ def test_accounts_partitions_and_gpus_are_offered(rig: Rig, session: SlurmCluste
         offers = read_inventory(session)
     assert (offers.accounts, offers.default_account) == (("llmbench", "llmb_other"), "llmbench")
     assert [partition.name for partition in offers.partitions] == ["batch", "debug", "small", "cpu"]
-    assert [gpus.is_type("gb200") for gpus in offers.partitions[2].gpus] == [True]
+    assert [gpus.model.is_type("gb200") for gpus in offers.partitions[2].gpus] == [True]
     assert offers.cpu_partitions == ("cpu",)
     assert offers.qos == ("normal", "short")
     assert offers.reservations == ("bench",)
