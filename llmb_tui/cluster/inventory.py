@@ -74,13 +74,13 @@ class ClusterInventory:
 
     @property
     def default_partition(self) -> Partition | None:
-        """The site's default if it has GPUs, else the largest one with GPUs, else the default, else none."""
+        """The site's default if it has whole GPUs, else the partition with the most such nodes, else the default."""
         up = [partition for partition in self.partitions if partition.is_up]
         default = next((partition for partition in up if partition.is_default), None)
-        if default is not None and default.gpus:
+        if default is not None and default.has_whole_gpus:
             return default
-        with_gpus = [partition for partition in up if partition.gpus]
-        return max(with_gpus, key=lambda partition: partition.nodes, default=default)
+        with_gpus = [partition for partition in up if partition.has_whole_gpus]
+        return max(with_gpus, key=lambda partition: partition.training_nodes, default=default)
 
     @property
     def cpu_partitions(self) -> tuple[str, ...]:
@@ -173,7 +173,10 @@ def parse_config(text: str) -> dict[str, str]:
 
 
 def fitting_request(partitions: tuple[Partition, ...], config: dict[str, str]) -> GpuRequest | None:
-    """How GPUs are asked for: not at all where Slurm counts none; `gres` where it does not know the newer way."""
+    """The request that suits a cluster: none if Slurm counts no GPUs in any partition, `gres` if it is too old.
+
+    `partitions`: all of the cluster. A partition without GPUs is no reason to ask for none if another one has some.
+    """
     if not any(partition.groups for partition in partitions):
         return None
     if not any(partition.gpus for partition in partitions):

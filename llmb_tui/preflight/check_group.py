@@ -80,6 +80,15 @@ def clean_check(check: Check) -> Check:
     )
 
 
+def of_cards(gpu: str, names: Iterable[str]) -> str:
+    """A warning's words on PCIe and NVL cards of a GPU type."""
+    cards = " and ".join(dict.fromkeys(names))
+    return (
+        f"The published step times are of {gpu.upper()} SXM, and {cards} is slower: "
+        "the verdict of a run on it will be WARN."
+    )
+
+
 def first_line(answer: Answer) -> str:
     """The first line of what a command said."""
     if answer.exit_code in (TIMED_OUT, NO_ANSWER.exit_code):

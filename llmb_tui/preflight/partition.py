@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 
 from llmb_tui.cluster.batch import NO_ANSWER, TIMED_OUT
 from llmb_tui.cluster.inventory import fitting_request, parse_config
 from llmb_tui.cluster.slurm.partition import NodeGroup, Partition, parse_partitions, parse_time
 from llmb_tui.cluster.slurm.profile import SlurmProfile
 from llmb_tui.plan.plan import Plan
-from llmb_tui.preflight.check_group import ADMINISTRATORS, Answers, failed, first_line, ok, unserved, warning
+from llmb_tui.preflight.check_group import ADMINISTRATORS, Answers, failed, first_line, of_cards, ok, unserved, warning
 from llmb_tui.preflight.needs import Needs, architecture_of
 from llmb_tui.preflight.report import Check
 
@@ -54,10 +54,13 @@ def partition_checks(answers: Answers, needs: Needs, qos_flags: frozenset[str]) 
         fix = f"`sinfo` shows no nodes of it. {ADMINISTRATORS}"
         yield failed("nodes", "Nodes", "none", _needed_nodes(plan), fix)
         return
-    yield _nodes(requested, settings, plan, qos_flags)
-    if plan is not None:
-        yield _gpus(requested, profile.constraint, plan)
-    yield _gpu_request(requested, profile, parse_config(answers["config"].text))
+    counted = any(partition.gpus for partition in partitions)
+    yield _nodes(requested, settings, plan, qos_flags, counted=counted)
+    if counted and not any(partition.gpus for partition in requested):
+        yield _no_gpus(requested, partitions, plan)
+    elif plan is not None:
+        yield _gpus(requested, partitions, profile, plan)
+    yield _gpu_request(partitions, profile, parse_config(answers["config"].text))
     if plan is not None:
         yield _architecture(answers, set(settings), plan)
 
@@ -113,25 +116,34 @@ def _needed_nodes(plan: Plan | None) -> str:
 
 
 def _nodes(
-    partitions: list[Partition], settings: PartitionSettings, plan: Plan | None, qos_flags: frozenset[str]
+    partitions: list[Partition],
+    settings: PartitionSettings,
+    plan: Plan | None,
+    qos_flags: frozenset[str],
+    *,
+    counted: bool,
 ) -> Check:
     """Judged by the partition that serves the job best, then by the one that has most to give: it runs in one of them.
 
-    Where Slurm wants a job to fit all of them (EnforcePartLimits=ALL), the trial says so.
+    Where Slurm wants a job to fit all of them (EnforcePartLimits=ALL), the trial says so. `counted`: Slurm counts GPUs
+    in some partition of the cluster.
     """
-    largest_first = sorted(partitions, key=lambda partition: _count(partition, plan), reverse=True)
-    checks = [_nodes_of(one, settings[one.name], plan, qos_flags) for one in largest_first]
+    counts = {partition.name: _count(partition, plan, counted=counted) for partition in partitions}
+    largest_first = sorted(counts, key=counts.__getitem__, reverse=True)
+    checks = [_nodes_of(counts[name], settings[name], plan, qos_flags) for name in largest_first]
     return min(checks, key=lambda check: ("ok", "warning", "failed").index(check.status))
 
 
-def _nodes_of(partition: Partition, settings: dict[str, str], plan: Plan | None, qos_flags: frozenset[str]) -> Check:
+def _nodes_of(count: tuple[int, int], settings: dict[str, str], plan: Plan | None, qos_flags: frozenset[str]) -> Check:
     nodes, needed = 1 if plan is None else plan.nodes, _needed_nodes(plan)
-    total, working = _count(partition, plan)
+    total, working = count
     most = settings.get("MaxNodes", "UNLIMITED")
     found = f"{working} working of {total}"
     over, at_most = most.isdecimal() and int(most) < nodes, f"at most {most} for one job"
     if over and "PartitionMaxNodes" not in qos_flags:
         return failed("nodes", "Nodes", at_most, needed, "Choose fewer GPUs, or a partition that allows more nodes.")
+    if total == 0 and plan is not None:
+        return failed("nodes", "Nodes", "none with these GPUs", needed, "Choose a partition whose nodes have them.")
     if total < nodes:
         return failed("nodes", "Nodes", found, needed, "Choose fewer GPUs, or a larger partition.")
     if over:
@@ -141,54 +153,114 @@ def _nodes_of(partition: Partition, settings: dict[str, str], plan: Plan | None,
     return ok("nodes", "Nodes", found, needed)
 
 
-def _count(partition: Partition, plan: Plan | None) -> tuple[int, int]:
+def _count(partition: Partition, plan: Plan | None, *, counted: bool) -> tuple[int, int]:
     """How many of a partition's nodes could serve the plan: all, and those that work."""
-    fitting = [group for group in partition.groups if plan is None or _fits(group, plan) is not False]
+    fitting = [group for group in partition.groups if plan is None or _fits(group, plan, counted=counted) is not False]
     return sum(group.nodes for group in fitting), sum(group.nodes for group in fitting if group.works)
 
 
-def _gpus(partitions: list[Partition], constraint: str | None, plan: Plan) -> Check:
-    groups = [group for partition in partitions for group in partition.groups]
-    kinds = dict.fromkeys(gpus for group in groups for gpus in group.gpus)
-    found = ", ".join(f"{g.count} × {g.type or 'GPU of unknown type'}" for g in kinds) or "Slurm counts no GPUs"
+def _no_gpus(requested: list[Partition], partitions: list[Partition], plan: Plan | None) -> Check:
+    """None of the requested partitions has GPUs, and others have."""
+    others = "; ".join(f"{one.name} has {_kinds(one.groups)}" for one in partitions if one.gpus)
+    found = f"no GPUs in {' and '.join(one.name for one in requested)}; {others}"
+    needed = "GPUs" if plan is None else f"{plan.gpus_per_node} × {plan.selection.gpu.upper()} in a node"
+    return failed("gpus", "GPUs", found, needed, _another_partition(partitions, plan))
+
+
+def _another_partition(partitions: list[Partition], plan: Plan | None) -> str:
+    """The remedy if no requested partition has the GPUs of the plan, or any whole GPU."""
+
+    def suits(partition: Partition) -> bool:
+        if plan is None:
+            return partition.has_whole_gpus
+        return any(_fits(group, plan, counted=True) for group in partition.groups)
+
+    names = [partition.name for partition in partitions if partition.is_up and suits(partition)]
+    if names:
+        return f"Choose a partition that has them, such as {' or '.join(names[:3])}."
+    if plan is None:
+        return "Choose a partition that has whole GPUs."
+    return "Choose the GPU type that the cluster has, or another partition."
+
+
+def _kinds(groups: Iterable[NodeGroup]) -> str:
+    return ", ".join(dict.fromkeys(gpus.words for group in groups for gpus in group.gpus))
+
+
+def _gpus(requested: list[Partition], partitions: list[Partition], profile: SlurmProfile, plan: Plan) -> Check:
+    """Whether a node has the GPUs of the plan, and whether the job could get other GPUs than these."""
+    counted = any(partition.gpus for partition in partitions)
+    groups = [group for partition in requested for group in partition.groups]
+    without = " and ".join(partition.name for partition in requested if not partition.gpus) if counted else ""
+    found = _kinds(groups) or "Slurm counts no GPUs"
+    if without:
+        found += f"; none in {without}"
     needed = f"{plan.gpus_per_node} × {plan.selection.gpu.upper()}"
-    fits = [_fits(group, plan) for group in groups]
+    fits = [_fits(group, plan, counted=counted) for group in groups]
     if True not in fits and None in fits:
         fix = f"Make sure that the nodes have {needed}: Slurm does not say."
         return warning("gpus", "GPUs", found, f"{needed} in a node", fix)
     if True not in fits:
-        fix = "Choose the GPU type that the cluster has, or another partition."
-        return failed("gpus", "GPUs", found, f"{needed} in a node", fix)
-    wrong = [
-        group for group in groups if any(g.count >= plan.gpus_per_node for g in group.gpus) and not _fits(group, plan)
-    ]
-    if wrong and constraint is None:
-        fix = f"The job could get other GPUs than {plan.selection.gpu.upper()}: {_how_to_tell_apart(groups, wrong)}"
-        return warning("gpus", "GPUs", found, f"{needed} in every node", fix)
+        slices = any(gpus.model.is_slice for group in groups for gpus in group.gpus)
+        fix = f"A MIG slice is no {plan.selection.gpu.upper()}. " if slices else ""
+        return failed("gpus", "GPUs", found, f"{needed} in a node", fix + _another_partition(partitions, plan))
+    if without and profile.gpu_request == "none":
+        fix = f"The job asks for no GPUs and could start without any: remove {without} from the cluster's partition."
+        return failed("gpus", "GPUs", found, f"{needed} in every node", fix)
+    doubts = list(_doubts(groups, profile.constraint, plan))
+    if without:
+        doubts.append(f"A job that asks for GPUs does not start in {without}: remove it from the cluster's partition.")
+    if doubts:
+        return warning("gpus", "GPUs", found, f"{needed} in every node", " ".join(doubts))
     return ok("gpus", "GPUs", found, f"{needed} in a node")
 
 
-def _how_to_tell_apart(groups: list[NodeGroup], wrong: list[NodeGroup]) -> str:
-    right = [set(group.features) for group in groups if group.gpus and group not in wrong]
-    features = set.intersection(*right) - {feature for group in wrong for feature in group.features} if right else set()
+def _doubts(groups: list[NodeGroup], constraint: str | None, plan: Plan) -> Iterator[str]:
+    """Reasons why a job could train on something else than the SXM modules of the plan's type."""
+    gpu = plan.selection.gpu
+    selected = [group for group in groups if constraint in group.features] or groups
+    able = [group for group in selected if sum(gpus.count for gpus in group.gpus) >= plan.gpus_per_node]
+    pure = [group for group in able if all(gpus.model.is_type(gpu) for gpus in group.gpus)]
+    other = [group for group in able if group not in pure]
+    # A constraint that is an expression may tell the nodes apart already.
+    if other and (constraint is None or selected is not groups):
+        yield f"The job could get other GPUs than {gpu.upper()}: {_how_to_tell_apart(pure, other)}"
+    cards = [group for group in able if any(g.model.is_type(gpu) and g.model.is_card for g in group.gpus)]
+    if cards:
+        yield of_cards(gpu, (g.type or "" for group in cards for g in group.gpus if g.model.is_card))
+        modules = [group for group in pure if group not in cards]
+        if modules:
+            yield f"To get only SXM, {_how_to_tell_apart(modules, cards)}"
+
+
+def _how_to_tell_apart(right: list[NodeGroup], wrong: list[NodeGroup]) -> str:
+    if not right:
+        # The request names only a number, and these nodes have both kinds.
+        return "choose a partition whose nodes have only whole GPUs of this type."
+    common = set.intersection(*(set(group.features) for group in right))
+    features = common - {feature for group in wrong for feature in group.features}
     if features:
         return f"set the cluster's constraint to {' or '.join(sorted(features))}."
     return "choose a partition with one kind of GPUs, or exclude the other nodes."
 
 
-def _fits(group: NodeGroup, plan: Plan) -> bool | None:
-    """Whether these nodes have the plan's GPUs; None when Slurm does not say."""
+def _fits(group: NodeGroup, plan: Plan, *, counted: bool) -> bool | None:
+    """Whether these nodes have the plan's GPUs; None if Slurm does not say.
+
+    `counted`: Slurm counts GPUs on this cluster, so that nodes of which it reports none have none.
+    """
     if not group.gpus:
-        return None
-    verdicts = [gpus.model.is_type(plan.selection.gpu) for gpus in group.gpus if gpus.count >= plan.gpus_per_node]
-    if True in verdicts:
+        return False if counted else None
+    of_type = [(gpus.count, gpus.model.is_type(plan.selection.gpu)) for gpus in group.gpus]
+    if sum(count for count, is_type in of_type if is_type) >= plan.gpus_per_node:
         return True
-    return None if None in verdicts else False
+    possible = sum(count for count, is_type in of_type if is_type is not False)
+    return None if possible >= plan.gpus_per_node else False
 
 
 def _gpu_request(partitions: list[Partition], profile: SlurmProfile, config: dict[str, str]) -> Check:
     fitting = fitting_request(tuple(partitions), config)
-    found = "Slurm counts no GPUs here" if fitting == "none" else "Slurm counts GPUs here"
+    found = "Slurm counts no GPUs in any partition" if fitting == "none" else "Slurm counts GPUs"
     needed = _REQUESTS[profile.gpu_request]
     if profile.gpu_request != "none" and fitting == "none":
         fix = "Slurm would refuse the job: set the cluster's GPU request to none."

@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable, Iterator
 
+from llmb_tui.catalog.gpu_model import GpuModel, gpu_model
 from llmb_tui.cluster.cluster import Cluster
 from llmb_tui.cluster.runai.cluster import RunaiCluster, runai_of
 from llmb_tui.cluster.runai.failures import ApiTrouble
 from llmb_tui.cluster.runai.profile_check import split_claim
-from llmb_tui.cluster.runai.values import HUB_KEYS, Project
-from llmb_tui.preflight.check_group import CheckGroup, failed, ok, unserved, warning
+from llmb_tui.cluster.runai.values import HUB_KEYS, Node, Project
+from llmb_tui.preflight.check_group import CheckGroup, failed, of_cards, ok, unserved, warning
 from llmb_tui.preflight.needs import RunaiNeeds
 from llmb_tui.preflight.report import Check, Preflight
 
@@ -18,7 +18,6 @@ _SKEW_S = 60.0
 """A clock that is further off than a token's margin makes logins fail."""
 _NOT_ASKED = "the application may not ask for it"
 _ASK = "Ask Run:ai's administrators."
-_DOTS = re.compile(r"[^a-z0-9]+")
 
 
 def runai_groups(needs: RunaiNeeds) -> tuple[CheckGroup, ...]:
@@ -109,20 +108,26 @@ def _hardware(cluster: RunaiCluster, needs: RunaiNeeds, project: Project) -> Che
         nodes = cluster.patiently(lambda: cluster.api.nodes(project.cluster_id))
     except ApiTrouble as trouble:
         return _unknown("gpu-type", "GPU type", needed, trouble)
-    mine = [node for node in nodes if node.node_pool in pools and node.gpus]
-    # A driver names them as in `NVIDIA H100 80GB HBM3`.
-    of_type = [node for node in mine if gpu.lower() in _DOTS.split(node.gpu_type.lower())]
-    fitting = [node for node in of_type if node.gpus >= plan.gpus_per_node]
-    ready = sum(node.status == "Ready" for node in fitting)
-    kinds = ", ".join(sorted({f"{node.gpus} × {node.gpu_type}" for node in mine})) or "no node with a GPU"
+    mine = [(node, gpu_model(node.gpu_type)) for node in nodes if node.node_pool in pools and node.gpus]
+    fitting = [(node, model) for node, model in mine if model.is_type(gpu) and node.gpus >= plan.gpus_per_node]
+    ready = sum(node.status == "Ready" for node, _ in fitting)
+    kinds = ", ".join(sorted({_words(node, model) for node, model in mine})) or "no node with a GPU"
     found = f"{ready} ready of {len(fitting)} such nodes; in {' and '.join(pools)}: {kinds}"
     if len(fitting) < plan.nodes:
-        fix = "Choose the node pool that has them, or another GPU type or fewer GPUs."
+        slices = any(model.is_slice for _, model in mine)
+        fix = f"A MIG slice is no {gpu.upper()}. " if slices else ""
+        fix += "Choose the node pool that has them, or another GPU type or fewer GPUs."
         return failed("gpu-type", "GPU type", found, needed, fix)
     if ready < plan.nodes:
         fix = "The workload will wait until enough of the others are back."
         return warning("gpu-type", "GPU type", found, needed, fix)
+    if cards := sorted({node.gpu_type for node, model in fitting if model.is_card}):
+        return warning("gpu-type", "GPU type", found, needed, of_cards(gpu, cards))
     return ok("gpu-type", "GPU type", found, needed)
+
+
+def _words(node: Node, model: GpuModel) -> str:
+    return f"{node.gpus} × {node.gpu_type or 'GPU of unknown type'}{' (MIG slices)' if model.is_slice else ''}"
 
 
 def _claims(cluster: RunaiCluster, needs: RunaiNeeds, project: Project) -> Iterator[Check]:

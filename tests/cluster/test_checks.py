@@ -244,6 +244,149 @@ def test_a_partition_of_two_kinds_of_gpus_says_how_to_tell_them_apart() -> None:
     assert checks(mixed, replace(PROFILE, constraint="hbm3"))["gpus"].status == "ok"
 
 
+def batch(gres: str) -> dict[str, Answer]:
+    return {"nodes": Answer(0, f"batch|batch*|up|4:00:00|8|idle|{gres}|mig\n")}
+
+
+WHOLE, MIG = "nvidia_h100_80gb_hbm3", "nvidia_h100_80gb_hbm3_1g.10gb"
+
+
+@pytest.mark.parametrize(
+    "gres",
+    [
+        f"gpu:{MIG}:56(S:0-1)",
+        f"gpu:{WHOLE}:2(S:0-1),gpu:{WHOLE}_4g.40gb:8(S:0-1)",
+        *(f"gpu:{name}:56" for name in ("1g.10gb", "h100_1g.10gb", "h100-1g.10gb", "mig-1g.10gb", "a100_3g.20gb")),
+    ],
+)
+def test_mig_slices_are_no_gpus(gres: str) -> None:
+    found = checks(batch(gres))
+    assert (found["gpus"].status, found["nodes"].status) == ("failed", "failed")
+    assert "(MIG slices)" in found["gpus"].found
+    assert "A MIG slice is no H100." in found["gpus"].fix
+    assert "fewer" not in found["nodes"].fix
+    assert found["gpu-request"].status == "ok"
+
+
+def test_whole_gpus_elsewhere_are_named_where_there_are_only_slices() -> None:
+    both = f"batch|batch*|up|4:00:00|4|idle|gpu:{MIG}:56|\nwhole|whole|up|4:00:00|9|idle|gpu:h100:8|\n"
+    assert "such as whole." in checks({"nodes": Answer(0, both)})["gpus"].fix
+
+
+def test_a_request_by_number_may_get_slices_of_the_same_node() -> None:
+    mixed = batch("gpu:h100:4,gpu:h100_1g.10gb:28")
+    found = checks(mixed, plan=replace(with_gpu("h100", 4), nodes=8))["gpus"]
+    assert (found.status, found.found) == ("warning", "4 × h100, 28 × h100_1g.10gb (MIG slices)")
+    assert found.fix == (
+        "The job could get other GPUs than H100: choose a partition whose nodes have only whole GPUs of this type."
+    )
+    same = checks(mixed, replace(PROFILE, constraint="mig"), with_gpu("h100", 4))["gpus"]
+    assert same.status == "warning", "the constraint selects just these nodes"
+
+
+def test_gpus_of_one_type_that_slurm_lists_by_socket_are_added_up() -> None:
+    assert checks(batch("gpu:h100:4(S:0),gpu:h100:4(S:1)"))["gpus"].status == "ok"
+
+
+ELSEWHERE = "batch|batch*|up|4:00:00|9|idle|(null)|\nfast|fast|up|4:00:00|9|idle|gpu:h100:8|\n"
+
+
+@pytest.mark.parametrize("gpu_request", ["none", "gres", "gpus-per-node"])
+@pytest.mark.parametrize("plan", [PLAN, None])
+def test_a_partition_without_gpus_fails_where_others_have_some(gpu_request: Any, plan: Plan | None) -> None:
+    found = checks({"nodes": Answer(0, ELSEWHERE)}, replace(PROFILE, gpu_request=gpu_request), plan)
+    assert (found["gpus"].status, found["gpus"].found) == ("failed", "no GPUs in batch; fast has 8 × h100")
+    assert found["gpus"].fix == "Choose a partition that has them, such as fast."
+    assert found["gpus"].wrong_request
+    if plan is not None:
+        assert (found["nodes"].status, found["nodes"].found) == ("failed", "none with these GPUs")
+    assert found["gpu-request"].status == ("warning" if gpu_request == "none" else "ok")
+    assert not any("to none" in check.fix for check in found.values())
+
+
+def test_a_partition_without_gpus_where_others_have_the_wrong_ones() -> None:
+    wrong = {"nodes": Answer(0, ELSEWHERE.replace("h100", "a100"))}
+    assert checks(wrong)["gpus"].fix == "Choose the GPU type that the cluster has, or another partition."
+
+
+def two_partitions(text: str) -> dict[str, Answer]:
+    return {
+        "partition": Answer(0, PARTITION + "\n" + PARTITION.replace("=batch", "=fast")),
+        "nodes": Answer(0, text),
+    }
+
+
+def test_one_of_several_partitions_has_no_gpus() -> None:
+    profile = replace(PROFILE, partition="batch,fast")
+    found = checks(two_partitions(ELSEWHERE), profile)
+    assert (found["gpus"].status, found["gpus"].found) == ("warning", "8 × h100; none in batch")
+    assert found["gpus"].fix == (
+        "A job that asks for GPUs does not start in batch: remove it from the cluster's partition."
+    )
+    assert found["nodes"].status == "ok"
+    found = checks(two_partitions(ELSEWHERE), replace(profile, gpu_request="none"))
+    assert found["gpus"].status == "failed"
+    assert "remove batch from the cluster's partition" in found["gpus"].fix
+
+
+def test_nodes_without_gpus_are_not_counted_among_those_with_some() -> None:
+    found = checks(nodes("8|idle|gpu:h100:8", "90|idle|(null)"))
+    assert (found["gpus"].status, found["nodes"].found) == ("ok", "8 working of 8")
+    found = checks(nodes("7|idle|gpu:h100:8", "90|idle|(null)"))
+    assert (found["nodes"].status, found["nodes"].found) == ("failed", "7 working of 7")
+
+
+@pytest.mark.parametrize(
+    ("site", "wanted", "status"),
+    [
+        *((name, "h100", "warning") for name in ("h100_pcie", "nvidia_h100_pcie", "nvidia_h100_nvl", "h100-nvl")),
+        ("nvidia_h200_nvl", "h200", "warning"),
+        ("h100", "h100", "ok"),
+        ("h100_sxm5", "h100", "ok"),
+        ("nvidia_h200", "h200", "ok"),
+        ("gb200_nvl72", "gb200", "ok"),
+    ],
+)
+def test_cards_are_told_from_the_modules_of_the_published_step_times(site: str, wanted: str, status: str) -> None:
+    found = checks(nodes(f"8|idle|gpu:{site}:8(S:0-1)"), plan=with_gpu(wanted))["gpus"]
+    assert found.status == status
+    if status == "warning":
+        assert f"published step times are of {wanted.upper()} SXM, and {site} is slower" in found.fix
+        assert "verdict of a run on it will be WARN" in found.fix
+
+
+def test_a_constraint_tells_modules_from_cards() -> None:
+    both = nodes("8|idle|gpu:h100:8|hgx", "8|idle|gpu:h100_pcie:8|card")
+    assert checks(both)["gpus"].fix.endswith("To get only SXM, set the cluster's constraint to hgx.")
+    assert checks(both, replace(PROFILE, constraint="hgx"))["gpus"].status == "ok"
+    assert "SXM" in checks(both, replace(PROFILE, constraint="card"))["gpus"].fix
+
+
+@pytest.mark.parametrize(
+    ("text", "status", "working"),
+    [
+        # Nodes of a cloud: powered down, being powered down, and being started.
+        (
+            "batch|batch*|up|infinite|30|idle~|gpu:h100:8|dynamic,p5\n"
+            "batch|batch*|up|infinite|2|down~|gpu:h100:8|dynamic,p5\n"
+            "batch|batch*|up|infinite|1|allocated#|gpu:h100:8|static,p5\n",
+            "ok",
+            "31 working of 33",
+        ),
+        ("batch|batch*|up|4:00:00|8|idle|gpu:8(S:0-3)|x\n", "warning", "8 working of 8"),
+        ("batch|batch*|up|4:00:00|8|idle|gpu:nvidia_h100:8,shard:nvidia_h100:32|x\n", "ok", "8 working of 8"),
+    ],
+)
+def test_lines_of_real_sites(text: str, status: str, working: str) -> None:
+    found = checks({"nodes": Answer(0, text)})
+    assert (found["gpus"].status, found["nodes"].found) == (status, working)
+
+
+def test_other_resources_of_a_node_are_no_gpus() -> None:
+    found = checks(batch("craynetwork:4,gpu:a100:4"), plan=with_gpu("a100", 4))
+    assert (found["gpus"].status, found["gpus"].found) == ("ok", "4 × a100")
+
+
 def test_grace_nodes_need_another_image() -> None:
     four = with_gpu("gb200", 4)
     on_arm = nodes("8|idle|gpu:gb200:4") | {"architectures": Answer(0, "8|aarch64|batch\n")}

@@ -60,6 +60,33 @@ def test_the_sites_default_partition_is_taken_where_it_has_gpus() -> None:
     assert partition.name == "small"
 
 
+SLICES, WHOLE, CPU = (
+    "slices|slices*|up|1:00|99|idle|gpu:nvidia_h100_80gb_hbm3_1g.10gb:56|\n",
+    "whole|whole|up|1:00|4|idle|gpu:h100:8|\n",
+    "cpu|cpu*|up|1:00|9|idle|(null)|\n",
+)
+FEW = "few|few|up|1:00|2|idle|gpu:h100:8|\nfew|few|up|1:00|99|idle|gpu:1g.10gb:56|\n"
+
+
+@pytest.mark.parametrize(
+    ("nodes", "partition", "gpu_request"),
+    [
+        (SLICES + WHOLE, "whole", "gpus-per-node"),
+        (WHOLE + FEW, "whole", "gpus-per-node"),
+        (SLICES.replace("*", "") + CPU, "cpu", "gpus-per-node"),
+        (CPU + WHOLE, "whole", "gpus-per-node"),
+        (CPU, "cpu", "none"),
+    ],
+)
+def test_a_partition_is_suggested_for_its_whole_gpus(nodes: str, partition: str, gpu_request: str) -> None:
+    filled = offers({"nodes": Answer(0, nodes)}).with_defaults(EMPTY)
+    assert (filled.partition, filled.gpu_request) == (partition, gpu_request)
+
+
+def test_a_partition_of_slices_is_none_for_work_without_gpus() -> None:
+    assert offers({"nodes": Answer(0, SLICES + WHOLE + CPU)}).cpu_partitions == ("cpu",)
+
+
 def test_with_accounting_off_the_user_pays() -> None:
     off = Answer(1, "You are not running a supported accounting_storage plugin\n")
     found = offers({"associations": off, "default": off})

@@ -157,6 +157,16 @@ def test_nodes_of_the_own_partition_are_counted() -> None:
     assert nodes_of([], EOS) == Nodes()
 
 
+def test_nodes_without_whole_gpus_are_not_counted() -> None:
+    partitions = parse_partitions(
+        "batch|batch*|up|1:00|6|idle|gpu:h100:8|\nbatch|batch*|up|1:00|9|idle|gpu:h100_1g.10gb:56|\n"
+        "batch|batch*|up|1:00|30|idle|(null)|\n"
+    )
+    assert nodes_of(partitions, EOS) == Nodes(free=6, all=6)
+    uncounted = parse_partitions("batch|batch*|up|1:00|6|idle|(null)|\n")
+    assert nodes_of(uncounted, EOS) == Nodes(free=6, all=6)
+
+
 def test_progress_counts_every_row_once() -> None:
     suite = suite_of(*[replace(NEMOTRON, scale=16)] * 9, stop_after=3)
     suite = replace(suite, rows=tuple(replace(row, run_id=f"r{i}") for i, row in enumerate(suite.rows)))

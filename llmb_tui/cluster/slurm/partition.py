@@ -27,6 +27,11 @@ class Gpus:
         """The type in its parts."""
         return gpu_model(self.type or "")
 
+    @property
+    def words(self) -> str:
+        """Count and type, such as `8 × h100` or `56 × h100_1g.10gb (MIG slices)`."""
+        return f"{self.count} × {self.type or 'GPU of unknown type'}{' (MIG slices)' if self.model.is_slice else ''}"
+
 
 @dataclass(frozen=True, slots=True)
 class NodeGroup:
@@ -38,6 +43,11 @@ class NodeGroup:
     gpus: tuple[Gpus, ...]
     features: tuple[str, ...] = ()
     """What a constraint may ask for."""
+
+    @property
+    def has_whole_gpus(self) -> bool:
+        """True if a node has GPUs that are no MIG slices."""
+        return any(not gpus.model.is_slice for gpus in self.gpus)
 
     @property
     def works(self) -> bool:
@@ -62,9 +72,24 @@ class Partition:
         return sum(group.nodes for group in self.groups)
 
     @property
+    def has_whole_gpus(self) -> bool:
+        """True if some of its nodes have GPUs that are no MIG slices."""
+        return any(group.has_whole_gpus for group in self.groups)
+
+    @property
+    def training_groups(self) -> tuple[NodeGroup, ...]:
+        """Nodes with whole GPUs; all nodes if Slurm reports no GPU on any of them."""
+        return tuple(group for group in self.groups if group.has_whole_gpus or not self.gpus)
+
+    @property
+    def training_nodes(self) -> int:
+        """Number of nodes that may train, whatever their state."""
+        return sum(group.nodes for group in self.training_groups)
+
+    @property
     def idle_nodes(self) -> int:
-        """Those that run nothing now, and are promised to nobody."""
-        return sum(group.nodes for group in self.groups if group.state.rstrip("~#") == "idle")
+        """Number of nodes that may train, run nothing now, and are promised to nobody."""
+        return sum(group.nodes for group in self.training_groups if group.state.rstrip("~#") == "idle")
 
     @property
     def gpus(self) -> tuple[Gpus, ...]:

@@ -147,7 +147,8 @@ def nodes_of(partitions: Iterable[Partition], profile: ClusterProfile) -> Nodes:
     """Those of the profile's partition; of several partitions the most. Nothing where the cluster does not show it."""
     names = profile.partition.split(",") if isinstance(profile, SlurmProfile) else []
     own = [part for part in partitions if part.name in names]
-    return Nodes(max((part.idle_nodes for part in own), default=None), max((part.nodes for part in own), default=None))
+    free, every = ([part.idle_nodes for part in own], [part.training_nodes for part in own])
+    return Nodes(max(free, default=None), max(every, default=None))
 
 
 def wall_s(jobs: Sequence[tuple[int, float]], nodes: int | None, at_most: int | None = None) -> float | None:

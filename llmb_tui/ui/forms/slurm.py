@@ -146,7 +146,7 @@ def offered(offers: ClusterInventory) -> dict[str, tuple[Choice, ...]]:
     """Choices by field of the profile, the likeliest first."""
     accounts = sorted(offers.accounts, key=lambda account: account != offers.default_account)
     likely = offers.default_partition
-    partitions = sorted(offers.partitions, key=lambda partition: (partition != likely, not partition.gpus))
+    partitions = sorted(offers.partitions, key=lambda partition: (partition != likely, not partition.has_whole_gpus))
     return {
         "account": tuple(Choice(a, a, "default" if a == offers.default_account else "") for a in accounts),
         "partition": tuple(_partition(partition) for partition in partitions),
@@ -190,7 +190,7 @@ def _configuration(install: LlmbInstall) -> str:
 
 
 def _partition(partition: Partition) -> Choice:
-    kinds = ", ".join(f"{gpus.count} × {gpus.type or 'GPU'}" for gpus in partition.gpus) or "no GPUs"
+    kinds = ", ".join(gpus.words for gpus in partition.gpus) or "no GPUs"
     limit = "" if partition.time_limit_s is None else f", at most {partition.time_limit_s / 3600:g} h"
     down = None if partition.is_up else "it is down"
     return Choice(partition.name, partition.name, f"{plural(partition.nodes, 'node')}, {kinds}{limit}", down)

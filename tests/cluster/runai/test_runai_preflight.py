@@ -120,6 +120,29 @@ def test_nodes_that_are_not_ready_are_waited_for(look: Look, monkeypatch: pytest
     stands(look(most), "gpu-type", "failed", f"of {len(of_pool) - 1} such", "H100", "fewer GPUs")
 
 
+@pytest.mark.parametrize(
+    ("gpu_type", "status", "found", "fix"),
+    [
+        ("NVIDIA-H100-80GB-HBM3", "ok", "8 × NVIDIA-H100-80GB-HBM3", ""),
+        ("NVIDIA H100 80GB HBM3", "ok", "8 × NVIDIA H100", ""),
+        ("NVIDIA-H100-PCIe", "warning", "8 × NVIDIA-H100-PCIe", "H100 SXM, and NVIDIA-H100-PCIe is slower"),
+        ("NVIDIA-H100-NVL", "warning", "8 × NVIDIA-H100-NVL", "verdict of a run on it will be WARN"),
+        ("NVIDIA-H100-80GB-HBM3-MIG-1g.10gb", "failed", "1g.10gb (MIG slices)", "A MIG slice is no H100."),
+        ("NVIDIA-A100-SXM4-40GB-MIG-1g.5gb", "failed", "1g.5gb (MIG slices)", "A MIG slice is no H100."),
+        ("NVIDIA-GH200-480GB", "failed", "0 ready of 0 such nodes", "node pool that has them"),
+        ("NVIDIA-H800", "failed", "0 ready of 0 such nodes", "node pool that has them"),
+    ],
+)
+def test_the_gpus_of_a_pool_are_read_by_name(  # noqa: PLR0917
+    look: Look, monkeypatch: pytest.MonkeyPatch, gpu_type: str, status: str, found: str, fix: str
+) -> None:
+    nodes = documents.nodes()
+    for node in nodes:
+        node["gpuInfo"]["gpuType"] = gpu_type
+    monkeypatch.setattr(documents, "nodes", lambda: nodes)
+    stands(look(LLAMA), "gpu-type", status, found, "H100", fix)
+
+
 def test_a_hub_credential_has_to_be_there(look: Look) -> None:
     named = {"hub_credential": "huggingface"}
     assert of(look(LLAMA, hub_tokenizer=True, **named), "hub-credential").status == "ok"
