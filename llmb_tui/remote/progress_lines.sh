@@ -1,5 +1,6 @@
 # progress_lines TOKEN BYTES FILE...: what logs of trainings say of steps and checkpoints, line by line as it stands
-# there, no more than BYTES + 1 bytes of each; and of the others the first that tells that it is such a log.
+# there, no more than BYTES + 1 bytes of each; with the lines that tell starts, ranks and GPUs, and the first ones of NCCL's
+# network; and of the others the first that tells that it is such a log.
 #
 #     \036TOKEN lines FILE      then the lines
 #     \036TOKEN failed FILE     for one that cannot be read
@@ -13,7 +14,9 @@ for file; do
     fi
     printf '\036%s lines %s\n' "$token" "$file"
     grep -a -m 1 -E 'training|model|experiment' "$file"
-    grep -a -E 'iteration |global_step=|train_step_timing|TFLOP/s/GPU|Global Checkpoint |[Gg]rad[ _][Nn]orm' "$file" |
+    grep -a -m 64 -E 'NCCL INFO .*(Using network | via NET/)' "$file"
+    grep -a -E -e 'iteration |global_step=|train_step_timing|TFLOP/s/GPU|Global Checkpoint |[Gg]rad[ _][Nn]orm' \
+        -e 'Starting with [0-9]+ processes|CANCELLED AT |Restoring states from|CUDA device|GPUs of node |^DP: ' "$file" |
         head -c "$((bytes + 1))"
 done
 exit 0

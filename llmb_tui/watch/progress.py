@@ -86,8 +86,9 @@ def _batches(batches: tuple[BatchSize, ...], steps: Sequence[Step], before: Step
         if before is not None and step.consumed_samples is not None and before.consumed_samples is not None:
             between = (step.consumed_samples - before.consumed_samples) / max(1, step.index - before.index)
         if not kept or step.batch != batch or (between is not None and between != samples):
+            line = step.line or (kept[-1].line if kept and step.batch == batch else "")
             batch, samples = step.batch, between
-            kept.append(BatchSize(step.index, batch, samples, step.line))
+            kept.append(BatchSize(step.index, batch, samples, line))
         before = step
     return tuple(kept[:_BATCHES_KEPT])
 

@@ -99,6 +99,7 @@ class BatchSize(NamedTuple):
     samples: float | None
     """Samples between two steps of one start, by the lines' own totals."""
     line: str
+    """The line that first gave the batch."""
 
 
 class Statement(NamedTuple):

@@ -194,10 +194,10 @@ def _without_loss(lacking: Sequence[Step], window: _Window, expected: str) -> Va
 
 
 def _share(steps: Sequence[Step], window: _Window) -> str:
-    """How many of the steps that count, as the beginning of a sentence."""
-    of = plural(window.count, "step")
-    which = "that counts" if window.count == 1 else "that count"
-    return f"{len(steps)} of {of} {which} {'has' if len(steps) == 1 else 'have'}"
+    """Number of the steps that count, as the beginning of a sentence."""
+    if window.count == 1:
+        return "the step that counts has"
+    return f"{len(steps)} of the {window.count} steps that count {'has' if len(steps) == 1 else 'have'}"
 
 
 def _steps(progress: Progress, window: _Window) -> ValidityCheck:
@@ -205,14 +205,18 @@ def _steps(progress: Progress, window: _Window) -> ValidityCheck:
     last = progress.last
     if last is None or last.skipped is None:
         return _unknown("steps", expected)
-    for step in progress.untrained:
-        counts = window.reached and window.holds(step.index)
-        unscaled = step.loss_scale == 1.0  # then nothing is scaled, and a skipped step is none that looks for a scale
-        if step.skipped and (counts or unscaled):
-            which = "a step that counts" if counts else f"step {step.index}, at loss scale 1"
-            return _failed("steps", f"skipped iterations in {which}", expected, step.line)
-        if step.not_a_number and counts:
-            return _failed("steps", "NaN iterations in a step that counts", expected, step.line)
+    skipped = [step for step in progress.untrained if step.skipped]
+    counted = [step for step in skipped if window.reached and window.holds(step.index)]
+    # Without a loss scale to be found, no sound step is skipped, not even before those that count.
+    unscaled = [step for step in skipped if step.loss_scale == 1.0]
+    not_a_number = [step for step in progress.untrained if step.not_a_number and window.holds(step.index)]
+    if counted:
+        return _failed("steps", f"{_share(counted, window)} skipped iterations", expected, counted[0].line)
+    if not_a_number:
+        return _failed("steps", f"{_share(not_a_number, window)} NaN iterations", expected, not_a_number[0].line)
+    if unscaled:
+        found = f"step {unscaled[0].index} has skipped iterations at loss scale 1"
+        return _failed("steps", found, expected, unscaled[0].line)
     return _ok("steps", "none", expected)
 
 
@@ -248,7 +252,8 @@ def _batch(plan: Plan, log_format: LogFormat, progress: Progress, window: _Windo
         if entry.batch != planned:
             return _failed("batch", f"a global batch of {entry.batch:,g}", expected, entry.line)
         if entry.samples not in (None, planned):
-            return _failed("batch", f"{entry.samples:,g} samples between two steps", expected, entry.line)
+            line = progress.last.line if progress.last else ""
+            return _failed("batch", f"{entry.samples:,g} samples between two steps", expected, line)
     if entries:
         return _ok("batch", f"{planned:,}", expected)
     return _average_batch(planned, progress, expected) if log_format == "hydra" else _unknown("batch", expected)

@@ -24,6 +24,7 @@ from llmb_tui.watch.progress import fold
 from llmb_tui.watch.state import CheckId, Outcome, Progress, ValidityCheck
 from llmb_tui.watch.validity import NO_FILES, RunFiles, run_files, validity
 from llmb_tui.watch.verdict import benchmark_s, judge
+from tests.kit import verbs
 from tests.kit.runs import CATALOG, NEMOTRON
 
 CHECKS: tuple[CheckId, ...] = get_args(CheckId)
@@ -453,3 +454,79 @@ def test_the_table_of_checks_in_the_docs_is_what_fires() -> None:
     docs = (Path(__file__).parents[2] / "docs/results.md").read_text(encoding="utf-8")
     for row in rows:
         assert row in docs, row
+
+
+CASES = Path(__file__).parent / "cases"
+"""Rewritten after public reports: essential lines, names replaced (NVIDIA/nccl#743, awslabs/awsome-distributed-ai#570,
+areal-project/AReaL#639). The two `whole-but-…` are whole runs at the published step time that trained nothing."""
+NEMO_15B = ("-w", "nemotron4@25.04", "-s", "15b", "--gpu", "h100", "-d", "bf16", "--scale", "64")
+BRIDGE_340B = ("-w", "nemotron4-340b@25.12", "-s", "340b", "--gpu", "h100", "-d", "bf16", "--scale", "256")
+
+
+@pytest.fixture
+def home(tmp_path: Path) -> Path:
+    return tmp_path / "home"
+
+
+def results(home: Path, *words: str) -> verbs.Completed:
+    return verbs.run(("results", *words), verbs.environment(home))
+
+
+@pytest.mark.parametrize(
+    ("name", "flags", "failed"),
+    [
+        ("whole-but-nan.out", NEMO_15B, {"loss"}),
+        ("whole-but-skipped.out", BRIDGE_340B, {"loss", "steps"}),
+        ("81-all-iterations-skipped.log", BRIDGE_340B, {"loss", "steps"}),
+        ("82-network-socket.log", BRIDGE_340B, {"transport"}),
+        ("19-appended-after-requeue.log", NEMO_15B, {"batch"}),
+    ],
+)
+def test_a_public_case_that_measured_nothing_warns_with_the_line_and_is_no_success_if_strict(
+    home: Path, name: str, flags: tuple[str, ...], failed: set[str]
+) -> None:
+    path = str(CASES / name)
+    done = results(home, path, *flags, "--json")
+    assert done.returncode == 0, done.stderr
+    (one,) = json.loads(done.stdout)
+    assert one["verdict"]["result"] == "WARN"
+    assert {check["id"] for check in one["validity"] if check["outcome"] == "failed"} == failed
+    for check in one["validity"]:
+        assert set(check) == {"id", "outcome", "found", "expected", "line"}
+        assert (check["line"] is not None) == (check["outcome"] == "failed")
+        if check["line"]:
+            assert any(check["line"] in reason for reason in one["verdict"]["reasons"])
+    assert one["starts"] == (2 if name.startswith("19") else 1)
+    assert results(home, path, *flags, "--strict").returncode == 3
+
+
+def test_strict_succeeds_on_a_pass_alone(home: Path, tmp_path: Path) -> None:
+    kind = FORMATS["NeMo 2"]
+    flags = ("-w", "nemotron4@25.04", "-s", "15b", "--gpu", "h100", "-d", "fp8", "--scale", "64")
+    log = tmp_path / "run.out"
+    log.write_text(kind.write(kind.plan))
+    assert results(home, str(log), *flags, "--strict").returncode == 0
+    assert results(home, str(log)).returncode == 0
+    assert results(home, str(log), "--strict").returncode == 3  # nothing says what it trained
+    log.write_text(log.read_text().rpartition("Training epoch")[0])
+    assert results(home, str(log), *flags, "--strict").returncode == 3  # its last step is missing
+    (tmp_path / "empty").mkdir()
+    assert results(home, str(tmp_path / "empty"), "--strict").returncode == 3
+
+
+def test_a_slow_run_names_the_lines_that_may_explain_it(home: Path, tmp_path: Path) -> None:
+    flags = ("-w", "nemotron4@25.04", "-s", "15b", "--gpu", "h100", "-d", "fp8", "--scale", "64")
+    kind = FORMATS["NeMo 2"]
+    signs = (
+        "cn1:1:1 [0] nccl_net_ofi_create_plugin:1067 NCCL WARN NET/OFI aws-ofi-nccl initialization failed",
+        "        HW Thermal Slowdown               : Active",
+        "cn1:1:9 [0] NCCL WARN socketProgress: Connection closed, retrying",
+    )
+    log = tmp_path / "run.out"
+    for factor, count in (("", 0), ("9", 3)):
+        lines = sub(r"timing in s: ", f"timing in s: {factor}")(kind.write(kind.plan)).splitlines(keepends=True)
+        log.write_text("".join([*lines[:-20], *(f"{sign}\n" for sign in signs), *lines[-20:]]))
+        (one,) = json.loads(results(home, str(log), *flags, "--json").stdout)
+        assert one["verdict"]["result"] == ("FAIL" if factor else "PASS")
+        quoted = [sign for sign in signs if any(sign.strip() in reason for reason in one["verdict"]["reasons"])]
+        assert len(quoted) == count
