@@ -16,10 +16,10 @@ from llmb_tui.launch.spec import LaunchSpec, RunaiSpec
 from llmb_tui.store import documents
 from llmb_tui.store.files import file_trouble, text_in
 from llmb_tui.watch.events import BatchTail, JobUpdated, LogGrown, LogRead, LogTrouble, WatchEvent
-from llmb_tui.watch.locallog import LocalLog, has_step
+from llmb_tui.watch.locallog import LocalLog, has_step, last_step
 from llmb_tui.watch.logcopy import READING, LogCopy, copies, is_removed, newest_copy
 from llmb_tui.watch.run_reducer import RunReducer
-from llmb_tui.watch.state import Link, RunState
+from llmb_tui.watch.state import Link, Progress, RunState
 from llmb_tui.watch.validity import RunFiles, run_files
 
 
@@ -125,10 +125,13 @@ class LocalRun:
         before = max((other for other in copies(self._folder) if other < copy), default=None)
         job_log = self._run.job_log
         own = before is not None and before.restart < copy.restart and job_log is not None and not job_log.one_for_all
+        log_format, name = self._run.log_format, before.name if before else ""
         earlier = {other.restart: other for other in copies(self._folder) if own and other.restart < copy.restart}
-        began = sum(has_step(self._folder / other.name, self._run.log_format) for other in earlier.values())
-        name = before.name if before else ""
-        return LocalLog(self._run, self._folder / copy.name, name, of_next_start=own, earlier_starts=began)
+        starts = sum(has_step(self._folder / other.name, log_format) for other in earlier.values())
+        last = last_step(self._folder / name, log_format) if before and not own else -1
+        starts += last >= 0
+        known = Progress(before=name, of_next_start=own, starts=starts, last_before=last)
+        return LocalLog(self._run, self._folder / copy.name, known)
 
     def _remember(self, job: Job) -> None:
         """Save a job's state, unless another process here is at work on the run, or no room: then at the next look."""

@@ -6,6 +6,7 @@ import contextlib
 import os
 import re
 import time
+from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 
@@ -25,22 +26,18 @@ _HEAD = 1 << 16
 _CONTAINER_LINE = re.compile(rb"(?:\d+: ?)?(?:(?:slurmstepd|srun): )?(?:pyxis: |enroot|\[INFO\] )|\s*$")
 
 
+NOTHING_EARLIER = Progress()
+
+
 class LocalLog:
     """One log from its first byte. It holds no more of it than a piece."""
 
-    def __init__(
-        self, run: Run, path: Path, before: str = "", *, of_next_start: bool = False, earlier_starts: int = 0
-    ) -> None:
-        """`before`: file name of the copy before it, if there is one; `of_next_start`: that one is another file's.
-
-        `earlier_starts`: how often the training began in the logs of the job's earlier starts.
-        """
+    def __init__(self, run: Run, path: Path, earlier: Progress = NOTHING_EARLIER) -> None:
+        """`earlier`: what is known of the logs before this one."""
         self.path = path
         self._plan = run.plan
         self._parser = StepParser(run.log_format)
-        self._final = Progress(
-            steps_total=run.plan.steps, before=before, of_next_start=of_next_start, starts=earlier_starts
-        )
+        self._final = replace(earlier, steps_total=run.plan.steps)
         self._slow_searched = 0
         self._slow_signs: dict[int, str] = {}
         self.progress = self._final
@@ -126,9 +123,17 @@ def only_container_lines(log: bytes) -> bool:
 
 def has_step(path: Path, log_format: LogFormat) -> bool:
     """Whether the training began in this log, which is no longer added to."""
+    return any(_steps(path, log_format))
+
+
+def last_step(path: Path, log_format: LogFormat) -> int:
+    """Index of the last step in a log that is no longer added to; -1 without one."""
+    return max((step.index for step in _steps(path, log_format)), default=-1)
+
+
+def _steps(path: Path, log_format: LogFormat) -> Iterator[Step]:
     parser = StepParser(log_format)
     with contextlib.suppress(OSError), path.open("rb") as file:
         while data := file.read(_PIECE):
-            if parser.feed(data) or parser.pending:
-                return True
-    return False
+            yield from parser.feed(data)
+    yield from parser.close()

@@ -35,7 +35,7 @@ def fold(progress: Progress, steps: Sequence[Step], plan: Plan) -> Progress:
     for begin, end in pairwise(begins):
         first = steps[begin].index
         if not done:
-            starts, first_index = starts + 1, first
+            starts, first_index = starts + (not 0 <= progress.last_before < first), first
         elif _starts(steps[begin], done - 1):
             times = tuple(pair for pair in times if pair[0] < first)
             again_at = (*(at for at in again_at if at < first), first)

@@ -170,6 +170,8 @@ class Progress:
     """`before` is the log of the start before, which has a file of its own: this log did not begin anew."""
     starts: int = 0
     """How often the training began, in this log and in those of the job's earlier starts."""
+    last_before: int = -1
+    """Last step of the log before it was replaced by this one: a later step as the first one is of the same start."""
     first_index: int = 0
     """Step at which the newest start began."""
     untrained: tuple[Step, ...] = ()

@@ -18,6 +18,7 @@ from llmb_tui.store.paths import Places
 from llmb_tui.watch import locallog
 from llmb_tui.watch.locallog import LocalLog
 from llmb_tui.watch.parse import StepParser
+from llmb_tui.watch.report import document
 from llmb_tui.watch.run_records import RunRecords
 from llmb_tui.watch.state import Step
 
@@ -100,6 +101,47 @@ def test_what_came_before_a_log_is_named_by_what_it_is(
     for name in names:
         write(runs, run, ["x\n"], name)
     assert RunRecords(runs).record(run).state.no_verdict == f"No verdict: the run ended before its first step. {said}"
+
+
+@pytest.mark.parametrize(
+    ("training", "logs", "starts"),
+    [
+        ("log_%j_%r.out", {"log": (0, 30), "log.1": (20, 50)}, 2),
+        ("log_%j_%r.out", {"log": (0, 0), "log.1": (0, 50)}, 1),
+        ("log_%j_%r.out", {"log": (0, 9), "log.1": (0, 9), "log.2": (0, 50)}, 3),
+        ("log_%j.out", {"log": (0, 30), "log-1": (0, 50)}, 2),  # written anew by the next start
+        ("log_%j.out", {"log": (0, 30), "log-1": (30, 50)}, 1),  # rotated
+    ],
+)
+def test_starts_are_counted_over_all_logs_of_a_job(
+    runs: Runs, make_run: MakeRun, training: str, logs: dict[str, tuple[int, int]], starts: int
+) -> None:
+    step = "Training epoch 0, iteration {0}/49 | global_step: {0} | train_step_timing in s: 2.0\n"
+    run = make_run(job_state="COMPLETED", log=JobLog(f"/x/{training}"), log_read=True)
+    runs.save(run)
+    for name, (first, end) in logs.items():
+        write(runs, run, ["x\n", *(step.format(i) for i in range(first, end))], name)
+    assert document(run, RunRecords(runs).record(run).state)["starts"] == starts
+
+
+def test_the_files_of_a_run_are_evidence_as_soon_as_they_are_here(
+    runs: Runs, make_run: MakeRun, nemo_line: Line
+) -> None:
+    run = make_run(job_state="COMPLETED", log_read=True)
+    runs.save(run)
+    write(runs, run, [nemo_line(i, seconds=2.0) for i in range(50)])
+    records = RunRecords(runs)
+
+    def outcomes() -> dict[str, str]:
+        return {check.id: check.outcome for check in records.record(run).state.validity}
+
+    assert (outcomes()["transport"], outcomes()["gpu"]) == ("unknown", "unknown")
+    write(runs, run, ["a:1:1 [0] NCCL INFO Channel 00/0 : 7[7] -> 8[0] [send] via NET/Socket/0\n"], "network.txt")
+    write(runs, run, ["JobID|AllocTRES|JobName\n", "42|gres/gpu:h100=64|x\n"], "accounting.txt")
+    assert (outcomes()["transport"], outcomes()["gpu"]) == ("failed", "ok")
+    verdict = records.record(run).state.verdict
+    assert verdict is not None
+    assert verdict.result == "WARN"
 
 
 @pytest.mark.parametrize("cut", [0, 2, 8, 20])
