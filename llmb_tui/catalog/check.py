@@ -39,6 +39,7 @@ def _names(recipe: Recipe) -> Faults:
         if not value:
             yield (field,), "is empty"
     yield from among(("precision_variants",), recipe.precision_variants, recipe.dtypes)
+    yield from among(("containers",), recipe.containers, {gpu.container for gpu in recipe.gpus.values()})
     for gpu, facts in recipe.gpus.items():
         path = ("gpus", gpu, "peak_tflops")
         yield from among(path, facts.peak_tflops, recipe.dtypes)

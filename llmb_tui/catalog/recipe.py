@@ -30,6 +30,9 @@ Name = Annotated[str, Spelled(r"[a-z0-9][a-z0-9._-]*", "{!r} is no name: lower-c
 RELEASE = r"\d{1,9}(\.\d{1,9})*"
 Release = Annotated[str, Spelled(RELEASE, "{!r} is no release: numbers with dots between them are")]
 Clock = Annotated[str, Spelled(CLOCK, "{!r} is not HH:MM:SS, above zero")]
+Library = Literal["NeMo", "Megatron Core", "Transformer Engine", "PyTorch", "CUDA", "NCCL", "framework"]
+"""Name of a library as a log prints it; `framework` is `FW_VERSION` in the `GSW:` line of the recipes to 25.02."""
+Version = Annotated[str, Spelled(r"\d{1,9}\.\d{1,9}[\w.+-]*", "{!r} does not begin with two numbers, such as 2.2")]
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,6 +46,14 @@ class Gpu:
     """Dense peak by precision, TFLOPS, as the MFU formula takes it; at least of those that the type has tables in."""
     container: str
     """Image reference without registry, such as `nvidia/nemo:25.02.01`."""
+    source: str
+
+
+@dataclass(frozen=True, slots=True)
+class ContainerVersions:
+    """Library versions in one container image. A run whose log prints another major or minor version is not valid."""
+
+    versions: dict[Library, Version]
     source: str
 
 
@@ -282,6 +293,8 @@ class Recipe:
     """The formula behind the printed MFU where upstream corrected it later; then `flops` is the corrected one."""
     precision_variants: dict[str, PrecisionVariant] = field(default_factory=dict)
     """By precision; none for BF16, of which there is one only."""
+    containers: dict[str, ContainerVersions] = field(default_factory=dict)
+    """By image, as `Gpu.container`; a container whose versions no source states is absent."""
     results: tuple[ResultTable, ...] = ()
     examples: tuple[Example, ...] = ()
     corrections: tuple[Correction, ...] = ()

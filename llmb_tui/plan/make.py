@@ -40,6 +40,7 @@ def plan(catalog: Catalog, selection: Selection) -> Plan:
     if isinstance(expected, Expectation):
         problems += _estimate_notes(expected, memory)
     runs_on = resolved.recipe.gpus.get(selection.gpu)
+    versions = resolved.recipe.containers.get(runs_on.container) if runs_on else None
     whole = resolved.parallelism.layers == resolved.model.layers
     return Plan(
         selection=selection,
@@ -59,6 +60,7 @@ def plan(catalog: Catalog, selection: Selection) -> Plan:
         problems=tuple(sorted(problems, key=lambda problem: _GRAVEST_FIRST.index(problem.severity))),
         precision_variant=resolved.variant,
         options=resolved_options(resolved),
+        container_versions=tuple(versions.versions.items()) if versions else (),
     )
 
 

@@ -51,8 +51,8 @@ def test_every_recipe_has_all_its_rows_and_results(catalog: Catalog) -> None:
 def test_the_results_of_another_release_say_so(catalog: Catalog) -> None:
     borrowed = [result for recipe in catalog.recipes for result in results(recipe) if result.release]
     assert len(borrowed) == 12
-    assert {(result.release, result.gpu, "v25.05" in result.source) for result in borrowed} == {
-        ("25.05", "gb200", True)
+    assert {(result.release, result.gpu, result.container, "v25.05" in result.source) for result in borrowed} == {
+        ("25.05", "gb200", "nvidia/nemo:25.04.00", True)
     }
 
 

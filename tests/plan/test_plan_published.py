@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import pytest
 
 from llmb_tui.catalog.catalog import Catalog
@@ -13,6 +15,8 @@ from llmb_tui.plan.plan import Plan
 from llmb_tui.plan.resolved import selections
 from llmb_tui.plan.selection import Selection
 from llmb_tui.plan.throughput import flops_per_sample
+
+PlanOf = Callable[..., Plan]
 
 
 def of_result(catalog: Catalog, recipe: Recipe, row: ResultRow) -> Plan:
@@ -105,6 +109,22 @@ def test_days_follow_from_the_step_time_and_are_left_out_for_proxies(catalog: Ca
             assert each.estimate.days_per_1t_tokens is None
         else:
             assert each.estimate.days_per_1t_tokens == pytest.approx(row.days_per_1t_tokens, rel=0.002)
+
+
+@pytest.mark.parametrize(
+    ("names", "versions"),
+    [
+        ("nemotron4@25.04 15b h100", (("NeMo", "2.2.1"),)),
+        ("nemotron4@25.04 15b b200", ()),  # the recipe has no container for this type
+        ("nemotron4-340b@25.12 340b h100", (("NeMo", "2.5.0"), ("Megatron Core", "0.14.0"))),
+        ("nemotron4-340b@25.12 340b b200", ()),  # no source states the versions in this container
+        ("grok1@25.02 314b h100", (("framework", "24.12"),)),
+    ],
+)
+def test_a_plan_has_the_versions_of_its_own_container(
+    plan_of: PlanOf, names: str, versions: tuple[tuple[str, str], ...]
+) -> None:
+    assert plan_of(f"{names} bf16", 256).container_versions == versions
 
 
 def test_only_the_full_model_has_a_checkpoint_size(catalog: Catalog) -> None:

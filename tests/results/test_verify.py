@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import random
 import re
+import shutil
 import tarfile
 from collections import Counter
 from collections.abc import Callable, Iterator
@@ -638,3 +639,21 @@ def test_genuine_scripts_of_every_recipe_agree_with_their_presets(preset_check: 
     others = preset_check.findings(run, (GOLDEN / other).read_text(), preset)
     wrong = {one.what for one in others if one.outcome == "differs"}
     assert wrong == {"script against settings"}
+
+
+@pytest.mark.parametrize("planned_with", ["versions", "no versions"])
+@pytest.mark.parametrize("preset_has", ["versions", "no versions"])
+def test_an_archive_agrees_whether_or_not_it_has_the_versions_of_the_container(
+    preset_check: PresetCheck, tmp_path: Path, planned_with: str, preset_has: str
+) -> None:
+    run, script = GOLDEN_RUNS["nemotron4-25.04"], (GOLDEN / "nemotron4-25.04.sh").read_text()
+    assert run.plan.container_versions
+    if planned_with == "no versions":
+        run = replace(run, plan=replace(run.plan, container_versions=()))
+    text = (builtin_dir() / "nemotron4-25.04.toml").read_text()
+    table = re.search(r"(?m)^\[containers\..*\n(?:.+\n)+\n", text)
+    assert table
+    preset = tmp_path / "nemotron4-25.04.toml"
+    preset.write_text(text if preset_has == "versions" else text.replace(table[0], ""))
+    shutil.copytree(builtin_dir() / "constraints", tmp_path / "constraints")
+    assert {one.outcome for one in preset_check.findings(run, script, preset)} == {"agrees"}

@@ -12,7 +12,7 @@ from typing import get_args
 import pytest
 
 from llmb_tui.catalog.catalog import Catalog
-from llmb_tui.catalog.recipe import LogFormat, Recipe
+from llmb_tui.catalog.recipe import Library, LogFormat, Recipe
 from llmb_tui.demo.training import hydra_bar, measured, nemo2_log, training
 from llmb_tui.plan.document import document
 from llmb_tui.plan.make import plan
@@ -22,6 +22,7 @@ from llmb_tui.plan.selection import Selection
 from llmb_tui.watch.parse import StepParser
 from llmb_tui.watch.progress import fold
 from llmb_tui.watch.state import CheckId, Outcome, Progress, ValidityCheck
+from llmb_tui.watch.statements import VERSIONS
 from llmb_tui.watch.validity import NO_FILES, RunFiles, run_files, validity
 from llmb_tui.watch.verdict import benchmark_s, judge
 from tests.kit import verbs
@@ -42,8 +43,7 @@ class Format:
 
     @property
     def plan(self) -> Plan:
-        versions = (("NeMo", "2.2.1"), ("framework", "24.12"))
-        return replace(plan(CATALOG, self.selection), container_versions=versions)
+        return plan(CATALOG, self.selection)
 
     @property
     def recipe(self) -> Recipe:
@@ -88,7 +88,10 @@ def nemo2_by_our_script(made: Plan) -> str:
 def hydra(made: Plan) -> str:
     """NeMo 1's bar."""
     task = training({**document(made), "steps": made.steps}, {})
-    head = "GSW: MODEL=grok1 FRAMEWORK=nemo GSW_VERSION=25.02 FW_VERSION=24.12 IMAGE='nvcr.io/nvidia/nemo:24.12'\n"
+    assert made.container is not None
+    of_recipe = f"GSW: MODEL={made.selection.workload} FRAMEWORK=nemo GSW_VERSION={made.selection.release}"
+    version = made.container.partition(":")[2]
+    head = f"{of_recipe} FW_VERSION={version} IMAGE='nvcr.io/{made.container}'\n"
     ranks = f"All distributed processes registered. Starting with {task.gpus} processes\n"
     frames = []
     for index in range(task.steps):
@@ -266,6 +269,34 @@ def test_only_channels_between_nodes_or_else_the_network_of_every_node_fail_tran
     assert checks_of(kind, kind.write(kind.plan), run_files(line, "", ""))["transport"].outcome == outcome
 
 
+@pytest.mark.parametrize(
+    ("recipe_id", "gpu", "line", "outcome"),
+    [
+        ("nemotron4@25.04", "h100", "NeMo 2.2.0", "ok"),
+        ("nemotron4@25.04", "h100", "NeMo 2.3.0", "failed"),
+        ("llama3.1@25.04", "h100", "NeMo 2.1.0", "failed"),
+        ("nemotron4-340b@25.12", "h100", "NeMo 2.5.0rc0", "ok"),
+        ("nemotron4-340b@25.12", "gb300", "NeMo 2.4.0", "failed"),
+        ("nemotron4-340b@25.12", "h100", "Megatron Core 0.13.1", "failed"),
+        ("nemotron4-340b@25.12", "b200", "NeMo 2.4.0", "unknown"),  # no source states the versions in 25.07.01
+    ],
+)
+def test_a_version_that_the_presets_source_does_not_state_fails_container(
+    recipe_id: str, gpu: str, line: str, outcome: Outcome
+) -> None:
+    recipe = next(one for one in CATALOG.recipes if one.id == recipe_id)
+    made = plan(CATALOG, next(one for one in selections(recipe) if one.gpu == gpu))
+    progress = progress_of(f"{line}\n{nemo2(made)}", "nemo2", made)
+    checks = validity(made, recipe.rule, "nemo2", progress, NO_FILES, finished=True)
+    (container,) = (check for check in checks if check.id == "container")
+    assert container.outcome == outcome
+    assert container.line == (line if outcome == "failed" else "")
+
+
+def test_the_libraries_of_a_preset_are_those_that_a_log_prints() -> None:
+    assert set(get_args(Library)) <= {name for _, name, _ in VERSIONS}
+
+
 def test_sockets_within_one_nvlink_domain_are_a_fact_and_no_failure() -> None:
     made = plan(CATALOG, Selection("nemotron4-340b", "25.12", "340b", "gb200", "bf16", 128))
     recipe = CATALOG.recipe("nemotron4-340b", "25.12")
@@ -402,7 +433,7 @@ def test_a_failed_check_makes_pass_and_fail_a_warning_that_quotes_the_line() -> 
 
 @pytest.mark.parametrize("path", sorted(GOLDEN.glob("*.log")), ids=lambda path: path.stem)
 def test_a_genuine_log_fails_no_check_that_its_own_plan_answers(path: Path) -> None:
-    """The plan is made of what the log states: two ranks on CPUs and one H200 are in no recipe."""
+    """The plan is made of what the log states: two ranks on CPUs, one H200 and these versions are in no recipe."""
     log = path.read_bytes()
     ranks = re.search(rb"Starting with (\d+) processes", log)
     batch = re.search(rb"global_batch_size[:=] ?(\d+)", log)
@@ -421,7 +452,7 @@ def test_a_genuine_log_fails_no_check_that_its_own_plan_answers(path: Path) -> N
     )
     layout = replace(made.parallelism, tp=tp, pp=1, vp=None, mbs=mbs, gbs=int(batch[1]), seq_len=seq, layers=layers)
     selection = replace(made.selection, gpu="h200", scale=int(ranks[1]), dtype="bf16")
-    claimed = replace(made, selection=selection, parallelism=layout, nodes=1)
+    claimed = replace(made, selection=selection, parallelism=layout, nodes=1, container_versions=())
     progress = progress_of(log, "nemo2", claimed)
     checks = validity(claimed, CATALOG.recipe("nemotron4", "25.04").rule, "nemo2", progress, NO_FILES, finished=True)
     assert [check for check in checks if check.outcome == "failed"] == []

@@ -10,13 +10,15 @@ from hypothesis import strategies as st
 
 from llmb_tui.catalog.recipe import ResultRule
 from llmb_tui.launch.run import Run
+from llmb_tui.plan.make import plan as planned
 from llmb_tui.plan.plan import Method, Plan
-from llmb_tui.plan.selection import RunOptions
+from llmb_tui.plan.selection import RunOptions, Selection
 from llmb_tui.watch.progress import fold
 from llmb_tui.watch.report import document
 from llmb_tui.watch.state import Progress, RunState, Step, Verdict
 from llmb_tui.watch.validity import NO_FILES, validity
 from llmb_tui.watch.verdict import judge, naming, rule_words
+from tests.kit.runs import CATALOG
 
 LAST = ResultRule("last", "README")
 MEAN = ResultRule("mean", "README", 35, 44)
@@ -127,6 +129,14 @@ def test_another_release_is_trusted_and_named(plan: Plan) -> None:
     verdict = verdict_of(replace(plan, estimate=estimate), [2.0] * 50)
     assert verdict.result == "PASS"
     assert verdict.against == "published for another release 2 s, nemotron4@25.02 15b fp8, 64 H100, 2 s"
+
+
+def test_the_gb200_figures_of_release_25_05_warn_of_their_container() -> None:
+    plan = planned(CATALOG, Selection("nemotron4-340b", "25.12", "340b", "gb200", "bf16", 128))
+    verdict = verdict_of(plan, [2.189] * 50, CATALOG.recipe("nemotron4-340b", "25.12").rule)
+    measured_in = "The expected step time was measured in container nvidia/nemo:25.04.00, not nvidia/nemo:25.07.01."
+    assert (verdict.result, verdict.ratio) == ("WARN", 1.0)
+    assert measured_in in verdict.reasons
 
 
 @pytest.mark.parametrize("seconds", [[2.0] * 50, [9.0] * 50])
