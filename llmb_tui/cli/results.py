@@ -252,7 +252,7 @@ def _details(one: _Document) -> Iterator[str]:
     if one["starts"] > 1:
         yield f"starts     {one['starts']}"
     for check in one["validity"]:
-        yield f"check      {check['id']} {check['outcome']}: {check['found']}"
+        yield f"check      {check['id']:<12}{check['outcome']}: {check['found']}"
 
 
 def _steps(one: _Document) -> Cell:

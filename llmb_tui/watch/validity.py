@@ -129,8 +129,15 @@ def failed(checks: Sequence[ValidityCheck]) -> list[ValidityCheck]:
 
 def failure_words(check: ValidityCheck) -> str:
     """A failed check as a sentence, with the line that it rests on."""
-    quoted = f" {capital(check.source)}: `{check.line}`" if check.line else ""
-    return f"Check `{check.id}` failed: {check.found}; expected: {check.expected}.{quoted}"
+    return f"Check `{check.id}` {check_words(check)}" + ("" if check.line else ".")
+
+
+def check_words(check: ValidityCheck) -> str:
+    """A check's outcome as a table of checks shows it."""
+    more = ""
+    if check.outcome == "failed":
+        more = f"; expected: {check.expected}" + (f". {capital(check.source)}: `{check.line}`" if check.line else "")
+    return f"{check.outcome}: {check.found}{more}"
 
 
 def unknown_words(checks: Sequence[ValidityCheck]) -> str:

@@ -29,6 +29,7 @@ from llmb_tui.results.result import RunResult
 from llmb_tui.results.table import Cell, Table, value_at
 from llmb_tui.text import capital, plural, two_digits
 from llmb_tui.watch.state import Verdict
+from llmb_tui.watch.validity import check_words
 
 _FIGURES = {
     "step time, s": "step_time_s",
@@ -84,6 +85,7 @@ def _result(one: ReportedRun, prefix: str) -> Iterator[Block]:
         Fact("Loss", _loss(one)),
         Fact("Checkpoints", _checkpoints(result)),
         Fact("Restarts", str(result.restarts) if result.restarts else "none"),
+        Fact("Starts of the training", str(result.starts)),
     )
     if (chart := step_chart(result)) is not None:
         yield Picture(f"{prefix}{chart.name}", chart)
@@ -141,11 +143,8 @@ def _verdict(one: ReportedRun) -> Iterator[Block]:
         rests.append(f"Printed in {result.plan.published.source}.{note}")
     yield Bullets(tuple(rests))
     if result.validity:
-        checks = Table.of(
-            ("check", "outcome", "found", "expected", "line"),
-            [(one.id, one.outcome, one.found, one.expected, one.line or None) for one in result.validity],
-        )
-        yield narrowed("Was the run what it claims to be? A number counts only if no check failed.", checks)
+        yield Text("Was the run what it claims to be? Its number counts only if no check failed.")
+        yield known(*(Fact(check.id, check_words(check)) for check in result.validity))
 
 
 def _arithmetic(verdict: Verdict, threshold: float) -> str:

@@ -16,7 +16,6 @@ from llmb_tui.plan.selection import PROCEDURE_NAMES, PROCEDURE_TITLES
 from llmb_tui.ui.text import MUTED, line, lines
 from llmb_tui.ui.units import gigabytes, percent, seconds, tokens_per_s
 from llmb_tui.watch.state import ENDED, Progress, Result, RunState, Verdict
-from llmb_tui.watch.validity import unknown_words
 
 Trend = Literal["↓", "↑", "→", ""]
 _STRIP_HEIGHT = 2
@@ -186,12 +185,13 @@ def verdict_card(state: RunState, against: str, procedure: str) -> Content:
     if (verdict := state.verdict) is None:
         return line((state.no_verdict or "No verdict yet.", MUTED))
     doubtful = verdict.result != "PASS"
+    unknown = ", ".join(check.id for check in state.validity if check.outcome == "unknown")
     return lines(
         Content.assemble(result_word(verdict), f"   {ratio_text(verdict, against)}"),
         line(f"{_measured(verdict)} against {verdict.against}"),
         line((f"counts: {verdict.rule} · {procedure}", MUTED)),
         *(line((reason, "$text-warning" if doubtful else MUTED)) for reason in verdict.reasons),
-        *(line((words, MUTED)) for words in filter(None, [unknown_words(state.validity)])),
+        *([line((f"Not checked: {unknown}. The report says what each needs.", MUTED))] if unknown else []),
     )
 
 
