@@ -45,6 +45,37 @@ renamed() {
     if mv --version >/dev/null 2>&1; then mv -fT -- "$1" "$2"; else mv -fh -- "$1" "$2"; fi
 }
 
+# For install steps, which name what they make by paths that begin with $install:
+
+# fresh_folder PATH...: makes these directories where they are missing.
+fresh_folder() { for path; do (descend "${path#"$install"/}") || return 1; done }
+
+# away PATH...: removes what is at these paths.
+away() {
+    for path; do
+        if [ ! -e "$path" ] && [ ! -L "$path" ]; then continue; fi
+        (at_parent "$path" && rm -rf -- "./${path##*/}") || return 1
+    done
+}
+
+# put FILE: writes its stdin there, all of it or nothing, in place of what is there.
+put() (
+    at_parent "$1" && set -C && cat >"./${1##*/}.$owner" && renamed "./${1##*/}.$owner" "./${1##*/}"
+)
+
+# rename PATH NAME: within its directory.
+rename() (at_parent "$1" && renamed "./${1##*/}" "./$2")
+
+# at_parent PATH: `enter_parent` of such a path, which says why it cannot.
+at_parent() {
+    case ${1#"$install"/} in
+        */*) path=${1#"$install"/} && enter "${path%/*}" ;;
+        *) enter ;;
+    esac && return
+    echo "${1%/*} is a symbolic link, or lies behind one; links below an install directory are not followed." >&2
+    return 1
+}
+
 # inside PATH: true for what is there, is no link, and lies where its path says: no link is on the way.
 inside() { (enter_parent "$1" && [ -e "./${1##*/}" ] && [ ! -L "./${1##*/}" ]); }
 
