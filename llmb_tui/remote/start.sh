@@ -66,5 +66,4 @@ if [ -z "$job" ]; then
         refused
 fi
 # The first of several that wait, or the answer of an sbatch that greets before it.
-rm -rf ./job
-printf '%s\n' "$job" | sed -n 's/^\([0-9][0-9]*\)\(;.*\)\{0,1\}$/\1/p' | sed 1q >./job
+printf '%s\n' "$job" | sed -n 's/^\([0-9][0-9]*\)\(;.*\)\{0,1\}$/\1/p' | sed 1q >"./job.$$" && renamed "./job.$$" ./job
