@@ -85,7 +85,7 @@ installing() {
         if [ -d "$step/lock" ]; then
             if abandoned "$step/lock" ask; then continue; fi
         else
-            job=$(cat "$step/job" 2>/dev/null)
+            job=$([ ! -f "$step/job" ] || cat "$step/job" 2>/dev/null)
             if [ -z "$job" ] || [ -d "$(ls -d "$step"/ended.* 2>/dev/null | head -n 1)" ] || gone "$job"; then continue; fi
         fi
         printf '%s\n' "${step##*/}"

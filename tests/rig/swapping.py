@@ -15,7 +15,7 @@ MEMBER = "games"
 """A user of Debian's; in here it is in the operator's group."""
 
 # Exchanges each NAME with a link beside it, which leads to TARGET; renameat2 with RENAME_EXCHANGE leaves no moment
-# without either. A name that is not there yet is waited for.
+# without either. The link is there for a shorter time than the thing itself, so that most of what is done gets somewhere.
 _SWAP = """
 import contextlib, ctypes, os, random, sys, time
 libc = ctypes.CDLL(None)
@@ -27,14 +27,17 @@ for link in links:
 swaps = 0
 while swaps % 20 or not os.path.exists(stop):
     swaps += 1
-    for name, link in zip(names, links):
-        if not os.path.islink(link) and not os.path.islink(name):
-            with contextlib.suppress(OSError):
-                os.symlink(target, link)
+    name, link = random.choice(list(zip(names, links)))
+    for longest_s in (0.0005, 0.003):
         libc.renameat2(-100, os.fsencode(name), -100, os.fsencode(link), 2)
+        time.sleep(random.random() * longest_s)
+    if not os.path.islink(link):
+        with contextlib.suppress(OSError):
+            os.rename(link, f"{link}-{swaps}")
+        with contextlib.suppress(OSError):
+            os.symlink(target, link)
     if swaps == 20:
         print("swaps", flush=True)
-    time.sleep(random.random() * 0.002)
 """
 
 
