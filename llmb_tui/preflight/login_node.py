@@ -29,7 +29,9 @@ _RUN_GB = 1
 _VENV_FILES = 100_000
 _RUN_FILES = 1000
 # Below an install directory. Whatever else lies there is its owner's affair.
-_OWN_NAMES = ".llmb-tui .llmb-tui/steps .llmb-tui/code .llmb-tui/published images venvs workloads published offline .cache"
+_OWN_NAMES = (
+    ".llmb-tui .llmb-tui/steps .llmb-tui/code .llmb-tui/published images venvs workloads published offline .cache"
+)
 # The nearest directory that exists, and whether it may be written to; of the install directory itself, whose it and what
 # has the program's own names in it are.
 _DIRECTORY = """

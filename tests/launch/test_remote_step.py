@@ -181,8 +181,8 @@ class Image:
 
     def needed(self) -> int:
         """What a submission says that needs it: 0, or 3 where it is not there."""
-        script = remote_text("there.sh", "prepare.sh")
-        process = self.place.begin(script, "", "1", str(self.path), "0", "0")
+        script = remote_text("there.sh", "inside.sh", "prepare.sh")
+        process = self.place.begin(script, "/", "", "1", str(self.path), "0", "0")
         return process.wait(timeout=30)
 
 

@@ -66,7 +66,9 @@ def test_what_is_removed_and_deleted_leads_nowhere_else_however_often_names_are_
     shared.rig.as_operator(f"mkdir -m 700 {trash}", check=True)
     made = f"cd {shared.install}; mkdir -p venvs/made/d/e; set -- venvs/made; [ $((i % 2)) = 0 ] || set --"
     with shared.swapping(f".llmb-tui/trash.{OPERATOR_ID}", "venvs"):
-        shared.rig.as_operator(in_one_shell(REMOVALS, script, made, str(shared.install), "token", '"$@"'), timeout_s=300)
+        shared.rig.as_operator(
+            in_one_shell(REMOVALS, script, made, str(shared.install), "token", '"$@"'), timeout_s=300
+        )
     assert shared.seen() == shared.before
 
 
@@ -88,8 +90,12 @@ def test_install_steps_and_locks_lead_nowhere_else_however_often_names_are_swapp
     as_member(shared.rig, f"mkdir -p {steps}/entry {code}; mkfifo {steps}/entry/job")
     tidy = f"find {shared.install}/.llmb-tui -depth -path '*/lock*' -delete"
     starts = f"begin() (\n{start}\n)\nprintf x | begin {shared.install} entry 1 '' ''"
-    with shared.swapping(".llmb-tui/steps/entry", ".llmb-tui/steps/entry/lock", ".llmb-tui/steps/entry/log", ".llmb-tui/code"):
-        shared.rig.as_operator(in_one_shell(STEPS, script, f"{tidy}\n[ $((i % 4)) != 0 ] || {{ {starts}\n}}"), timeout_s=300)
+    with shared.swapping(
+        ".llmb-tui/steps/entry", ".llmb-tui/steps/entry/lock", ".llmb-tui/steps/entry/log", ".llmb-tui/code"
+    ):
+        shared.rig.as_operator(
+            in_one_shell(STEPS, script, f"{tidy}\n[ $((i % 4)) != 0 ] || {{ {starts}\n}}"), timeout_s=300
+        )
     assert shared.seen() == shared.before
     # Swapped names do stop most of them; these came to their end.
     assert len(worked.read_text()) > 5
