@@ -32,8 +32,8 @@ _RUN_FILES = 1000
 _OWN_NAMES = (
     ".llmb-tui .llmb-tui/steps .llmb-tui/code .llmb-tui/published images venvs workloads published offline .cache"
 )
-# The nearest directory that exists, and whether it may be written to; of the install directory itself, whose it and what
-# has the program's own names in it are.
+# The nearest directory that exists, and whether it may be written to; of the install directory itself also whose it is,
+# and whose is what has the program's own names in it.
 _DIRECTORY = """
 directory=%s
 install=$directory

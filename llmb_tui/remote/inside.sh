@@ -8,7 +8,12 @@ unset CDPATH
 here() { env pwd -P; }
 
 # top DIRECTORY: enters an install directory, which may be reached by links, and sets `root`.
-top() { cd "$1" && root=$(here); }
+top() {
+    if cd "$1" 2>/dev/null; then root=$(here); else
+        ls -d "$1/." >/dev/null # says why, which not every shell does
+        return 1
+    fi
+}
 
 # proper PATH: true for a path below an install directory that has a name such as the program gives.
 proper() { case /$1/ in *[!A-Za-z0-9_./+@=-]* | */../* | */./* | *//*) false ;; esac }
@@ -48,7 +53,15 @@ renamed() {
 # For install steps, which name what they make by paths that begin with $install:
 
 # fresh_folder PATH...: makes these directories where they are missing.
-fresh_folder() { for path; do (descend "${path#"$install"/}") || return 1; done }
+fresh_folder() {
+    for path; do
+        case $path in
+            "$install") (enter) ;;
+            "$install"/*) (descend "${path#"$install"/}") ;;
+            *) echo "$path does not lie below $install." >&2 && false ;;
+        esac || return 1
+    done
+}
 
 # away PATH...: removes what is at these paths.
 away() {

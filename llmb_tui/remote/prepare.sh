@@ -20,7 +20,7 @@ folders=$1
 if [ "$folders" -gt 0 ] && ! top "$install"; then exit 1; fi
 shift
 while [ "$folders" -gt 0 ]; do
-    (descend "${1#"$install"/}") || exit 1
+    fresh_folder "$1" || exit 1
     shift
     folders=$((folders - 1))
 done

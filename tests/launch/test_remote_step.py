@@ -65,7 +65,7 @@ class Place:
         return subprocess.Popen(argv, env=environment, cwd=self.folder, stdin=stdin, stdout=subprocess.PIPE, text=True)
 
     def run(self, script: str, *words: str, **variables: str) -> str:
-        process = self.begin(script, *words, **variables)
+        process = self.begin(script, *words, stdin=None, **variables)
         said, _ = process.communicate(timeout=30)
         return said
 

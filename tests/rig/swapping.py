@@ -15,7 +15,7 @@ MEMBER = "games"
 """A user of Debian's; in here it is in the operator's group."""
 
 # Exchanges each NAME with a link beside it, which leads to TARGET; renameat2 with RENAME_EXCHANGE leaves no moment
-# without either. The link is there for a shorter time than the thing itself, so that most of what is done gets somewhere.
+# without either. The link is there for the shorter time, so that most of what is done gets somewhere.
 _SWAP = """
 import contextlib, ctypes, os, random, sys, time
 libc = ctypes.CDLL(None)
@@ -48,7 +48,7 @@ def as_member(rig: Rig, line: str) -> None:
 
 @contextmanager
 def swapping(rig: Rig, stop: Path, target: Path, names: Sequence[Path]) -> Iterator[None]:
-    """Within the block each of the names is exchanged with a link to `target` all the time. `stop` does not exist yet."""
+    """Within the block the names are exchanged with links to `target` all the time. `stop` does not exist yet."""
     argv = [*_become(), "/usr/bin/python3", "-c", _SWAP, str(stop), str(target), *map(str, names)]
     process = rig.machine.popen(argv, output=subprocess.PIPE)
     assert process.stdout is not None

@@ -24,7 +24,7 @@ REMOVALS, STEPS = 1000, 300
 
 
 class Shared:
-    """An install directory of the operator's to which the group may write, and files that are nobody else's business."""
+    """An install directory of the operator's to which the group may write, and files of the operator's elsewhere."""
 
     def __init__(self, rig: Rig, *, empty: bool = False) -> None:
         self.rig = rig
@@ -32,9 +32,9 @@ class Shared:
         self.install.chmod(0o2775)
         if not empty:
             as_member(rig, f"cd {self.install} && mkdir -p images venvs .llmb-tui/steps")
-        lines = f"cd {self.precious} && umask 077"
-        files = "for name in $(seq 20) owner job log script made; do echo keep >$name; done; mkdir -p d/made && echo keep >d/f"
-        rig.as_operator(f"{lines} && {files}", check=True)
+        files = "for name in $(seq 20) owner job log script made; do echo keep >$name; done"
+        line = f"cd {self.precious} && umask 077 && mkdir -p d/made && echo keep >d/f && {files}"
+        rig.as_operator(line, check=True)
         self.before = self.seen()
 
     def seen(self) -> list[tuple[str, int, str]]:
@@ -57,7 +57,8 @@ def shared(login: Rig) -> Shared:
 def in_one_shell(times: int, script: str, before: str, *words: str) -> str:
     """A line of sh that runs a script again and again, each time in a subshell, with something done before."""
     arguments = " ".join(words)
-    return f"run() (\n{script}\n)\ni=0\nwhile [ $i -lt {times} ]; do\ni=$((i + 1))\n{before}\nrun {arguments}\ndone >/dev/null 2>&1\n"
+    loop = f"i=0\nwhile [ $i -lt {times} ]; do\ni=$((i + 1))\n{before}\nrun {arguments}\ndone >/dev/null 2>&1\n"
+    return f"run() (\n{script}\n)\n{loop}"
 
 
 def test_what_is_removed_and_deleted_leads_nowhere_else_however_often_names_are_swapped(shared: Shared) -> None:
@@ -123,8 +124,8 @@ def test_a_link_among_a_steps_traces_is_refused_with_its_name(site: Site, rig: R
     assert precious.read_text() == "keep\n"
 
 
-def install_check(shared: Shared, **changes: bool) -> Check:
-    profile = shared.rig.profile(install_dir=str(shared.install), **changes)
+def install_check(shared: Shared, *, group_writable: bool = False) -> Check:
+    profile = shared.rig.profile(install_dir=str(shared.install), group_writable=group_writable)
     with closing(SlurmCluster(profile)) as session:
         report = run_preflight(session, [login_node_group(Needs(profile))])
     return next(check for check in report.checks if check.id == "install-dir")
