@@ -33,6 +33,8 @@ _JOB_SEEN_WITHIN_S = 90.0
 _START_DEADLINE_S = 60.0
 _LINK_PATIENCE_S = 300.0
 _LONGEST_JOB_NAME = 200
+_CANNOT_BE_USED = 3
+"""Exit code of start.sh."""
 # How often a step that somebody ends from outside is started while we look on.
 _MOST_STARTS = 3
 
@@ -44,7 +46,7 @@ class Installer:
         self._session = session
         self._registry = sources.registry
         self._umask = profile.umask
-        self._folder = f"{profile.install_dir.rstrip('/')}/.llmb-tui/steps"
+        self._install = profile.install_dir.rstrip("/")
         self._steps = plan
         self._paces = {step.id: step_pace() for step in plan}
         self._totals: dict[str, int | None] = {}
@@ -112,7 +114,10 @@ class Installer:
 
     def _probes(self, *, ask_slurm: bool) -> list[StepProbe]:
         ask = "ask" if ask_slurm else "no"
-        calls = [shell_join(["look", ask, self._step_folder(s), s.growing, *s.results]) for s in self._steps]
+        calls = [
+            shell_join(["look", ask, folder, _job_name(folder, step), step.growing, *step.results])
+            for step, folder in ((step, self._step_folder(step)) for step in self._steps)
+        ]
         # The echo ends a line that a login shell may have begun.
         script = "\n".join([remote_text("lock.sh", "there.sh", "look.sh"), "echo", *calls, "exit 0\n"])
         result = self._session.run(["sh", "-s"], stdin=script.encode(), deadline_s=_START_DEADLINE_S)
@@ -156,24 +161,25 @@ class Installer:
         """Start a step detached; why it is not known whether that was done. Starting it twice is harmless."""
         folder = self._step_folder(step)
         job = [_job_name(folder, step), step.in_job.command, *step.in_job.options] if step.in_job else ["", ""]
+        text = _step_script(self._umask, self._install, step).encode()
+        script = f"umask {self._umask}\n" + remote_text("lock.sh", "inside.sh", "sbatch.sh", "start.sh")
+        words = [self._install, step.id, str(len(text)), *job]
         try:
-            result = self._session.run_script(f'umask {self._umask}; mkdir -p "$1"', [folder])
-            if result.exit_code:
+            result = self._session.run_script(script, words, stdin=text, deadline_s=_START_DEADLINE_S)
+            if result.exit_code == _CANNOT_BE_USED:
                 raise Trouble(
                     f"The install directory cannot be written: {clean(folder)}",
                     clean(result.stderr).strip(),
-                    "Choose an install directory that you may write to, on a file system that all nodes share.",
+                    "Choose an install directory that you may write to, without links below it, on a file system that "
+                    "all nodes share.",
                 )
-            self._session.write_file(f"{folder}/step.sh", _step_script(self._umask, folder, step).encode())
-            script = remote_text("lock.sh", "sbatch.sh", "start.sh")
-            self._session.run_script(script, [folder, *job], deadline_s=_START_DEADLINE_S)
             self._asked_slurm_at = None
         except (Disconnected, DeadlinePassed, Unreachable) as silence:
             return silence
         return None
 
     def _step_folder(self, step: InstallStep) -> str:
-        return f"{self._folder}/{step.id}"
+        return f"{self._install}/.llmb-tui/steps/{step.id}"
 
 
 def _not_started(step: InstallStep, patience_s: float) -> Trouble:
@@ -198,9 +204,10 @@ def _job_name(folder: str, step: InstallStep) -> str:
     return f"llmb-tui-{step.id}"[:_LONGEST_JOB_NAME] + f"-{hashlib.sha256(folder.encode()).hexdigest()[:8]}"
 
 
-def _step_script(umask: str, folder: str, step: InstallStep) -> str:
+def _step_script(umask: str, install: str, step: InstallStep) -> str:
     work = step.work.strip("\n")
     functions = [f"work() {{\n{work}\n}}", f"made() {{\n{shell_join(['there', *step.results])}\n}}"]
     arguments = shell_join(["set", "--", *step.args])
-    parts = ["#!/bin/sh", f"umask {umask}", f"dir={shell_join([folder])}", *functions, arguments]
-    return "\n".join([*parts, remote_text("lock.sh", "there.sh", "step.sh")])
+    place = f"install={shell_join([install])} step={shell_join([step.id])}"
+    parts = ["#!/bin/sh", f"umask {umask}", place, *functions, arguments]
+    return "\n".join([*parts, remote_text("lock.sh", "there.sh", "inside.sh", "step.sh")])

@@ -193,11 +193,16 @@ def _prepare(session: Session, preparation: Preparation) -> None:
     Raises Trouble (exit code 1) where something is not installed or the token is not there, and where the folder of
     the run cannot be made.
     """
-    words = [preparation.token, str(len(preparation.needed)), *preparation.needed]
+    words = [
+        session.profile.install_dir.rstrip("/"),
+        preparation.token,
+        str(len(preparation.needed)),
+        *preparation.needed,
+    ]
     words += [str(len(preparation.folders)), *preparation.folders]
     words += [str(len(preparation.links)), *(part for link in preparation.links for part in link)]
     words += [part for copy in preparation.copies for part in copy]
-    script = f"umask {session.profile.umask}\n" + remote_text("there.sh", "prepare.sh")
+    script = f"umask {session.profile.umask}\n" + remote_text("there.sh", "inside.sh", "prepare.sh")
     result = session.run_script(script, words)
     if result.exit_code == _NOT_INSTALLED:
         raise Trouble(

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 
 from llmb_tui.cluster.quoting import shell_join
 from llmb_tui.cluster.remote_text import remote_text
+from llmb_tui.cluster.slurm.profile import SlurmProfile
 from llmb_tui.preflight.check_group import Answers, CommandChecks, failed, first_line, ok, warning
 from llmb_tui.preflight.needs import Needs
 from llmb_tui.preflight.report import Check
@@ -27,12 +28,28 @@ _RUN_GB = 1
 # An environment with PyTorch and its libraries has some 60,000 files.
 _VENV_FILES = 100_000
 _RUN_FILES = 1000
-# The nearest directory that exists, and whether it may be written to.
+# Below an install directory. Whatever else lies there is its owner's affair.
+_OWN_NAMES = (
+    ".llmb-tui .llmb-tui/steps .llmb-tui/code .llmb-tui/published images venvs workloads published offline .cache"
+)
+# The nearest directory that exists, and whether it may be written to; of the install directory itself also whose it is,
+# and whose is what has the program's own names in it.
 _DIRECTORY = """
 directory=%s
+install=$directory
 while [ ! -e "$directory" ]; do directory=$(dirname "$directory"); done
 printf '%%s\\n' "$directory"
 if [ -d "$directory" ] && [ -w "$directory" ]; then echo writable; else echo read-only; fi
+if [ "$directory" = "$install" ]; then
+    echo "me $(id -u)"
+    stat -L -c 'is %%u %%a %%U .' "$directory"
+    for name in %s; do
+        if [ -e "$directory/$name" ] || [ -L "$directory/$name" ]; then
+            stat -c "is %%u %%a %%U $name" "$directory/$name"
+            [ ! -L "$directory/$name" ] || echo "link $name"
+        fi
+    done
+fi
 """
 
 
@@ -48,7 +65,7 @@ class _Quota:
 def login_node_group(needs: Needs) -> CommandChecks:
     """What is installed on the login node, and where there is room. A file system that hangs costs its deadline."""
     commands = {
-        "install": _DIRECTORY % shell_join([needs.profile.install_dir]),
+        "install": _DIRECTORY % (shell_join([needs.profile.install_dir.rstrip("/") or "/"]), _OWN_NAMES),
         "image": "limited 4 " + shell_join(["test", "-s", needs.image]) if needs.image else "false",
         "set_up": "limited 4 " + shell_join(["test", "-s", needs.set_up]) if needs.set_up else "false",
         "df": 'limited 6 df -Pk "$directory"',
@@ -67,12 +84,13 @@ def login_node_checks(answers: Answers, needs: Needs) -> Iterator[Check]:
     """All checks of the login node."""
     image_is_there = answers["image"].exit_code == 0
     yield from _enroot_checks(answers, needs, image_is_there=image_is_there)
-    yield _install_dir(answers, needs.profile.install_dir)
+    yield _install_dir(answers, needs.profile)
     yield from _space_checks(answers, needs)
     yield _python(answers, needs)
 
 
-def _install_dir(answers: Answers, install_dir: str) -> Check:
+def _install_dir(answers: Answers, profile: SlurmProfile) -> Check:
+    install_dir = profile.install_dir
     lines, needed = answers["install"].text.splitlines(), f"{install_dir}, writable"
     if len(lines) < 2:
         fix = "Check the path; the file system may hang."
@@ -81,8 +99,40 @@ def _install_dir(answers: Answers, install_dir: str) -> Check:
     if access != "writable":
         fix = "Choose a directory that you may write to, on a file system that all nodes share."
         return failed("install-dir", "Install directory", f"{directory} is not writable", needed, fix)
-    exists = directory.rstrip("/") == install_dir.rstrip("/")
-    return ok("install-dir", "Install directory", "writable" if exists else f"to be made in {directory}", needed)
+    if directory.rstrip("/") != install_dir.rstrip("/"):
+        return ok("install-dir", "Install directory", f"to be made in {directory}", needed)
+    return _who_may_write(answers["install"].text, profile, needed)
+
+
+def _who_may_write(text: str, profile: SlurmProfile, needed: str) -> Check:
+    """Whether others can change what jobs run there, or lead what the program does there elsewhere.
+
+    A sticky bit makes no difference where everyone may write: anyone could make the program's own names there first.
+    """
+    name, directory = ("install-dir", "Install directory"), profile.install_dir.rstrip("/")
+    me = "".join(re.findall(r"(?m)^me (\d+)$", text))
+    links = re.findall(r"(?m)^link (\S+)$", text)
+    if links:
+        fix = "Links below an install directory are not followed: move what they lead to there, or choose another one."
+        return failed(*name, f"{', '.join(links)}: a symbolic link", f"{needed}, without links", fix)
+    entries = re.findall(r"(?m)^is (\d+) (\d+) (\S+) (\S+)$", text)
+    open_to_all = [below for _, mode, _, below in entries if int(mode, 8) & 0o002]
+    if open_to_all:
+        paths = [directory if below == "." else f"{directory}/{below}" for below in open_to_all]
+        fix = (
+            f"Everyone could change what your jobs run. If it is yours: `chmod o-w {' '.join(paths)}`; else choose a "
+            "directory of your own, or of your group."
+        )
+        return failed(*name, f"{', '.join(paths)}: everyone may write", f"{needed}, not by everyone", fix)
+    foreign = {owner: below for uid, _, owner, below in reversed(entries) if me and uid not in (me, "0")}
+    owners = ", ".join(f"{directory if below == '.' else below} belongs to {owner}" for owner, below in foreign.items())
+    if foreign and not profile.group_writable:
+        fix = (
+            "Its owner can change what your jobs run. Choose a directory of your own; or, if your group shares this "
+            "install and you trust its members, set `group_writable = true` in the profile."
+        )
+        return failed(*name, owners, f"{needed}, your own", fix)
+    return ok(*name, f"writable; {owners}" if foreign else "writable", needed)
 
 
 def _python(answers: Answers, needs: Needs) -> Check:

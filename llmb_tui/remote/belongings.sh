@@ -5,8 +5,8 @@
 #     \036TOKEN KIND MINE OURS PATH      MINE and OURS are yes or no: owned by this user, made by an install step of ours
 #
 # then `\036TOKEN more COUNT`, and for each install step that is at work `\036TOKEN step NAME`.
-cd "$1" || exit 3
-root=$(pwd -P) token=$2 left=$3 more=0
+top "$1" || exit 3
+token=$2 left=$3 more=0
 shift 3
 
 thing() {

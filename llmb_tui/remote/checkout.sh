@@ -11,12 +11,11 @@ checkout() {
     fi
     parent=$(dirname "$repository")
     name=$(basename "$repository")
-    mkdir -p "$parent"
-    rm -rf "$parent/.$name".*
-    rm -rf "$stamps"
+    fresh_folder "$parent"
+    away "$parent/.$name".* "$stamps"
     LC_ALL=C git clone --progress --depth 1 -c advice.detachedHead=false --branch "$tag" "$url" "$parent/.$name.$owner"
     is_checkout "$parent/.$name.$owner" "$tag" || exit 1
-    mv "$parent/.$name.$owner" "$repository"
+    rename "$parent/.$name.$owner" "$name"
     note "$stamp"
 }
 

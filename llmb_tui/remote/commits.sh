@@ -3,7 +3,7 @@ commits() {
     stamp=$1
     shift
     scratch=$dir/scratch.git
-    rm -rf "$scratch"
+    away "$scratch"
     git init -q --bare "$scratch"
     while [ $# -gt 0 ]; do
         echo "Looking for commit $2 of $1"
@@ -24,7 +24,7 @@ commits() {
         fi
         shift 2
     done
-    rm -rf "$scratch"
+    away "$scratch"
     note "$stamp"
 }
 

@@ -5,5 +5,7 @@ owner=$$
 dir=$(mktemp -d) || exit 1
 trap 'rm -rf "$dir"' EXIT
 shift
+top "$dir" || exit 1
+install=$dir
 set -- "$dir/found" "$@"
 exec 2>&1

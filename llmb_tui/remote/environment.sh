@@ -12,26 +12,26 @@ environment() {
         note "$stamp"
         return
     fi
-    touch "$unfinished"
-    rm -f "$stamp" # of one that was removed: its Python is there again long before pip
-    rm -rf "$environment".old.*
+    : | put "$unfinished"
+    away "$stamp" # of one that was removed: its Python is there again long before pip
+    away "$environment".old.*
     if [ -e "$environment" ]; then
         if [ ! -d "$environment/bin" ] && [ "$(ls -A "$environment")" ]; then
             echo "$environment is there, but is no Python environment."
             exit 1
         fi
         echo "The environment that is there is not whole, or has another Python: it is made anew."
-        mv "$environment" "$environment.old.$owner"
-        rm -rf "$environment.old.$owner"
+        rename "$environment" "${environment##*/}.old.$owner"
+        away "$environment.old.$owner"
     fi
-    rm -rf "$stamps"
-    mkdir -p "$(dirname "$environment")"
+    away "$stamps"
+    fresh_folder "$(dirname "$environment")"
     make
     if ! whole; then
         echo "The environment that was made is not whole."
         exit 1
     fi
-    rm -f "$unfinished"
+    away "$unfinished"
     note "$stamp"
 }
 

@@ -10,26 +10,27 @@ import_image() {
         echo "$image is there, but is no image."
         exit 1
     fi
-    partial="$(dirname "$image")/.$(basename "$image").$owner"
-    trap 'rm -f "$partial"' EXIT
-    rm -f "$(dirname "$image")/.$(basename "$image")".*
+    partial=$(dirname "$image")/.$(basename "$image").$owner
+    trap 'away "$partial"' EXIT
+    away "$(dirname "$image")/.$(basename "$image")".*
     if [ -s "$brought" ]; then
         is_image "$brought" || { echo "$brought is not whole."; exit 1; }
         echo "The image comes from $brought."
-        ln "$brought" "$partial" 2>/dev/null || cp "$brought" "$partial"
-        mv "$partial" "$image"
+        if [ -L "$brought" ]; then echo "$brought is a symbolic link: bring the file itself."; exit 1; fi
+        (at_parent "$partial" && { ln -P "$brought" "./${partial##*/}" 2>/dev/null || (set -C && cat "$brought" >"./${partial##*/}"); })
+        rename "$partial" "${image##*/}"
         exit 0
     fi
     ENROOT_CACHE_PATH=$dir/cache
     export ENROOT_CACHE_PATH
-    mkdir -p "$ENROOT_CACHE_PATH"
-    rm -f "$ENROOT_CACHE_PATH"/*.*
+    fresh_folder "$ENROOT_CACHE_PATH"
+    away "$ENROOT_CACHE_PATH"/*.*
     if [ -s "$credentials" ]; then
         ENROOT_CONFIG_PATH=$(dirname "$credentials")
         export ENROOT_CONFIG_PATH
     fi
-    enroot import --output "$partial" --arch "$architecture" "$reference"
+    (at_parent "$partial" && enroot import --output "$partial" --arch "$architecture" "$reference")
     is_image "$partial" || { echo "enroot made no image."; exit 1; }
-    mv "$partial" "$image"
-    rm -rf "$ENROOT_CACHE_PATH"
+    rename "$partial" "${image##*/}"
+    away "$ENROOT_CACHE_PATH"
 }

@@ -38,8 +38,10 @@ $said" in *"
 # abandoned LOCK [ask]: true when nobody is at work any more. With `ask` Slurm is asked about the job that holds it.
 abandoned() {
     before='' by_job='' pid=''
-    { read -r before <"$1/owner"; } 2>/dev/null
-    { read -r by_job <"$1/job"; } 2>/dev/null
+    # Where a group shares the lock, another member can put anything there; a pipe would hold the reader for ever.
+    if [ -f "$1/owner" ]; then { read -r before <"$1/owner"; } 2>/dev/null; fi
+    if [ -f "$1/job" ]; then { read -r by_job <"$1/job"; } 2>/dev/null; fi
+    case $before in */*) return 1 ;; esac # it becomes a part of a name
     ours=${ours:-$(id -un)@$(uname -n).}
     case $before in "$ours"*) pid=${before#"$ours"} pid=${pid%%.*} ;; esac
     if [ "$pid" ]; then

@@ -1,4 +1,4 @@
-# look ASK FOLDER GROWING RESULT...: what is known of one install step (with lock.sh and there.sh). Prints
+# look ASK FOLDER JOB_NAME GROWING RESULT...: what is known of one install step (with lock.sh and there.sh). Prints
 #
 #     = STATE BYTES CACHED LAYERS OF_LAYERS JOB      sizes in bytes, JOB is `-` for none
 #     ?PENDING_REASON|START                          of a job that waits, when ASK is `ask`
@@ -8,12 +8,12 @@
 # layers are counted of what runs, layers where enroot has a cache there, and the bytes of a result that is a file; they
 # are 0 for the rest: this runs every second on a login node, and each program that it starts costs all who work there.
 look() {
-    ask=$1 folder=$2 growing=$3
-    shift 3
+    ask=$1 folder=$2 name=$3 growing=$4
+    shift 4
     code=0
     for end in "$folder"/ended.*; do if [ -d "$end" ]; then code=${end##*.}; fi; done
     state=missing queued= job= measured='0 0 0 0'
-    if [ -s "$folder/job" ]; then { read -r job <"$folder/job"; } 2>/dev/null; fi
+    if [ -f "$folder/job" ]; then { read -r job <"$folder/job"; } 2>/dev/null; fi
     if there "$@"; then
         state=done
     elif [ -d "$folder/lock" ]; then
@@ -44,7 +44,7 @@ look() {
     if [ "$code" = full ]; then echo '|No space left on device'; fi
     case $state in
         running | failed | lost) ends "$folder/log" ;;
-        gone) ends "$folder/log" "$folder/job.out" ;;
+        gone) ends "$folder/log" "$folder/job.out" "$HOME/.llmb-tui/$name.out" ;;
     esac
 }
 
@@ -67,6 +67,8 @@ of_layers() {
 # overwritten again and again is many.
 ends() {
     for path; do
+        # Another member of the group could show a file of the user's there, or have a pipe read for ever.
+        if [ -L "$path" ] || [ ! -f "$path" ]; then continue; fi
         tail -c 40000 "$path" 2>/dev/null | tr '\r' '\n' | sed -n '/[^[:space:]]/s/^/|/p' | tail -n 25 | cut -c 1-1001
     done
 }

@@ -50,7 +50,12 @@ instead() {
 # alone: waits until nothing of an earlier attempt works any more, which may outlive the shell that began it. The
 # programs that are started from here inherit the lock. Where the file system has no such locks, it goes on.
 alone() {
-    exec 9>"$dir/at-work"
+    # A link there would lead the > to another file, and this empty it.
+    if [ -L "$dir/at-work" ]; then
+        echo "$dir/at-work is a symbolic link; links below an install directory are not followed."
+        exit 1
+    fi
+    exec 9<>"$dir/at-work"
     command -v flock >/dev/null || return 0
     flock -n 9 2>/dev/null && return
     echo "Waiting until what an earlier attempt started has ended."
@@ -59,7 +64,6 @@ alone() {
 
 # note FILE: says in FILE that something is done.
 note() {
-    mkdir -p "$(dirname "$1")"
-    date >"$1.$owner"
-    mv "$1.$owner" "$1"
+    fresh_folder "$(dirname "$1")"
+    date | put "$1"
 }

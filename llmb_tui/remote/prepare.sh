@@ -1,10 +1,13 @@
-# Looks for what a submission needs, and makes its folders, links and copies, behind there.sh:
+# Looks for what a submission needs, and makes its folders, links and copies, behind there.sh and
+# inside.sh:
 #
-#     prepare.sh TOKEN COUNT NEEDED... COUNT FOLDER... COUNT [FILE LINK]... [FILE COPY]...
+#     prepare.sh INSTALL TOKEN COUNT NEEDED... COUNT FOLDER... COUNT [FILE LINK]... [FILE COPY]...
 #
 # TOKEN is a file below the home directory that has to be there, or nothing; FILE of a link lies there as well, and an
 # empty file is made instead of the link where there is no such file. May be repeated. Ends with 4 where the token is
 # missing, with 3 where something that is needed is, and names it.
+install=$1
+shift
 [ -z "$1" ] || [ -s "$HOME/$1" ] || exit 4
 needed=$2
 shift 2
@@ -14,20 +17,25 @@ while [ "$needed" -gt 0 ]; do
     needed=$((needed - 1))
 done
 folders=$1
+if [ "$folders" -gt 0 ] && ! top "$install"; then exit 1; fi
 shift
 while [ "$folders" -gt 0 ]; do
-    mkdir -p "$1" || exit 1
+    fresh_folder "$1" || exit 1
     shift
     folders=$((folders - 1))
 done
 links=$1
 shift
+# made_in FILE COMMAND...: runs it where FILE lies.
+made_in() (at_parent "$1" && shift && "$@")
+copy() { set -C && cat "$1" >"./$2.$$" && renamed "./$2.$$" "./$2"; }
+empty() { rm -f "./$1" && set -C && : >"./$1"; }
 while [ "$links" -gt 0 ]; do
-    if [ -s "$HOME/$1" ]; then ln -sfn "$HOME/$1" "$2"; else rm -f "$2" && : >"$2"; fi || exit 1
+    if [ -s "$HOME/$1" ]; then made_in "$2" ln -sfn "$HOME/$1" "./${2##*/}"; else made_in "$2" empty "${2##*/}"; fi || exit 1
     shift 2
     links=$((links - 1))
 done
 while [ $# -gt 0 ]; do
-    cp "$1" "$2.$$" && mv -f "$2.$$" "$2" || exit 1
+    made_in "$2" copy "$1" "${2##*/}" || exit 1
     shift 2
 done

@@ -23,19 +23,20 @@ setup() {
         HF_TOKEN=$(cat "$HOME/$token")
         export HF_TOKEN
     fi
-    rm -rf "$stamps"
+    away "$stamps"
     while [ "$1" != -- ]; do
-        rm -rf "$1"
+        away "$1"
         shift
     done
     shift
-    rm -rf "$dir/bin"
-    mkdir "$dir/bin"
-    printf '%s\n' "$enroot" >"$dir/bin/enroot"
-    printf '%s\n' "$git" >"$dir/bin/git"
-    chmod 755 "$dir/bin"/*
+    # Not in the step's folder: the group may write there, and these are run.
+    programs=$(mktemp -d)
+    trap 'rm -rf "$programs"' EXIT
+    printf '%s\n' "$enroot" >"$programs/enroot"
+    printf '%s\n' "$git" >"$programs/git"
+    chmod 755 "$programs"/*
     activate "$venv"
-    PATH=$dir/bin:$PATH
+    PATH=$programs:$PATH
     cd "$scripts"
     if [ "$terminal" ]; then
         spawn='import os, pty, sys; sys.exit(os.waitstatus_to_exitcode(pty.spawn(sys.argv[1:])))'
@@ -43,7 +44,7 @@ setup() {
         export TERM=dumb
     fi
     "$@"
-    rm -rf "$dir/bin" "$PIP_CACHE_DIR"
+    away "$PIP_CACHE_DIR"
     note "$stamp"
 }
 
@@ -54,7 +55,7 @@ pins() {
     alone
     activate "$venv"
     pip install "$@"
-    rm -rf "$PIP_CACHE_DIR"
+    away "$PIP_CACHE_DIR"
     note "$stamp"
 }
 
@@ -73,7 +74,7 @@ prove() {
 # constrain LINES: pip and uv take no other versions than these, also of what they need to build a package.
 constrain() {
     versions=$dir/constraints.txt
-    printf '%s\n' "$1" >"$versions"
+    printf '%s\n' "$1" | put "$versions"
     export PIP_CONSTRAINT="$versions" PIP_BUILD_CONSTRAINT="$versions"
     export UV_CONSTRAINT="$versions" UV_BUILD_CONSTRAINT="$versions"
 }
@@ -88,11 +89,11 @@ activate() {
         export VIRTUAL_ENV="$1"
         PATH=$1/bin:$PATH
         for package in "$1"/lib/python3*/site-packages/*.dist-info; do
-            if [ -d "$package" ] && [ ! -f "$package/RECORD" ]; then rm -rf "$package"; fi
+            if [ -d "$package" ] && [ ! -f "$package/RECORD" ]; then away "$package"; fi
         done
         # The setup script may have been interrupted while it replaced pip.
         if ! "$1/bin/pip" --version >/dev/null 2>&1; then
-            rm -rf "$1"/lib/python3*/site-packages/pip "$1"/lib/python3*/site-packages/pip-*.dist-info
+            away "$1"/lib/python3*/site-packages/pip "$1"/lib/python3*/site-packages/pip-*.dist-info
             "$1/bin/python" -m ensurepip --default-pip
         fi
     fi

@@ -1,20 +1,25 @@
 # Runs the function `work` as one install step; what stands above defined it, and `made`, which says whether there is
-# nothing left to do, and `dir`, and the arguments of `work`. Run detached or as a job. The folder $dir then holds lock
-# (see lock.sh) and log; in the end the lock is renamed to ended.CODE, which takes no room on a full disk.
-cd "$dir" || exit 1
+# nothing left to do, `install` and `step`, which name the install directory and the step's folder in it, and the arguments
+# of `work` (behind lock.sh, there.sh and inside.sh). Run detached or as a job. The folder then holds lock (see lock.sh) and
+# log; in the end the lock is renamed to ended.CODE, which takes no room on a full disk. The group may write to the folder:
+# nothing of it is run, and nothing is written through a link in it.
+top "$install" && enter ".llmb-tui/steps/$step" || exit 1
+dir=$root/.llmb-tui/steps/$step
 owner="$(id -un)@$(uname -n).$$.$(date +%s)"
 
 # end CODE: gives the lock back.
 end() {
-    rm -f job
-    rm -rf ended.*
-    mv lock "ended.$1"
+    rm -f ./job
+    rm -rf ./ended.*
+    renamed ./lock "./ended.$1"
 }
 
-mkdir lock 2>/dev/null || exit 0
-printf '%s\n' "$owner" 2>/dev/null >lock/owner # a user's name may have a backslash, which some echo read
+mkdir ./lock 2>/dev/null || exit 0
+# A new file in a directory that is entered first: a link in the place of either is not followed.
+in_lock() (cd ./lock && [ "$(here)" = "$dir/lock" ] && set -C && printf '%s\n' "$2" >"./$1") 2>/dev/null
+in_lock owner "$owner" # a user's name may have a backslash, which some echo read
 if [ "$(cat lock/owner)" != "$owner" ]; then
-    mv lock ended.full
+    renamed ./lock ./ended.full
     exit 1
 fi
 # Of two that were started at once, or queued, the second begins when the first has ended, and would undo what that made.
@@ -22,13 +27,16 @@ if made; then
     end 0
     exit 0
 fi
-if [ "${SLURM_JOB_ID-}" ]; then echo "$SLURM_JOB_ID" >lock/job; fi
-if [ -f log ]; then mv log log.before; fi
-exec >log 2>&1 </dev/null
+if [ "${SLURM_JOB_ID-}" ]; then in_lock job "$SLURM_JOB_ID"; fi
+if [ -f log ] && [ ! -L log ]; then renamed ./log ./log.before; fi
+rm -rf ./log
+set -C
+exec >./log 2>&1 </dev/null
+set +C
 printf 'started by %s, %s\n' "$owner" "$(date)"
 
 (while alive "$$"; do
-    touch -c lock
+    touch -c ./lock
     sleep 5
 done) &
 beat=$!

@@ -5,7 +5,9 @@ from __future__ import annotations
 import os
 import struct
 import subprocess
+from dataclasses import replace
 from pathlib import Path
+from typing import IO
 
 import pytest
 
@@ -39,7 +41,8 @@ class Place:
     def __init__(self, folder: Path, shell: list[str]) -> None:
         self.shell, self.home = shell, folder
         self.made = folder / "made"
-        self.folder = folder / "steps" / "setup"
+        self.folder = folder / ".llmb-tui" / "steps" / "setup"
+        self.script = folder / "step.sh"
         self.folder.mkdir(parents=True)
         (folder / "queue").mkdir()
         (folder / "bin").mkdir()
@@ -48,37 +51,39 @@ class Place:
         self.program("sbatch", SBATCH)
 
     def write(self, step: InstallStep, umask: str = "go-w") -> None:
-        (self.folder / "step.sh").write_text(_step_script(umask, str(self.folder), step))
+        self.script.write_text(_step_script(umask, str(self.home), replace(step, id="setup")))
 
     def program(self, name: str, body: str) -> None:
         path = self.home / "bin" / name
         path.write_text(f"#!/bin/sh\n{body}\n")
         path.chmod(0o755)
 
-    def begin(self, script: str, *words: str, **variables: str) -> subprocess.Popen[str]:
+    def begin(self, script: str, *words: str, stdin: IO[str] | None = None, **variables: str) -> subprocess.Popen[str]:
         path = f"{self.home / 'bin'}{os.pathsep}{os.environ['PATH']}"
         environment = {"PATH": path, "HOME": str(self.home), **variables}
         argv = [*self.shell, "-c", script, "sh", *words]
-        return subprocess.Popen(argv, env=environment, cwd=self.folder, stdout=subprocess.PIPE, text=True)
+        return subprocess.Popen(argv, env=environment, cwd=self.folder, stdin=stdin, stdout=subprocess.PIPE, text=True)
 
     def run(self, script: str, *words: str, **variables: str) -> str:
-        process = self.begin(script, *words, **variables)
+        process = self.begin(script, *words, stdin=None, **variables)
         said, _ = process.communicate(timeout=30)
         return said
 
     def start(self) -> subprocess.Popen[str]:
         """As a job."""
-        script = remote_text("lock.sh", "sbatch.sh", "start.sh")
-        return self.begin(script, str(self.folder), "llmb-tui-setup", "")
+        script = remote_text("lock.sh", "inside.sh", "sbatch.sh", "start.sh")
+        words = (str(self.home), "setup", str(self.script.stat().st_size), "llmb-tui-setup", "")
+        with self.script.open() as text:
+            return self.begin(script, *words, stdin=text)
 
     def job(self, number: str) -> None:
         """A job's turn has come."""
-        self.run(". ./step.sh", SLURM_JOB_ID=number)
+        self.run(f". {self.script}", SLURM_JOB_ID=number)
         (self.home / "queue" / number).unlink(missing_ok=True)
 
     def look(self, *results: Path | str) -> str:
         """The word for how the step stands."""
-        call = shell_join(["look", "ask", str(self.folder), "", *map(str, results or (self.made,))])
+        call = shell_join(["look", "ask", str(self.folder), "llmb-tui-setup", "", *map(str, results or (self.made,))])
         return self.run(f"{remote_text('lock.sh', 'there.sh', 'look.sh')}\n{call}").split()[1]
 
     def calls(self) -> list[str]:
@@ -94,7 +99,7 @@ def place(tmp_path: Path, request: pytest.FixtureRequest) -> Place:
 def test_a_user_of_a_windows_domain_can_install(place: Place) -> None:
     """Some shells' echo reads a backslash, with which winbind parts the domain from the name."""
     place.program("id", r"printf '%s\n' 'CORP\carol'")
-    place.run(". ./step.sh")
+    place.run(f". {place.script}")
     assert place.calls() == ["here"]
     assert place.look() == "done"
     assert "started by CORP\\carol@" in (place.folder / "log").read_text()
@@ -117,7 +122,7 @@ def test_a_step_that_was_queued_twice_is_done_once(place: Place) -> None:
     assert place.calls() == ["101"]
     assert (place.made / "of a later step").exists()
     assert place.look() == "done"
-    assert sorted(os.listdir(place.folder)) == ["ended.0", "log", "refusal", "step.sh"]
+    assert sorted(os.listdir(place.folder)) == ["ended.0", "log"]
     assert (place.folder / "log").read_text() == log
 
 
@@ -168,7 +173,7 @@ class Image:
 
     def install(self, umask: str = "go-w") -> str:
         self.place.write(self.step, umask)
-        self.place.run(". ./step.sh")
+        self.place.run(f". {self.place.script}")
         return (self.place.folder / "log").read_text()
 
     def look(self) -> str:
@@ -176,8 +181,8 @@ class Image:
 
     def needed(self) -> int:
         """What a submission says that needs it: 0, or 3 where it is not there."""
-        script = remote_text("there.sh", "prepare.sh")
-        process = self.place.begin(script, "", "1", str(self.path), "0", "0")
+        script = remote_text("there.sh", "inside.sh", "prepare.sh")
+        process = self.place.begin(script, "/", "", "1", str(self.path), "0", "0")
         return process.wait(timeout=30)
 
 

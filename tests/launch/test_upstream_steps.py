@@ -345,7 +345,8 @@ echo "$@"
 [ ! -e {half} ] && printf '#!/bin/sh\necho pip of %s' {tmp_path} >{programs}/pip && chmod 755 {programs}/pip
 """)
     python.chmod(0o755)
-    script = f"{remote_text('setup.sh')}\nset -e; dir={tmp_path}; activate {tmp_path}; activate {tmp_path}; pip\n"
+    place = f"install={tmp_path} dir={tmp_path}; top {tmp_path}"
+    script = f"{remote_text('inside.sh', 'setup.sh')}\nset -e; {place}; activate {tmp_path}; activate {tmp_path}; pip\n"
     said = subprocess.run(["sh", "-s"], input=script, capture_output=True, text=True, check=True).stdout
     assert said.splitlines() == ["-m ensurepip --default-pip", f"pip of {tmp_path}"]
 

@@ -101,7 +101,9 @@ class UpstreamInstall:
         step = self.steps()[kind]
         folder = self.install / ".llmb-tui/steps" / step.id
         folder.mkdir(parents=True, exist_ok=True)
-        script = f'dir={folder}\nowner=me@site.1.2\nwork() {{\n{step.work}\n}}\n(set -e; work "$@")'
+        place = f"install={self.install} dir={folder} owner=me@site.1.2"
+        helpers = f'{remote_text("inside.sh")}\n{place}\ntop "$install"\ncd "$dir"'
+        script = f'{helpers}\nwork() {{\n{step.work}\n}}\n(set -e; work "$@")'
         ended = subprocess.run(
             ["sh", "-c", script, "sh", *step.args], env=self.environment(), check=False, cwd=folder, text=True,
             stdout=subprocess.PIPE, stderr=subprocess.STDOUT, stdin=subprocess.DEVNULL,

@@ -32,7 +32,7 @@ def _directories(recipe: Recipe, install: str) -> InstallStep:
     workload = f"pretrain_{recipe.workload}"
     paths = [f"{install}/images", f"{install}/venvs", f"{install}/workloads/{workload}/experiments"]
     paths += [f"{install}/.llmb-tui/code"]
-    return InstallStep(f"directories-{workload}", "Directories", tuple(paths), 'mkdir -p "$@"', tuple(paths))
+    return InstallStep(f"directories-{workload}", "Directories", tuple(paths), 'fresh_folder "$@"', tuple(paths))
 
 
 def _entry(install: str) -> InstallStep:
@@ -41,6 +41,6 @@ def _entry(install: str) -> InstallStep:
         id=path.rpartition("/")[2].removesuffix(".py"),
         title="Entry script",
         results=(path,),
-        work='printf %s "$2" >"$1.$owner"\nmv "$1.$owner" "$1"',
+        work='printf %s "$2" | put "$1"',
         args=(path, remote_text(_ENTRY)),
     )

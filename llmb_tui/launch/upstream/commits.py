@@ -37,7 +37,7 @@ def look_for_commits(session: Session, step: InstallStep) -> Check:
     count = (len(step.args) - 1) // 2
     needed = f"{count} commits that the setup script fetches by their ids"
     try:
-        script = remote_text("early_commits.sh") + step.work
+        script = remote_text("inside.sh", "early_commits.sh") + step.work
         result = session.run_script(script, step.args, deadline_s=_DEADLINE_S)
     except DeadlinePassed:
         return _check("warning", "the git host did not answer in time", needed)

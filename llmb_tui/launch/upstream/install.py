@@ -30,9 +30,9 @@ _NEWEST = 14
 # $1 is the model hub's token below the home directory, $2 says that it was seen. Where each launch needs it there is no
 # $2: the step is done while the token itself is there, for each of those who share an install.
 _HUB_KEY = """
-[ -z "$2" ] || rm -f "$2"
+[ -z "$2" ] || away "$2"
 [ -s "$HOME/$1" ] || { echo "There is no Hugging Face token on the cluster."; exit 1; }
-[ -z "$2" ] || date >"$2"
+[ -z "$2" ] || date | put "$2"
 """
 
 
@@ -123,7 +123,7 @@ def brought_sources(request: RunRequest) -> tuple[str, ...]:
 
 def _directories(place: _Place, folders: Sequence[str]) -> InstallStep:
     paths = (f"{place.install}/images", place.paths.root, place.notes, *folders)
-    return InstallStep(f"directories-{place.name}", "Directories", paths, 'mkdir -p "$@"', paths)
+    return InstallStep(f"directories-{place.name}", "Directories", paths, 'fresh_folder "$@"', paths)
 
 
 def _token(place: _Place) -> InstallStep:
@@ -177,7 +177,7 @@ def _environment(place: _Place) -> InstallStep:
 def _link(place: _Place, image: str) -> InstallStep:
     """Where the scripts look for the image; it is in the install directory, for all recipes that take it."""
     path = place.paths.image
-    work = 'rm -f "$2"\nln -s "$1" "$2"'
+    work = '(at_parent "$2" && rm -f "./${2##*/}" && ln -sn "$1" "./${2##*/}")'
     return InstallStep(f"link-{place.name}", "Link to the container image", (path,), work, (image, path))
 
 

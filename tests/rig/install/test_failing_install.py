@@ -79,9 +79,7 @@ def test_a_disk_that_is_full_to_the_brim_is_said(site: Site, rig: Rig) -> None:
             rig.as_operator(f"cat /dev/zero >{site.install}/filler 2>/dev/null")
             state = failed_image(run.join())
         assert "is full" in state.reason
-        with pytest.raises(Trouble, match=r"Could not write|cannot be written") as caught:
-            site.run()
-        assert "space" in caught.value.fix
+        assert "is full" in failed_image(site.run()).reason
         rig.as_operator(f"rm {site.install}/filler", check=True)
         rig.as_root(["mount", "-o", "remount,size=40m", str(site.install)], check=True)
         assert [state.status for state in site.run()] == DONE

@@ -1,0 +1,163 @@
+"""An install directory that a group shares, while another member of the group swaps what is in it for links."""
+
+from __future__ import annotations
+
+from contextlib import AbstractContextManager, closing
+
+import pytest
+
+from llmb_tui.cluster.remote_text import remote_text
+from llmb_tui.cluster.slurm.cluster import SlurmCluster
+from llmb_tui.errors import Trouble
+from llmb_tui.launch.install import _step_script
+from llmb_tui.launch.install_step import InstallStep
+from llmb_tui.preflight.login_node import login_node_group
+from llmb_tui.preflight.needs import Needs
+from llmb_tui.preflight.report import Check
+from llmb_tui.preflight.run import run_preflight
+from tests.rig.cluster import Rig
+from tests.rig.install.site import Site
+from tests.rig.machine import OPERATOR_ID
+from tests.rig.swapping import as_member, swapping
+
+REMOVALS, STEPS = 1000, 300
+
+
+class Shared:
+    """An install directory of the operator's to which the group may write, and files of the operator's elsewhere."""
+
+    def __init__(self, rig: Rig, *, empty: bool = False) -> None:
+        self.rig = rig
+        self.install, self.precious = rig.new_dir(), rig.new_dir()
+        self.install.chmod(0o2775)
+        if not empty:
+            as_member(rig, f"cd {self.install} && mkdir -p images venvs .llmb-tui/steps")
+        files = "for name in $(seq 20) owner job log script made; do echo keep >$name; done"
+        line = f"cd {self.precious} && umask 077 && mkdir -p d/made && echo keep >d/f && {files}"
+        rig.as_operator(line, check=True)
+        self.before = self.seen()
+
+    def seen(self) -> list[tuple[str, int, str]]:
+        """Name, mode and content of everything that must stay as it is."""
+        return sorted(
+            (str(path), path.stat().st_mode, path.read_text() if path.is_file() else "")
+            for path in (self.precious, *self.precious.rglob("*"))
+        )
+
+    def swapping(self, *names: str) -> AbstractContextManager[None]:
+        stop = self.rig.new_dir() / "stop"
+        return swapping(self.rig, stop, self.precious, [self.install / name for name in names])
+
+
+@pytest.fixture
+def shared(login: Rig) -> Shared:
+    return Shared(login)
+
+
+def in_one_shell(times: int, script: str, before: str, *words: str) -> str:
+    """A line of sh that runs a script again and again, each time in a subshell, with something done before."""
+    arguments = " ".join(words)
+    loop = f"i=0\nwhile [ $i -lt {times} ]; do\ni=$((i + 1))\n{before}\nrun {arguments}\ndone >/dev/null 2>&1\n"
+    return f"run() (\n{script}\n)\n{loop}"
+
+
+def test_what_is_removed_and_deleted_leads_nowhere_else_however_often_names_are_swapped(shared: Shared) -> None:
+    script = remote_text("lock.sh", "inside.sh", "discard.sh")
+    trash = f"{shared.install}/.llmb-tui/trash.{OPERATOR_ID}"
+    shared.rig.as_operator(f"mkdir -m 700 {trash}", check=True)
+    made = f"cd {shared.install}; mkdir -p venvs/made/d/e; set -- venvs/made; [ $((i % 2)) = 0 ] || set --"
+    with shared.swapping(f".llmb-tui/trash.{OPERATOR_ID}", "venvs"):
+        shared.rig.as_operator(
+            in_one_shell(REMOVALS, script, made, str(shared.install), "token", '"$@"'), timeout_s=300
+        )
+    assert shared.seen() == shared.before
+
+
+WORK = """
+fresh_folder "$1"
+away "$1/job" "$1/script" "$1/owner"
+echo new | put "$1/owner"
+rename "$1/owner" job
+echo >>"$2"
+"""
+
+
+def test_install_steps_and_locks_lead_nowhere_else_however_often_names_are_swapped(shared: Shared) -> None:
+    code, worked = f"{shared.install}/.llmb-tui/code", shared.rig.new_dir() / "worked"
+    step = InstallStep("entry", "Entry", (f"{code}/never",), WORK, (code, str(worked)))
+    script = _step_script("g=rwx,o-w", str(shared.install), step)
+    start = remote_text("lock.sh", "inside.sh", "sbatch.sh", "start.sh")
+    steps = shared.install / ".llmb-tui" / "steps"
+    as_member(shared.rig, f"mkdir -p {steps}/entry {code}; mkfifo {steps}/entry/job")
+    tidy = f"find {shared.install}/.llmb-tui -depth -path '*/lock*' -delete"
+    starts = f"begin() (\n{start}\n)\nprintf x | begin {shared.install} entry 1 '' ''"
+    with shared.swapping(
+        ".llmb-tui/steps/entry", ".llmb-tui/steps/entry/lock", ".llmb-tui/steps/entry/log", ".llmb-tui/code"
+    ):
+        shared.rig.as_operator(
+            in_one_shell(STEPS, script, f"{tidy}\n[ $((i % 4)) != 0 ] || {{ {starts}\n}}"), timeout_s=300
+        )
+    assert shared.seen() == shared.before
+    # Swapped names do stop most of them; these came to their end.
+    assert len(worked.read_text()) > 5
+
+
+@pytest.mark.parametrize("name", [".llmb-tui", ".llmb-tui/steps", ".llmb-tui/steps/directories-pretrain_nemotron4"])
+def test_a_link_on_the_way_to_a_step_is_refused_with_its_name(site: Site, rig: Rig, name: str) -> None:
+    precious = rig.new_dir()
+    place = site.install / name
+    rig.as_operator(f"mkdir -p {place.parent} && ln -s {precious} {place}", check=True)
+    with pytest.raises(Trouble, match="cannot be written") as refused:
+        site.run()
+    assert f"{place} is a symbolic link" in refused.value.why
+    assert list(precious.iterdir()) == []
+
+
+@pytest.mark.parametrize("name", ["lock", "log", "job", "ended.0"])
+def test_a_link_among_a_steps_traces_is_refused_with_its_name(site: Site, rig: Rig, name: str) -> None:
+    precious = rig.new_dir() / "precious"
+    folder = site.install / ".llmb-tui/steps/directories-pretrain_nemotron4"
+    rig.as_operator(f"mkdir -p {folder} && echo keep >{precious} && ln -s {precious} {folder}/{name}", check=True)
+    with pytest.raises(Trouble, match="cannot be written") as refused:
+        site.run()
+    assert f"{folder}/{name} is a symbolic link" in refused.value.why
+    assert precious.read_text() == "keep\n"
+
+
+def install_check(shared: Shared, *, group_writable: bool = False) -> Check:
+    profile = shared.rig.profile(install_dir=str(shared.install), group_writable=group_writable)
+    with closing(SlurmCluster(profile)) as session:
+        report = run_preflight(session, [login_node_group(Needs(profile))])
+    return next(check for check in report.checks if check.id == "install-dir")
+
+
+@pytest.mark.parametrize(
+    ("line", "found"),
+    [
+        ("chmod 777 .", "everyone may write"),
+        ("chmod 1777 .", "everyone may write"),
+        ("mkdir images; chmod o+w images", "images: everyone may write"),
+        ("mkdir .llmb-tui; ln -s /tmp .llmb-tui/steps", ".llmb-tui/steps: a symbolic link"),
+        ("ln -s /nowhere workloads", "workloads: a symbolic link"),
+        ("chown games .", "belongs to games"),
+        ("mkdir venvs; chown games venvs", "venvs belongs to games"),
+    ],
+)
+def test_an_install_directory_that_others_can_change_fails_the_preflight(login: Rig, line: str, found: str) -> None:
+    shared = Shared(login, empty=True)
+    assert install_check(shared).status == "ok"
+    login.as_root(f"cd {shared.install} && {line}", check=True)
+    check = install_check(shared)
+    assert (check.status, found in check.found) == ("failed", True), check
+    assert check.fix
+    trusted = install_check(shared, group_writable=True)
+    assert trusted.status == ("ok" if "belongs" in found else "failed")
+    assert found in trusted.found
+
+
+def test_links_above_the_install_directory_are_fine(login: Rig) -> None:
+    shared = Shared(login, empty=True)
+    link = shared.install.parent / f"link-{shared.install.name}"
+    link.symlink_to(shared.install)
+    shared.install = link
+    assert install_check(shared).status == "ok"
