@@ -19,6 +19,7 @@ from pathlib import Path
 from typing import Any, TextIO
 
 from llmb_tui.demo import faults
+from llmb_tui.demo.slurm import notation
 from llmb_tui.demo.slurm.job import DemoJob
 from llmb_tui.demo.slurm.options import Refusal, not_offered
 from llmb_tui.demo.slurm.pyxis import mounted, place
@@ -28,6 +29,7 @@ from llmb_tui.demo.training import (
     TRACEBACK,
     Measured,
     Training,
+    gpu_line,
     hydra_bar,
     measured,
     nemo2_log,
@@ -38,6 +40,8 @@ from llmb_tui.demo.training import (
 PLAN = "/nemo_run/configs/plan.json"
 HYDRA_PROGRAM = "megatron_gpt_pretraining.py"
 NEMO2_PROGRAM = "pretrain.py"
+LAUNCH_FILE = "launch.json"
+"""Argument of our entry script."""
 
 
 class JobClock:
@@ -82,7 +86,7 @@ def main(store: Store, arguments: list[str]) -> int:
         _train_hydra(store, job, training(plan, overrides))
     else:
         _document(words[0], mounts)
-        _train_nemo2(store, job, training(plan, {}))
+        _train_nemo2(store, job, training(plan, {}), by_our_script=os.path.basename(words[0]) == LAUNCH_FILE)
     return 0
 
 
@@ -117,9 +121,12 @@ def _steps(store: Store, job: DemoJob, clock: JobClock, task: Training) -> Itera
         yield step
 
 
-def _train_nemo2(store: Store, job: DemoJob, task: Training) -> None:
+def _train_nemo2(store: Store, job: DemoJob, task: Training, *, by_our_script: bool) -> None:
     clock = JobClock(job)
     memory = os.environ.get("NEMO_LOG_MEMORY_USAGE") == "1"
+    nodes = notation.expand(os.environ["SLURM_JOB_NODELIST"]) if by_our_script else []
+    for node in nodes:
+        _say(sys.stdout, gpu_line(task, node, task.gpus // len(nodes)))
     for text in nemo2_log(task, clock, _steps(store, job, clock, task), memory=memory):
         _say(sys.stdout, text)
     _say(sys.stderr, stopped(task))
