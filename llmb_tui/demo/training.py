@@ -152,6 +152,28 @@ def gpu_line(task: Training, node: str, gpus: int) -> str:
     return f"GPUs of node {node}: {gpus} × {task.gpu}"
 
 
+def nccl_log(task: Training, node: str, rank: int, per_node: int, transport: str) -> Iterator[str]:
+    """What NCCL writes about the network for the first rank of one of several nodes, with the subsystems INIT and NET.
+
+    `transport` is `IB` or `Socket`.
+    """
+    device = "NET/Socket : Using [0]eth0:10.0.0.2<0>" if transport == "Socket" else "NET/IB : Using [0]mlx5_0:1/IB [RO]"
+    used = "NET/Socket/0" if transport == "Socket" else "NET/IB/0/GDRDMA"
+    before, beyond = (rank - 1) % task.gpus, (rank + per_node) % task.gpus
+    last = per_node - 1
+    yield "NCCL version 2.25.1+cuda12.8"
+    for text in (
+        "Bootstrap : Using eth0:10.0.0.2<0>",
+        device,
+        f"Using network {transport}",
+        f"Channel 00/0 : {before}[{last}] -> {rank}[0] [receive] via {used}",
+        f"Channel 01/0 : {before}[{last}] -> {rank}[0] [receive] via {used}",
+        f"Channel 00/0 : {rank}[0] -> {rank + 1}[1] via P2P/CUMEM",
+        f"Channel 02/0 : {rank}[0] -> {beyond}[0] [send] via {used}",
+    ):
+        yield f"{node}:4242:4360 [0] NCCL INFO {text}"
+
+
 def _start_up(task: Training, clock: Clock) -> Iterator[str]:
     def inform(text: str) -> str:
         return f"[NeMo I {clock.stamp()} nemo_logging:393] {text}"
