@@ -28,7 +28,7 @@ NUMBERS = (*LAYOUT, *"dp ga hidden vocab nodes gpus_per_node gpus steps profile_
 PLACEHOLDERS = (
     *NUMBERS,
     *"dtype fp8 pipelined strong all_ranks tokenizer results_dir none".split(),
-    *"hub_tokenizer profile nccl_trace save_checkpoint load_checkpoint".split(),
+    *"hub_tokenizer profile nccl_trace save_checkpoint load_checkpoint no_network_file".split(),
 )
 """What a placeholder or a condition may name. `vp` is null for none; `fp8`, `pipelined` (PP above 1) and `strong`
 (strong scaling) are true or false; `hidden` and `vocab` are the model's, `tokenizer` is its repository on the model

@@ -12,6 +12,7 @@ A simulated Run:ai has the first four of them, in `faults` below its root; what 
 | `no-accounting` | | `sacct` and `sacctmgr` say that there is no accounting |
 | `answer-delay` | real seconds | `sbatch` submits at once and answers that much later: time to cut the line |
 | `no-space` | | `enroot import` runs out of disk space half-way |
+| `socket` | | NCCL finds no InfiniBand: its lines about the network name sockets |
 
 A running job reads `fail-at-step`, `hang-at-step` and `slow` before each step.
 """

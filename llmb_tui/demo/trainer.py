@@ -19,6 +19,7 @@ from pathlib import Path
 from typing import Any, TextIO
 
 from llmb_tui.demo import faults
+from llmb_tui.demo.slurm import notation
 from llmb_tui.demo.slurm.job import DemoJob
 from llmb_tui.demo.slurm.options import Refusal, not_offered
 from llmb_tui.demo.slurm.pyxis import mounted, place
@@ -28,8 +29,10 @@ from llmb_tui.demo.training import (
     TRACEBACK,
     Measured,
     Training,
+    gpu_line,
     hydra_bar,
     measured,
+    nccl_log,
     nemo2_log,
     stopped,
     training,
@@ -38,6 +41,8 @@ from llmb_tui.demo.training import (
 PLAN = "/nemo_run/configs/plan.json"
 HYDRA_PROGRAM = "megatron_gpt_pretraining.py"
 NEMO2_PROGRAM = "pretrain.py"
+LAUNCH_FILE = "launch.json"
+"""What our entry script is given."""
 
 
 class JobClock:
@@ -79,10 +84,14 @@ def main(store: Store, arguments: list[str]) -> int:
     if name == HYDRA_PROGRAM:
         overrides = dict(word.lstrip("+").split("=", 1) for word in words if "=" in word)
         _find_configuration(overrides, mounts)
-        _train_hydra(store, job, training(plan, overrides))
+        task = training(plan, overrides)
+        _write_network_lines(store, task, mounts)
+        _train_hydra(store, job, task)
     else:
         _document(words[0], mounts)
-        _train_nemo2(store, job, training(plan, {}))
+        task = training(plan, {})
+        _write_network_lines(store, task, mounts)
+        _train_nemo2(store, job, task, by_our_script=os.path.basename(words[0]) == LAUNCH_FILE)
     return 0
 
 
@@ -117,9 +126,29 @@ def _steps(store: Store, job: DemoJob, clock: JobClock, task: Training) -> Itera
         yield step
 
 
-def _train_nemo2(store: Store, job: DemoJob, task: Training) -> None:
+def _write_network_lines(store: Store, task: Training, mounts: list[tuple[str, str]]) -> None:
+    """Write what NCCL writes for the first rank of each node, if the environment names a file for it."""
+    pattern, nodes = os.environ.get("NCCL_DEBUG_FILE", ""), _nodes()
+    if os.environ.get("NCCL_DEBUG") != "INFO" or not pattern or len(nodes) == 1:
+        return
+    transport = "IB" if faults.text(store.path, "socket") is None else "Socket"
+    per_node = task.gpus // len(nodes)
+    for number, node in enumerate(nodes):
+        path = pattern.replace("%h", node).replace("%p", str(os.getpid()))
+        lines = nccl_log(task, node, number * per_node, per_node, transport)
+        Path(place(path, mounts) or path).write_text("".join(f"{line}\n" for line in lines), encoding="utf-8")
+
+
+def _nodes() -> list[str]:
+    return notation.expand(os.environ["SLURM_JOB_NODELIST"])
+
+
+def _train_nemo2(store: Store, job: DemoJob, task: Training, *, by_our_script: bool) -> None:
     clock = JobClock(job)
     memory = os.environ.get("NEMO_LOG_MEMORY_USAGE") == "1"
+    nodes = _nodes() if by_our_script else []
+    for node in nodes:
+        _say(sys.stdout, gpu_line(task, node, task.gpus // len(nodes)))
     for text in nemo2_log(task, clock, _steps(store, job, clock, task), memory=memory):
         _say(sys.stdout, text)
     _say(sys.stderr, stopped(task))

@@ -25,7 +25,16 @@ SIGMA = 0.004
 RUN_SPREAD = 0.015
 """A run is slower than expected by up to this."""
 
+_PRODUCTS = {"h100": "NVIDIA H100 80GB HBM3"}
+"""Product names of GPU types that are more than `NVIDIA` and the type."""
 _BLOCKS = " ▏▎▍▌▋▊▉█"
+_DEVICE = (
+    "You are using a CUDA device ('{}') that has Tensor Cores. To properly utilize them, you should set "
+    "`torch.set_float32_matmul_precision('medium' | 'high')` which will trade-off precision for performance. For more "
+    "details, read "
+    "https://pytorch.org/docs/stable/generated/torch.set_float32_matmul_precision.html#torch.set_float32_matmul_precision"
+)
+"""Lightning's line about the GPU that rank 0 has."""
 _BAR_WIDTH = 10
 _PADDED_TO = 5
 
@@ -41,6 +50,8 @@ class Training:
     release: str
     workload: str
     size: str
+    gpu: str
+    """Product name of the GPUs."""
     peak_bytes: float
     allocated_bytes: float
     flops_per_step: float
@@ -82,6 +93,7 @@ def training(plan: dict[str, Any], overrides: Mapping[str, str]) -> Training:
         release=selection["release"],
         workload=selection["workload"],
         size=selection["size"],
+        gpu=_PRODUCTS.get(selection["gpu"], f"NVIDIA {selection['gpu'].upper()}"),
         peak_bytes=float(memory.get("peak_gb", 70)) * 1e9,
         allocated_bytes=float(memory.get("state_gb", 34)) * 1e9,
         flops_per_step=flops,
@@ -135,6 +147,33 @@ def stopped(task: Training) -> str:
     return f"`Trainer.fit` stopped: `max_steps={task.steps}` reached."
 
 
+def gpu_line(task: Training, node: str, gpus: int) -> str:
+    """The line by which the entry script names the GPUs of a node."""
+    return f"GPUs of node {node}: {gpus} × {task.gpu}"
+
+
+def nccl_log(task: Training, node: str, rank: int, per_node: int, transport: str) -> Iterator[str]:
+    """What NCCL writes about the network for the first rank of one of several nodes, with the subsystems INIT and NET.
+
+    `transport` is `IB` or `Socket`.
+    """
+    device = "NET/Socket : Using [0]eth0:10.0.0.2<0>" if transport == "Socket" else "NET/IB : Using [0]mlx5_0:1/IB [RO]"
+    used = "NET/Socket/0" if transport == "Socket" else "NET/IB/0/GDRDMA"
+    before, beyond = (rank - 1) % task.gpus, (rank + per_node) % task.gpus
+    last = per_node - 1
+    yield "NCCL version 2.25.1+cuda12.8"
+    for text in (
+        "Bootstrap : Using eth0:10.0.0.2<0>",
+        device,
+        f"Using network {transport}",
+        f"Channel 00/0 : {before}[{last}] -> {rank}[0] [receive] via {used}",
+        f"Channel 01/0 : {before}[{last}] -> {rank}[0] [receive] via {used}",
+        f"Channel 00/0 : {rank}[0] -> {rank + 1}[1] via P2P/CUMEM",
+        f"Channel 02/0 : {rank}[0] -> {beyond}[0] [send] via {used}",
+    ):
+        yield f"{node}:4242:4360 [0] NCCL INFO {text}"
+
+
 def _start_up(task: Training, clock: Clock) -> Iterator[str]:
     def inform(text: str) -> str:
         return f"[NeMo I {clock.stamp()} nemo_logging:393] {text}"
@@ -144,6 +183,7 @@ def _start_up(task: Training, clock: Clock) -> Iterator[str]:
     yield "TPU available: False, using: 0 TPU cores"
     yield "HPU available: False, using: 0 HPUs"
     yield inform("Fixing mis-match between ddp-config & mcore-optimizer config")
+    yield _DEVICE.format(task.gpu)
     yield inform("Rank 0 has data parallel rank: 0")
     yield inform("Rank 0 has model parallel rank: 0")
     yield f"Initializing distributed: GLOBAL_RANK: 0, MEMBER: 1/{task.gpus}"

@@ -24,8 +24,9 @@ from llmb_tui.store.paths import Places
 from llmb_tui.text import clean_line
 
 ACCOUNTING = "accounting.txt"
-NETWORK = "network.txt"
 """File in a run's folder: what accounting says of its jobs, once they have ended."""
+NETWORK = "network.txt"
+"""File in a run's folder: NCCL's lines about the network, by node, once its jobs have ended."""
 _ID = re.compile(r"[a-z0-9]{1,64}")
 _Stamp = tuple[int, ...]
 
@@ -118,7 +119,7 @@ class Runs:
     def save_states(self, run: Run, jobs: Sequence[Job]) -> Run | None:
         """Save what Slurm says of a run's jobs if that is news, and nobody else here is at work on the run.
 
-        The run as it is now, where it was saved. What accounting said of an end after which it went on is removed.
+        The run as it is now, where it was saved. What was kept at an end after which it went on is removed.
         """
         now = time.time()
 
@@ -129,8 +130,9 @@ class Runs:
 
         saved = self._change(run.id, with_states) if with_states(run) != run else None
         if saved is not None and saved.going and not run.going:
-            with file_trouble("remove", self.folder(run.id) / ACCOUNTING):
-                (self.folder(run.id) / ACCOUNTING).unlink(missing_ok=True)
+            for name in (ACCOUNTING, NETWORK):
+                with file_trouble("remove", self.folder(run.id) / name):
+                    (self.folder(run.id) / name).unlink(missing_ok=True)
         return saved
 
     def save_log_read(self, run_id: str) -> None:

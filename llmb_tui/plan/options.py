@@ -75,6 +75,8 @@ def why_not(recipe: Recipe, size: str, option: Field) -> str:
     if option.name == "hub_tokenizer":
         model = recipe.models.get(size)
         return "" if model and model.hub_tokenizer else "not in this recipe"
+    if option.name == "no_network_file":
+        return ""  # the file is this program's, and no recipe's
     row = option_row(recipe, option)
     if row is None:
         return "not in this recipe"
@@ -147,6 +149,8 @@ def option_problems(resolved: ResolvedSelection, steps: int, time_limit: str) ->
     if options.hub_tokenizer and resolved.model.hub_tokenizer:
         reason = f"The tokenizer is {resolved.model.hub_tokenizer}, from the model hub."
         yield note("hub_tokenizer", f"{reason} The cluster needs a Hugging Face token that opens it.")
+    if options.no_network_file:
+        yield note("no_network_file", "NCCL writes no network lines: sockets between nodes would not be noticed.")
 
 
 def _alone(options: RunOptions) -> Iterator[Problem]:

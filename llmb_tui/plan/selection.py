@@ -133,6 +133,8 @@ class RunOptions:
     save_checkpoint: bool = False
     load_checkpoint: str | None = None
     """Directory of a checkpoint on the cluster, the parent of `weights`. The run then takes one step."""
+    no_network_file: bool = False
+    """Keep no file of NCCL's lines about the network, by which a run of our script shows that it used no sockets."""
 
 
 NOTHING_MORE = RunOptions()
@@ -218,6 +220,7 @@ OPTIONS = (
         prompt="load from",
     ),
     Field("hub_tokenizer", "switch", "hub tokenizer", "take the tokenizer from the model hub", word="tokenizer"),
+    Field("no_network_file", "switch", "no network file", "keep no NCCL lines about the network", word="no network"),
 )
 """The attributes of `RunOptions`, in the order in which they are offered."""
 

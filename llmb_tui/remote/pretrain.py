@@ -21,8 +21,9 @@ which a value replaces or adds and null removes. A value is JSON as it stands, o
 
 `with` may be left out, and may hold such objects. What the container's NeMo does not know is refused, also where NeMo
 itself would take any name. Before it trains, rank 0 prints versions and every field that the recipe or the file
-sets; what is not printed has NeMo's default. It ends with 2 when its arguments or a file are wrong, before NeMo is
-imported, and with 3 when NeMo does not know what a file names. Whatever NeMo raises is not caught.
+sets; what is not printed has NeMo's default. The first rank of each node prints the node's GPUs, if it trains and
+`nvidia-smi` answers. It ends with 2 when its arguments or a file are wrong, before NeMo is imported, and with 3 when
+NeMo does not know what a file names. Whatever NeMo raises is not caught.
 """
 
 from __future__ import annotations
@@ -33,6 +34,8 @@ import inspect
 import json
 import os
 import re
+import socket
+import subprocess
 import sys
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, fields, is_dataclass
@@ -250,6 +253,40 @@ def driver(path: str = "/proc/driver/nvidia/version") -> str | None:
     return found[1] if found else None
 
 
+def print_gpus(timeout_s: float = 10.0) -> None:
+    """Print the GPUs of this node, or nothing if `nvidia-smi` fails: nothing may keep a training from its start."""
+    quiet = subprocess.DEVNULL
+    with contextlib.suppress(Exception):
+        asked = subprocess.Popen(("nvidia-smi", "-L"), stdin=quiet, stdout=subprocess.PIPE, stderr=quiet)
+        try:
+            listing = asked.communicate(timeout=timeout_s)[0].decode("utf-8", "replace")
+        except subprocess.TimeoutExpired:
+            asked.kill()  # and is not waited for: a process that hangs in the driver does not end
+            return
+        if asked.returncode == 0 and (line := gpu_line(listing, socket.gethostname())):
+            sys.stdout.buffer.write(f"{line}\n".encode())  # whatever the container's locale is
+            sys.stdout.flush()
+
+
+def gpu_line(listing: str, host: str) -> str | None:
+    """The GPUs that `nvidia-smi -L` lists, as `GPUs of node cn001: 8 × NVIDIA H100 80GB HBM3`; None if it lists none.
+
+    MIG devices stand for the GPU that they are slices of: `7 × NVIDIA H100 80GB HBM3 MIG 1g.10gb`.
+    """
+    names: list[str] = []
+    gpu = ""
+    for text in listing.splitlines():
+        if whole := re.match(r"GPU \d+: (.+?) \(UUID: ", text):
+            gpu = whole[1]
+            names.append(gpu)
+        elif gpu and (part := re.match(r"\s+(MIG \S+)\s+Device\s+\d+: ", text)):
+            if names[-1] == gpu:
+                names.pop()
+            names.append(f"{gpu} {part[1]}")
+    kinds = ", ".join(f"{names.count(name)} × {name}" for name in dict.fromkeys(names))
+    return f"GPUs of node {host.partition('.')[0]}: {kinds}" if kinds else None
+
+
 def lines(recipe: Any) -> Iterator[str]:
     """Versions, NeMo's and Megatron Core's first; `path = value` for what is set, in the order of NeMo's signatures."""
     yield f"NeMo {importlib.import_module('nemo').__version__}"
@@ -294,6 +331,7 @@ def main(arguments: list[str]) -> int:
     check = arguments[:1] == ["--check"]
     paths = arguments[1:] if check else arguments
     first = os.environ.get("SLURM_PROCID", os.environ.get("RANK", "0")) == "0"
+    first_of_node = os.environ.get("SLURM_LOCALID", os.environ.get("LOCAL_RANK", "0")) == "0"
     if not paths or (len(paths) > 1 and not check):
         sys.stderr.write("usage: pretrain.py launch.json | pretrain.py --check launch.json ...\n")
         return 2
@@ -318,6 +356,8 @@ def main(arguments: list[str]) -> int:
             sys.stdout.write("\n".join(lines(recipe)) + "\n")
             sys.stdout.flush()
         if not check:
+            if first_of_node:
+                print_gpus()
             importlib.import_module("fiddle").build(recipe)()
     return code
 

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 
 from llmb_tui.catalog.recipe import ResultRule, Variant
@@ -189,8 +189,9 @@ class RunResult:
 
 
 def configuration_of(plan: Plan) -> Configuration:
-    """That of a plan."""
-    what, of_plan = plan.selection, (plan.scaling, plan.parallelism, plan.options)
+    """That of a plan. Whether the run keeps NCCL's network lines makes no difference."""
+    what, options = plan.selection, replace(plan.options, no_network_file=False)
+    of_plan = (plan.scaling, plan.parallelism, options)
     names = (what.workload, what.release, what.size, what.gpu, what.dtype)
     return Configuration(*names, plan.precision_variant, what.scale, *of_plan)
 

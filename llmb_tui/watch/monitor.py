@@ -31,6 +31,7 @@ from llmb_tui.watch.follow import LogReplaced
 from llmb_tui.watch.job_poller import GONE_AFTER_S, JobPoller
 from llmb_tui.watch.local_run import LocalRun
 from llmb_tui.watch.logfeed import PATIENCE_S, LogFeed, log_trouble
+from llmb_tui.watch.network_lines import keep_network_lines
 from llmb_tui.watch.state import Link, RunState
 from llmb_tui.watch.verdict import THRESHOLD
 
@@ -126,7 +127,7 @@ class Monitor:
             for event in _receive(inbox, 0.0):
                 local.take(event)
         if link == "live" and local.reducer.job_over:
-            keep_accounting(self._cluster, self._runs, self._run)
+            self._keep_evidence()
         local.read_on(link)
         return local.state()
 
@@ -217,9 +218,14 @@ class Monitor:
             post(event)
             is_no_log = isinstance(event, LogTrouble) and (event.for_good or event.given_up)
             if (is_no_log and local.reducer.job_over) or isinstance(event, BatchTail):
-                keep_accounting(self._cluster, self._runs, self._run, leave)
+                self._keep_evidence(leave)
 
         return post_and_keep
+
+    def _keep_evidence(self, leave: threading.Event | None = None) -> None:
+        """Copy from the cluster what it knows of a run that is over, besides its log."""
+        keep_network_lines(self._cluster, self._runs, self._run)
+        keep_accounting(self._cluster, self._runs, self._run, leave)
 
 
 def _only_jobs(post: EventSink) -> EventSink:

@@ -121,14 +121,16 @@ def add_slow_signs(signs: dict[int, str], file: BinaryIO, size: int) -> None:
 
 
 def statements(text: bytes) -> Iterator[Statement]:
-    """All that whole lines state, in no order."""
+    """All that whole lines state, in their order: `merged` keeps the first line that states a fact."""
+    found: list[tuple[int, Statement]] = []
     for marker, kind, pattern, read in _READERS:
         if marker in text:
             for match in pattern.finditer(text):
-                line = line_at(text, match.start())
-                yield from (Statement(kind, name, value, line) for name, value in read(match))
+                at = match.start()
+                found += [(at, Statement(kind, name, value, line_at(text, at))) for name, value in read(match)]
     for name, value, at in versions(text):
-        yield Statement("version", name, value, line_at(text, at))
+        found.append((at, Statement("version", name, value, line_at(text, at))))
+    return (one for _, one in sorted(found))
 
 
 def versions(text: bytes) -> Iterator[tuple[str, str, int]]:

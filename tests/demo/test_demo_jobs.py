@@ -52,7 +52,14 @@ def test_a_nemo_2_run_from_the_queue_to_its_last_step(client: Client, make_task:
 
 
 def test_a_hydra_run_draws_the_bar(client: Client, make_task: MakeTask) -> None:
-    selection = {"workload": "llama3.1", "release": "24.11", "size": "405b", "dtype": "bf16", "scale": 576}
+    selection = {
+        "workload": "llama3.1",
+        "release": "24.11",
+        "size": "405b",
+        "gpu": "h100",
+        "dtype": "bf16",
+        "scale": 576,
+    }
     task = make_task(HYDRA, selection=selection, parallelism={"gbs": 252}, nodes=72)
     job = client.submit(task.script.replace("--nodes=8\n", "--nodes=72\n"))
     client.wait_for_state(job, "COMPLETED")
@@ -91,7 +98,7 @@ def test_a_run_that_hung_goes_on_at_its_pace(cluster: DemoCluster, client: Clien
 
 
 def test_grok_has_no_run_number_in_its_bar(client: Client, make_task: MakeTask) -> None:
-    selection = {"workload": "grok1", "release": "25.02", "size": "314b", "dtype": "fp8", "scale": 64}
+    selection = {"workload": "grok1", "release": "25.02", "size": "314b", "gpu": "h100", "dtype": "fp8", "scale": 64}
     task = make_task(HYDRA, selection=selection)
     job = client.submit(task.script)
     client.wait_for_state(job, "COMPLETED")
@@ -99,7 +106,14 @@ def test_grok_has_no_run_number_in_its_bar(client: Client, make_task: MakeTask) 
 
 
 def test_releases_from_25_05_on_print_the_throughput_one_step_late(client: Client, make_task: MakeTask) -> None:
-    selection = {"workload": "nemotron4-340b", "release": "25.12", "size": "340b", "dtype": "bf16", "scale": 256}
+    selection = {
+        "workload": "nemotron4-340b",
+        "release": "25.12",
+        "size": "340b",
+        "gpu": "h100",
+        "dtype": "bf16",
+        "scale": 256,
+    }
     estimate = {"step_time_s": 4.31, "model_flops_per_sample": 8.62124e15, "peak_tflops": 989}
     task = make_task(selection=selection, estimate=estimate, parallelism={"gbs": 64})
     job = client.submit(task.script)

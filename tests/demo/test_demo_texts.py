@@ -104,7 +104,7 @@ def test_steps_are_spread_around_what_is_expected() -> None:
 
 
 def plan(estimate: dict[str, Any] | None) -> dict[str, Any]:
-    selection = {"workload": "w", "release": "25.04", "size": "s", "dtype": "bf16", "scale": 8}
+    selection = {"workload": "w", "release": "25.04", "size": "s", "gpu": "h100", "dtype": "bf16", "scale": 8}
     return {"selection": selection, "nodes": 1, "parallelism": {"gbs": 16}, "estimate": estimate, "memory": None}
 
 

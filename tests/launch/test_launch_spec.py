@@ -12,6 +12,7 @@ from llmb_tui.catalog.catalog import Catalog
 from llmb_tui.catalog.rows import rows
 from llmb_tui.cluster.slurm.profile import SlurmProfile
 from llmb_tui.errors import Trouble
+from llmb_tui.launch.direct.option_effects import NETWORK_NOTE, NETWORK_README
 from llmb_tui.launch.direct.spec_of import checked, launch_spec
 from llmb_tui.launch.naming import new_run_id
 from llmb_tui.launch.run import Run
@@ -72,7 +73,7 @@ def test_strong_scaling_gets_its_own_time_limit_and_batch(make_spec: MakeSpec) -
 
 def test_nemo2_runs_our_entry_script_from_the_run_folder(make_spec: MakeSpec) -> None:
     spec = make_spec("nemotron4@25.04", "15b", "h100", "fp8", 64)
-    assert spec.command == ("python", "/nemo_run/code/pretrain.py", "/nemo_run/configs/launch.json")
+    assert spec.command[-3:] == ("python", "/nemo_run/code/pretrain.py", "/nemo_run/configs/launch.json")
     assert [below for _, below in spec.copies] == ["code/pretrain.py"]
     assert spec.mounts == ()
 
@@ -228,12 +229,20 @@ def test_what_the_expected_step_time_depends_on_is_kept(make_spec: MakeSpec) -> 
     def otherwise(row: tuple[object, ...], **changes: Any) -> tuple[str, ...]:
         return make_spec(*row, profile=replace(PROFILE, **changes)).otherwise
 
-    assert otherwise(NEMOTRON) == ("vboost off",)  # upstream's launch.sh always tries it
-    assert otherwise(NEMOTRON, vboost=True) == ()
+    assert otherwise(NEMOTRON) == ("vboost off", NETWORK_NOTE)  # upstream's launch.sh always tries vboost
+    assert otherwise(NEMOTRON, vboost=True) == (NETWORK_NOTE,)
     changed = {"vboost": True, "cpus_per_task": 14, "env": (("NCCL_NVLS_ENABLE", "1"),)}
-    assert otherwise(NEMOTRON, **changed) == ("14 CPUs a task", "NCCL_NVLS_ENABLE from the cluster's profile")
+    assert otherwise(NEMOTRON, **changed) == (
+        "14 CPUs a task",
+        NETWORK_NOTE,
+        "NCCL_NVLS_ENABLE from the cluster's profile",
+    )
     of_25_12 = ("nemotron4-340b@25.12", "340b", "h100", "bf16", 256)
-    assert otherwise(of_25_12, numa_binding=False) == ("vboost off", "no NUMA binding")  # it rests on 25.04
+    assert otherwise(of_25_12, numa_binding=False) == (
+        "vboost off",
+        "no NUMA binding",
+        NETWORK_NOTE,
+    )  # it rests on 25.04
     assert otherwise(("grok1@25.02", "314b", "h100", "bf16", 8), vboost=True) == ("vboost on",)
 
 
@@ -300,7 +309,7 @@ def place(catalog: Catalog, make_plan: MakePlan) -> MakeSpec:
 def test_large_gb200_jobs_ask_for_the_greatest_segments(place: MakeSpec, gpus: int, segment: str) -> None:
     spec = place(*GB200, gpus, slurm=(24, 5))
     assert dict(spec.options) == {"segment": segment}
-    assert spec.notes == ()
+    assert spec.notes == (NETWORK_NOTE,)
 
 
 @pytest.mark.parametrize(("slurm", "words"), [((22, 5), "Slurm 22.05"), (None, "Slurm unknown")])
@@ -309,14 +318,14 @@ def test_a_segment_that_slurm_may_not_know_is_left_out_and_told(
 ) -> None:
     spec = place(*GB200, 128, slurm=slurm)
     assert spec.options == ()
-    assert spec.notes == (f"No --segment=16: {words}",)
+    assert spec.notes == (f"No --segment=16: {words}", NETWORK_NOTE)
 
 
 @pytest.mark.parametrize("change", [{"segment": 8}, {"slurm_params": "segment=8"}])
 def test_the_profiles_own_segment_goes_before_the_recipes(place: MakeSpec, change: dict[str, object]) -> None:
     for slurm in ((24, 5), None):
         spec = place(*GB200, 128, slurm=slurm, profile=replace(PROFILE, **change))  # type: ignore[arg-type]
-        assert (spec.options, spec.notes) == ((("segment", "8"),), ())
+        assert (spec.options, spec.notes) == ((("segment", "8"),), (NETWORK_NOTE,))
 
 
 def test_h100_jobs_have_no_segment(place: MakeSpec) -> None:
@@ -328,14 +337,15 @@ def test_tasks_of_25_12_are_bound_to_numa_nodes(make_spec: MakeSpec, gpu: str, t
     spec = make_spec("nemotron4-340b@25.12", "340b", gpu, "fp8", 256)
     assert spec.command[:2] == ("bash", "-c")
     assert f"--cpunodebind=$((SLURM_LOCALID/{tasks})) --membind=$((SLURM_LOCALID/{tasks}))" in spec.command[2]
-    assert spec.command[4:] == ("python", "/nemo_run/code/pretrain.py", "/nemo_run/configs/launch.json")
+    assert spec.command[-3:] == ("python", "/nemo_run/code/pretrain.py", "/nemo_run/configs/launch.json")
 
 
 def test_a_profile_can_leave_numa_binding_out(make_spec: MakeSpec) -> None:
     spec = make_spec(*GB200, 128, profile=replace(PROFILE, numa_binding=False, segment=16))
-    assert spec.command[0] == "python"
-    assert spec.notes == ("No NUMA binding",)
-    assert make_spec(*NEMOTRON, profile=replace(PROFILE, numa_binding=False)).notes == ()  # 25.04 binds none
+    assert not any("numactl" in word for word in spec.command)
+    assert spec.notes == ("No NUMA binding", NETWORK_NOTE)
+    unbound = make_spec(*NEMOTRON, profile=replace(PROFILE, numa_binding=False))
+    assert unbound.notes == (NETWORK_NOTE,)  # 25.04 binds none
 
 
 def test_cpu_pinning_takes_the_place_of_numa_binding(make_spec: MakeSpec) -> None:
@@ -346,17 +356,17 @@ def test_cpu_pinning_takes_the_place_of_numa_binding(make_spec: MakeSpec) -> Non
         ("hint", "multithread"),
         ("distribution", "*:block"),
     )
-    assert spec.command[0] == "python"
+    assert not any("numactl" in word for word in spec.command)
     assert spec.experiment.endswith("_gbs32_pinned")
-    assert spec.notes == ("14 CPUs a task, no NUMA binding",)
-    assert make_spec(*NEMOTRON, profile=replace(PROFILE, cpus_per_task=14)).notes == ("14 CPUs a task",)
+    assert spec.notes == ("14 CPUs a task, no NUMA binding", NETWORK_NOTE)
+    assert make_spec(*NEMOTRON, profile=replace(PROFILE, cpus_per_task=14)).notes == ("14 CPUs a task", NETWORK_NOTE)
 
 
 def test_memory_and_vboost_are_the_profiles_and_are_told(make_spec: MakeSpec) -> None:
     plain = make_spec(*NEMOTRON)
     spec = make_spec(*NEMOTRON, profile=replace(PROFILE, memory="900G", vboost=True))
-    assert (plain.memory, plain.vboost, plain.notes) == ("0", False, ())
-    assert (spec.memory, spec.vboost, len(spec.notes)) == ("900G", True, 2)
+    assert (plain.memory, plain.vboost, plain.notes) == ("0", False, (NETWORK_NOTE,))
+    assert (spec.memory, spec.vboost, len(spec.notes)) == ("900G", True, 3)
 
 
 PROFILED = RunOptions(profile=True, profile_start=20, profile_stop=25)
@@ -382,7 +392,7 @@ PROFILED = RunOptions(profile=True, profile_start=20, profile_stop=25)
     ],
 )
 def test_a_profiled_run_is_what_it_was_below_nsys(make_spec: MakeSpec, row: tuple[object, ...], report: str) -> None:
-    plain, spec = make_spec(*row), make_spec(*row, options=PROFILED)
+    plain, spec = make_spec(*row, options=RunOptions(no_network_file=True)), make_spec(*row, options=PROFILED)
     assert spec.command[:2] == ("nsys", "profile")
     assert report in spec.command
     assert plain.command[0] in spec.command  # bash or python: what nsys runs
@@ -440,7 +450,7 @@ def test_a_checkpoint_elsewhere_is_refused(catalog: Catalog, make_plan: MakePlan
 def test_a_tokenizer_that_is_not_the_recipes_is_told(
     place: MakeSpec, recipe: str, size: str, gpus: int, words: str
 ) -> None:
-    (note,) = place(recipe, size, "h100", "fp8", gpus, slurm=None).notes
+    note = place(recipe, size, "h100", "fp8", gpus, slurm=None).notes[0]
     assert note.startswith("Tokenizer: ")
     assert words in note
 
@@ -449,4 +459,39 @@ def test_a_tokenizer_that_is_not_the_recipes_is_told(
     "row", [("llama3.1@25.04", "8b", "h100", "fp8", 8), ("grok1@25.02", "314b", "h100", "fp8", 512)]
 )
 def test_the_recipes_own_tokenizer_is_no_difference(make_spec: MakeSpec, row: tuple[object, ...]) -> None:
-    assert make_spec(*row, options=RunOptions(hub_tokenizer=True)).notes == ()
+    assert make_spec(*row, options=RunOptions(hub_tokenizer=True, no_network_file=True)).notes == ()
+
+
+HYDRA = ("grok1@25.02", "314b", "h100", "fp8", 64)
+
+
+@pytest.mark.parametrize("row", [NEMOTRON, HYDRA, (*GB200, 128)], ids=["nemo2", "hydra", "bound"])
+def test_nccls_network_lines_are_kept_and_told_unless_the_run_says_not(
+    make_spec: MakeSpec, row: tuple[object, ...]
+) -> None:
+    kept, not_kept = make_spec(*row), make_spec(*row, options=RunOptions(no_network_file=True))
+    assert not any("NCCL_DEBUG" in word for word in not_kept.command)
+    assert [word for word in kept.command if "NCCL_DEBUG_FILE=/nemo_run/nccl/%h.%p" in word]
+    assert (NETWORK_README in dict(kept.files), NETWORK_README in dict(not_kept.files)) == (True, False)
+    assert set(kept.notes) - set(not_kept.notes) == set(kept.otherwise) - set(not_kept.otherwise) == {NETWORK_NOTE}
+    assert kept.env == not_kept.env, "other ranks have the variables of the recipe"
+
+
+@pytest.mark.parametrize(
+    "more",
+    [
+        {"options": RunOptions(profile=True, profile_start=20, profile_stop=25)},
+        {"options": RunOptions(nccl_trace=True)},
+        {"profile": replace(PROFILE, env=(("NCCL_DEBUG_SUBSYS", "COLL"),))},
+        {"profile": replace(PROFILE, env=(("NCCL_DEBUG", "WARN"),))},
+    ],
+    ids=["profiled", "traced", "subsystem of the profile", "level of the profile"],
+)
+def test_lines_that_go_elsewhere_or_disturb_are_not_kept(make_spec: MakeSpec, more: dict[str, Any]) -> None:
+    spec = make_spec(*HYDRA, **more)
+    assert NETWORK_README not in dict(spec.files)
+    assert not any("NCCL_DEBUG_FILE" in word for word in spec.command)
+
+
+def test_a_run_on_one_node_keeps_no_network_lines(make_spec: MakeSpec) -> None:
+    assert NETWORK_README not in dict(make_spec("llama3.1@25.04", "8b", "h100", "bf16", 8).files)

@@ -1,4 +1,4 @@
-"""The binding to a NUMA node, run by a shell as a task would run it."""
+"""The binding to a NUMA node, and the variables of a node's first rank, run by a shell as a task would run them."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 
 from llmb_tui.catalog.catalog import Catalog
+from llmb_tui.launch.direct.option_effects import with_network_lines
 from llmb_tui.launch.direct.spec_of import bound
 from llmb_tui.launch.settings import Applied, applied
 from llmb_tui.request import RunRequest
@@ -81,3 +82,33 @@ def test_nothing_is_bound_without_the_recipe_or_the_profile(settings: Applied) -
     assert bound(HOSTILE, replace(settings, tasks_per_numa_node=None), PROFILE) == HOSTILE
     assert bound(HOSTILE, settings, replace(PROFILE, numa_binding=False)) == HOSTILE
     assert bound(HOSTILE, settings, replace(PROFILE, cpus_per_task=8)) == HOSTILE
+
+
+def _variables(settings: Applied, **environment: str) -> list[str]:
+    """NCCL's variables in a training, in the order of their names."""
+    program = ("sh", "-c", "env | sort | grep ^NCCL_ || :")
+    command = bound(with_network_lines(program), settings, PROFILE)
+    done = subprocess.run(command, env={"PATH": os.environ["PATH"], **environment}, capture_output=True, check=True)
+    return done.stdout.decode().splitlines()
+
+
+def test_only_the_first_rank_of_a_node_lets_nccl_write_its_network_lines(settings: Applied) -> None:
+    wanted = ["NCCL_DEBUG=INFO", "NCCL_DEBUG_FILE=/nemo_run/nccl/%h.%p", "NCCL_DEBUG_SUBSYS=INIT,NET"]
+    for placed in (settings, replace(settings, tasks_per_numa_node=None)):
+        assert _variables(placed, SLURM_LOCALID="0", SLURM_PROCID="8") == wanted
+        assert _variables(placed, SLURM_LOCALID="1", SLURM_PROCID="9") == []
+        assert _variables(placed, SLURM_PROCID="0") == [], "without Slurm's number nothing is written"
+        assert _variables(placed, SLURM_LOCALID="0", NCCL_DEBUG="WARN") == ["NCCL_DEBUG=WARN"]
+
+
+def test_the_training_gets_its_arguments_and_its_exit_code_behind_the_variables(settings: Applied) -> None:
+    unbound = replace(settings, tasks_per_numa_node=None)
+    for local in ("0", "1"):
+        done = subprocess.run(
+            bound(with_network_lines(("bash", "-c", 'printf "<%s>" "$@"; exit 7', *HOSTILE[2:])), unbound, PROFILE),
+            env={"PATH": os.environ["PATH"], "SLURM_LOCALID": local},
+            capture_output=True,
+            text=True,
+            check=False,
+        )
+        assert (done.stdout, done.returncode) == ("".join(f"<{word}>" for word in HOSTILE[3:]), 7)

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import json
+import os
 import subprocess
+import time
 from pathlib import Path
 from typing import Any
 
@@ -64,7 +66,9 @@ def site(tmp_path: Path) -> Path:
     return tmp_path / "site"
 
 
-def run(site: Path, settings: dict[str, Any], *options: str, rank: int = 0) -> subprocess.CompletedProcess[str]:
+def run(
+    site: Path, settings: dict[str, Any], *options: str, rank: int = 0, **variables: str
+) -> subprocess.CompletedProcess[str]:
     """The installed script as a container would run it: from a folder that holds nothing else of the project."""
     script, launch = site.parent / "pretrain.py", site.parent / "launch.json"
     script.write_text(remote_text("pretrain.py"))
@@ -72,8 +76,9 @@ def run(site: Path, settings: dict[str, Any], *options: str, rank: int = 0) -> s
     environment = {
         "PYTHONPATH": str(site),
         "SLURM_PROCID": str(rank),
-        "PATH": "/usr/bin:/bin",
+        "PATH": f"{site / 'bin'}:/usr/bin:/bin",
         "PYTHONWARNINGS": "ignore",
+        **variables,
     }
     command = [*Warm.python(), str(script), *options, str(launch)]
     return subprocess.run(command, capture_output=True, text=True, env=environment, cwd=site.parent, check=False)
@@ -151,6 +156,76 @@ def test_settings_are_applied_in_the_order_of_the_file(site: Path) -> None:
 
 def test_only_rank_0_prints(site: Path) -> None:
     assert run(site, {"trainer.max_steps": 50}, rank=3).stdout == "BUILT bf16 False\nTRAINED 50\n"
+
+
+EIGHT = "".join(f"GPU {n}: NVIDIA H100 80GB HBM3 (UUID: GPU-0a1b2c3d-{n})\n" for n in range(8))
+
+
+def nvidia_smi(site: Path, text: str, *further: str) -> None:
+    """Put a program of that name on the container's PATH that answers `-L` with a text."""
+    (site / "bin").mkdir(exist_ok=True)
+    program = site / "bin" / "nvidia-smi"
+    commands = ("#!/bin/sh", f"[ \"$*\" = -L ] && printf '%s' '{text}'", *further)
+    program.write_text("\n".join(commands) + "\n")
+    program.chmod(0o755)
+
+
+@pytest.mark.parametrize(
+    ("listing", "kinds"),
+    [
+        (EIGHT, "8 × NVIDIA H100 80GB HBM3"),
+        (
+            "GPU 0: NVIDIA H100 80GB HBM3 (UUID: GPU-1)\nGPU 1: NVIDIA H100 PCIe (UUID: GPU-2)\n"
+            "GPU 2: NVIDIA H100 80GB HBM3 (UUID: GPU-3)\n",
+            "2 × NVIDIA H100 80GB HBM3, 1 × NVIDIA H100 PCIe",
+        ),
+        (
+            "GPU 0: NVIDIA H100 80GB HBM3 (UUID: GPU-1)\n"
+            "  MIG 1g.10gb     Device  0: (UUID: MIG-1)\n  MIG 1g.10gb     Device  1: (UUID: MIG-2)\n"
+            "  MIG 3g.40gb     Device  2: (UUID: MIG-3)\n"
+            "GPU 1: NVIDIA H100 80GB HBM3 (UUID: GPU-2)\n",
+            "2 × NVIDIA H100 80GB HBM3 MIG 1g.10gb, 1 × NVIDIA H100 80GB HBM3 MIG 3g.40gb, 1 × NVIDIA H100 80GB HBM3",
+        ),
+    ],
+)
+def test_the_line_of_a_nodes_gpus_counts_each_kind_and_names_no_single_one(listing: str, kinds: str) -> None:
+    assert pretrain.gpu_line(listing, "cn001.cluster.example") == f"GPUs of node cn001: {kinds}"
+
+
+@pytest.mark.parametrize("listing", ["", "No devices found.\n", "  MIG 1g.10gb     Device  0: (UUID: MIG-1)\n"])
+def test_a_list_without_gpus_makes_no_line(listing: str) -> None:
+    assert pretrain.gpu_line(listing, "cn001") is None
+
+
+def test_the_first_rank_of_each_node_prints_its_gpus_before_the_training(site: Path) -> None:
+    nvidia_smi(site, EIGHT)
+    host = os.uname().nodename.partition(".")[0]
+    line = f"GPUs of node {host}: 8 × NVIDIA H100 80GB HBM3"
+    begun = [
+        run(site, {}, rank=8, SLURM_LOCALID="0", LOCAL_RANK="5"),
+        run(site, {}, rank=8, LOCAL_RANK="0", LC_ALL="C", PYTHONCOERCECLOCALE="0", PYTHONUTF8="0"),
+    ]
+    assert [done.stdout.splitlines() for done in begun] == [[line, "BUILT bf16 False", "TRAINED 1"]] * 2
+    assert line in run(site, {}).stdout.splitlines()
+    others = [run(site, {}, rank=9, SLURM_LOCALID="1", LOCAL_RANK="0"), run(site, {}, "--check")]
+    assert all("GPUs of node" not in done.stdout for done in others)
+
+
+@pytest.mark.parametrize("further", [["exit 9"], ["kill -9 $$"]], ids=["error", "killed"])
+def test_a_list_that_fails_is_not_printed_and_the_training_starts(site: Path, further: list[str]) -> None:
+    nvidia_smi(site, EIGHT, *further)
+    assert run(site, {}, rank=8, SLURM_LOCALID="0").stdout == "BUILT bf16 False\nTRAINED 1\n"
+
+
+def test_a_list_that_hangs_is_left_after_the_time_limit(
+    site: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
+) -> None:
+    nvidia_smi(site, EIGHT, "exec sleep 600")
+    monkeypatch.setenv("PATH", f"{site / 'bin'}:/usr/bin:/bin")
+    began = time.monotonic()
+    pretrain.print_gpus(timeout_s=0.5)
+    assert time.monotonic() - began < 30
+    assert capfd.readouterr().out == ""
 
 
 def test_check_prints_the_same_and_builds_nothing(site: Path) -> None:

@@ -269,7 +269,7 @@ def test_a_secret_stops_the_export_and_is_not_repeated(laptop: Laptop, tmp_path:
         assert not (tmp_path / "a.tar.zst").exists()
 
 
-@pytest.mark.parametrize("name", ["script.sh", "accounting.txt", "beside.json", "run.json"])
+@pytest.mark.parametrize("name", ["script.sh", "accounting.txt", "network.txt", "beside.json", "run.json"])
 def test_every_file_is_searched(laptop: Laptop, tmp_path: Path, name: str) -> None:
     run = laptop.add()
     path = laptop.runs.folder(run.id) / name
@@ -278,7 +278,7 @@ def test_every_file_is_searched(laptop: Laptop, tmp_path: Path, name: str) -> No
     elif name == "beside.json":
         path.write_text(json.dumps({"reason": "r", "fix": "", "line": TOKEN, "weight": 1}))
     else:
-        path.write_text(path.read_text() + TOKEN)
+        path.write_text((path.read_text() if path.exists() else "") + TOKEN)
     with pytest.raises(Trouble, match=name):
         laptop.export(tmp_path / "a.tar.zst")
 
@@ -357,6 +357,25 @@ def test_names_addresses_and_homes_are_replaced_in_all_files_alike(laptop: Lapto
     assert verification.agrees
     assert verification.results[RUN_ID]["step_time_s"] == 2.02
     assert any(one.what == "anonymous" for one in verification.findings)
+
+
+@pytest.mark.parametrize(("transport", "outcome"), [("IB/0/GDRDMA", "ok"), ("Socket/0", "failed")])
+def test_an_anonymous_archive_has_the_network_lines_of_its_run_and_checks_them(
+    laptop: Laptop, tmp_path: Path, transport: str, outcome: str
+) -> None:
+    run, file = laptop.add(), tmp_path / "a.tar.zst"
+    lines = f"== rhea0301\nrhea0301:12:90 [0] NCCL INFO Channel 00/0 : 7[7] -> 8[0] [send] via NET/{transport}\n"
+    (laptop.runs.folder(run.id) / "network.txt").write_text(lines)
+    laptop.export(file, anonymous=True)
+    found = contents(file)
+    assert not [name for name, data in found.items() if b"rhea0301" in data]
+    kept = found[f"runs/{RUN_ID}/network.txt"].decode()
+    alias = kept.splitlines()[0].removeprefix("== ")
+    assert kept == lines.replace("rhea0301", alias)
+    verification = verify(file)
+    assert verification.agrees
+    checks = {check["id"]: check["outcome"] for check in verification.results[RUN_ID]["validity"]}
+    assert checks["transport"] == outcome
 
 
 def test_nodes_that_a_run_was_kept_from_are_replaced_too(laptop: Laptop, tmp_path: Path) -> None:

@@ -450,3 +450,17 @@ def test_the_lines_of_both_versions_of_nemo_are_usual(monkeypatch: pytest.Monkey
     newer = newer.replace(" | consumed", " | TFLOPS_per_GPU: 1.601e+03 | consumed")
     first = NEMO_340B.rpartition(" | consumed")[0] + "\n"
     assert [len(steps_of(line)) for line in (NEMO_340B, newer, first)] == [1, 1, 1]
+
+
+def test_a_fact_is_quoted_from_its_first_line_however_the_log_is_cut() -> None:
+    lines = [
+        "GPUs of node cn001: 8 × NVIDIA H100 80GB HBM3\n",
+        "You are using a CUDA device ('NVIDIA H100 80GB HBM3') that has Tensor Cores.\n",
+        "GPU 0: NVIDIA H100 80GB HBM3 (UUID: GPU-1)\n",
+    ]
+    whole, by_line = StepParser("nemo2"), StepParser("nemo2")
+    whole.feed("".join(lines).encode())
+    for line in lines:
+        by_line.feed(line.encode())
+    assert [one.line for one in whole.statements] == [lines[0].strip()]
+    assert whole.statements == by_line.statements

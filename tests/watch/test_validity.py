@@ -64,9 +64,7 @@ def nemo2(made: Plan) -> str:
     """NeMo 2's log by NVIDIA's own scripts, as the simulated cluster writes it."""
     task = training({**document(made), "steps": made.steps}, {})
     steps = [measured("7", index, task) for index in range(task.steps)]
-    lines = list(nemo2_log(task, StoppedClock(), steps, memory=True))
-    device = f"You are using a CUDA device ('NVIDIA {made.selection.gpu.upper()} 80GB HBM3') that has Tensor Cores."
-    return "\n".join(line for line in [device, *lines] if "GPUs of node" not in line) + "\n"
+    return "".join(f"{line}\n" for line in nemo2_log(task, StoppedClock(), steps, memory=True))
 
 
 def nemo2_by_our_script(made: Plan) -> str:

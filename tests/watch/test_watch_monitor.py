@@ -482,6 +482,47 @@ def test_accounting_that_does_not_answer_disturbs_no_watch_and_is_asked_at_the_n
     assert "COMPLETED" in kept.read_text()
 
 
+@pytest.mark.parametrize("selection", [NEMOTRON, HYDRA], ids=["nemo2", "hydra"])
+def test_sockets_between_nodes_make_a_warning_of_a_run_that_is_over(
+    site: Site, watch: Watch, selection: Selection
+) -> None:
+    """A training that fell back to sockets looks like any other in its log."""
+    fault(site.cluster, "socket")
+    run = site.launch(selection)
+    final = watch(run).end()
+    assert final.verdict is not None
+    assert (final.stage, final.verdict.result) == ("done", "WARN")
+    (failed,) = [check for check in final.validity if check.outcome == "failed"]
+    kept = (site.runs.folder(run.id) / "network.txt").read_text()
+    assert (failed.id, failed.source) == ("transport", "network.txt")
+    assert "via NET/Socket/0" in failed.line
+    assert failed.line in kept.splitlines()
+    assert failed.line in " ".join(final.verdict.reasons)
+    assert kept.count("== demo") == run.plan.nodes
+    assert "NET/Socket" not in site.log_of(run).read_text()
+
+
+def test_network_lines_are_copied_once_the_run_is_over_and_an_unanswered_question_leaves_none(
+    site: Site, watch: Watch
+) -> None:
+    run = site.launch()
+    final = watch(run).end()
+    kept = site.runs.folder(run.id) / "network.txt"
+    assert next(check.outcome for check in final.validity if check.id == "transport") == "ok"
+    assert "== demo001\ndemo001:" in kept.read_text()
+    written = Path(direct_spec(run).task_dir, "nccl")
+    kept.write_text("as it was")
+    assert site.monitor(site.runs.load(run.id)).once().stage == "done"
+    assert kept.read_text() == "as it was"
+    kept.unlink()
+    away = written.rename(written.with_name("away"))
+    assert site.monitor(site.runs.load(run.id)).once().stage == "done"
+    assert not kept.exists()
+    away.rename(written)
+    assert site.monitor(site.runs.load(run.id)).once().stage == "done"
+    assert kept.exists()
+
+
 def test_a_log_that_was_away_when_its_job_ended_stays_unread_until_it_is_back(
     site: Site, watch: Watch, monkeypatch: pytest.MonkeyPatch
 ) -> None:

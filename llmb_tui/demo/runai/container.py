@@ -21,7 +21,7 @@ from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any
 
-from llmb_tui.demo.training import TRACEBACK, Measured, Training, measured, nemo2_log, stopped, training
+from llmb_tui.demo.training import TRACEBACK, Measured, Training, gpu_line, measured, nemo2_log, stopped, training
 
 FILES = "LLMB_FILES"
 PLAN = "configs/plan.json"
@@ -40,6 +40,8 @@ class Container:
 
     command: str
     environment: tuple[tuple[str, str], ...]
+    host: str
+    """Name of its pod."""
     pods: int
     gpus: int
     """Of all pods."""
@@ -99,6 +101,7 @@ def _run(started: Container) -> Output:
             clock.wait(MEETING_S)
             why = f"Timed out after {MEETING_S + 1:g} seconds waiting for clients. 1/{started.pods} clients joined."
             raise _EndedError(f"torch.distributed.DistStoreError: {why}")
+        lines.append((clock.seconds, gpu_line(task, started.host, started.gpus // started.pods)))
         for text in nemo2_log(task, clock, _steps(task, clock, started.seed, knobs), memory=memory):
             lines.append((clock.seconds, text))
     except _EndedError as ended:

@@ -143,6 +143,7 @@ class Workload:
             Container(
                 command=f"{self.spec.command} {self.spec.args}",
                 environment=tuple((one.name, one.value) for one in variables if one.value is not None),
+                host=self.pods[0],
                 pods=len(self.pods),
                 gpus=self.gpus,
                 has_master=self.has_master,

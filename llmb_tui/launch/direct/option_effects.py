@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import posixpath
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from llmb_tui.cluster.profile_check import OWN_TARGETS
@@ -10,11 +11,22 @@ from llmb_tui.cluster.slurm.profile import SlurmProfile
 from llmb_tui.cluster.validation import PATH, matches
 from llmb_tui.errors import Trouble
 from llmb_tui.launch.secret import HUB_TOKEN
+from llmb_tui.plan.plan import Plan
 from llmb_tui.plan.selection import RunOptions
 from llmb_tui.text import clean_line
 
 RUN_FOLDER = "/nemo_run"
 """The run's folder in the container."""
+NETWORK_FOLDER = "nccl"
+"""Folder below the run's, into which the first rank of each node lets NCCL write its network lines."""
+NETWORK_README = f"{NETWORK_FOLDER}/README"
+"""File that makes that folder; a run that has it keeps those lines."""
+NETWORK_NOTE = "NCCL's network lines kept in a file"
+"""For who reviews or compares a run that keeps them."""
+# NCCL reads these variables when it loads. If the image or the site sets NCCL_DEBUG, its lines stay where they go.
+_NETWORK_LINES = f"""\
+if [ "$SLURM_LOCALID" = 0 ] && [ -z "$NCCL_DEBUG" ]; then \
+export NCCL_DEBUG=INFO NCCL_DEBUG_SUBSYS=INIT,NET NCCL_DEBUG_FILE={RUN_FOLDER}/{NETWORK_FOLDER}/%h.%p; fi; exec "$@\""""
 TOKEN = "/llmb-tui/hugging-face-token"  # noqa: S105 - where it is in the container, not what it is
 _TOKEN_LINK = "hugging-face-token"  # noqa: S105 - as above, in the run's folder
 
@@ -58,6 +70,21 @@ def output_files(prefix: tuple[str, ...]) -> tuple[tuple[str, str], ...]:
     """Files in the run's folder that make the folders which a profiler writes to, as the recipes do beforehand."""
     below = [word.removeprefix(f"{RUN_FOLDER}/") for word in prefix if word.startswith(f"{RUN_FOLDER}/")]
     return tuple((f"{posixpath.dirname(path)}/README", f"What {prefix[0]} writes.\n") for path in below)
+
+
+def keeps_network(plan: Plan, env: Mapping[str, str]) -> bool:
+    """Whether NCCL writes down which network it uses, in a run with these variables.
+
+    A run on one node uses none; a profile is disturbed by it; and what NCCL writes otherwise is not redirected.
+    """
+    options = plan.options
+    wanted = not (options.no_network_file or options.profile or options.nccl_trace)
+    return wanted and plan.nodes > 1 and not any(name.startswith("NCCL_DEBUG") for name in env)
+
+
+def with_network_lines(command: tuple[str, ...]) -> tuple[str, ...]:
+    """A command that, as the first task of its node, lets NCCL write its network lines into the run's folder."""
+    return ("bash", "-c", _NETWORK_LINES, "bash", *command)
 
 
 def _checkpoint_mount(path: str) -> str:

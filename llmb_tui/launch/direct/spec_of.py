@@ -17,7 +17,16 @@ from llmb_tui.cluster.slurm.profile import SlurmProfile
 from llmb_tui.cluster.validation import ENV_NAME, MEMORY, NAME, NAMES, PATH
 from llmb_tui.errors import Trouble
 from llmb_tui.launch.direct.install import entry_path
-from llmb_tui.launch.direct.option_effects import RUN_FOLDER, additions, output_files, suffix
+from llmb_tui.launch.direct.option_effects import (
+    NETWORK_NOTE,
+    NETWORK_README,
+    RUN_FOLDER,
+    additions,
+    keeps_network,
+    output_files,
+    suffix,
+    with_network_lines,
+)
 from llmb_tui.launch.files import config_files
 from llmb_tui.launch.naming import check_pattern, container, experiment_name, image_path, nemo_run_name
 from llmb_tui.launch.settings import Applied, applied, other_vboost, refuse_errors
@@ -52,6 +61,9 @@ def launch_spec(request: RunRequest, run_id: str, slurm: Version | None = None) 
     overridden = tuple((n, v, theirs[n]) for n, v in recipes.items() if theirs.get(n, v) != v)
     options, no_segment = _segmented(_waiting(request), plan.nodes, settings, slurm)
     placement = (*filter(None, [no_segment]), *_placement(settings, profile))
+    network = keeps_network(plan, recipes | theirs)
+    network_notes = (NETWORK_NOTE,) if network else ()
+    network_files = ((NETWORK_README, "What NCCL writes about the network, by host and process.\n"),) if network else ()
     return checked(
         LaunchSpec(
             run_id=run_id,
@@ -70,8 +82,8 @@ def launch_spec(request: RunRequest, run_id: str, slurm: Version | None = None) 
             container_image=image_path(install, container(plan)),
             mounts=(*profile.mounts, *added.mounts),
             env=tuple((recipes | theirs).items()),
-            command=_command(request, settings),
-            files=(*config_files(request, settings), *output_files(settings.prefix)),
+            command=_command(request, settings, network=network),
+            files=(*config_files(request, settings), *output_files(settings.prefix), *network_files),
             copies=((entry_path(install), "code/pretrain.py"),) if recipe.launch.kind == "nemo2" else (),
             links=added.links,
             folders=added.folders,
@@ -79,10 +91,11 @@ def launch_spec(request: RunRequest, run_id: str, slurm: Version | None = None) 
             vboost=profile.vboost,
             options=options,
             overridden=overridden,
-            notes=(*settings.differs, *placement, *_further_notes(profile)),
+            notes=(*settings.differs, *placement, *network_notes, *_further_notes(profile)),
             otherwise=(
                 *other_vboost(request, vboost=profile.vboost),
                 *(f"{text[0].lower()}{text[1:]}" for text in placement),
+                *network_notes,
                 *(f"{name} from the cluster's profile" for name, _, _ in overridden),
             ),
         )
@@ -96,9 +109,10 @@ def _waiting(request: RunRequest) -> tuple[Option, ...]:
     return (*options, *waits) if request.dependency else options
 
 
-def _command(request: RunRequest, settings: Applied) -> tuple[str, ...]:
+def _command(request: RunRequest, settings: Applied, *, network: bool) -> tuple[str, ...]:
     recipe = request.recipe
     training = _NEMO2_COMMAND if recipe.launch.kind == "nemo2" else recipe.launch.command + settings.overrides
+    training = with_network_lines(training) if network else training
     return settings.prefix + bound(training, settings, request.slurm)
 
 

@@ -37,6 +37,7 @@ _HOST = rb"[A-Za-z](?:[A-Za-z0-9.-]*[A-Za-z0-9])?"
 _HOSTS = (
     rb"\b(?:HOSTNAME|SLURMD_NODENAME|SLURM_SUBMIT_HOST|SLURM_TOPOLOGY_ADDR|MASTER_ADDR)[\"']?[=:][ \t]*[\"']?(%s)",
     rb"(?m)^(?:\d+: ?)?(%s):\d+:\d+ \[\d+\] NCCL ",
+    rb"(?m)^(?:\d+: ?)?GPUs of node (%s): \d",
     rb"\b(?:srun|slurmstepd|sbatch|slurmd): (?:error|info|fatal): (?:Node |node )?(%s): task",
     rb"\*\*\* (?:JOB|STEP) [\d.]+ ON (%s) ",
     rb"\"nodeName\": \"(%s)\"",

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from llmb_tui.launch.run import Run
-from llmb_tui.launch.runs import ACCOUNTING, Runs
+from llmb_tui.launch.runs import ACCOUNTING, NETWORK, Runs
 from llmb_tui.plan.document import document as plan_document
 from llmb_tui.results.archive.manifest import Missing
 from llmb_tui.results.history import History
@@ -21,7 +21,7 @@ from llmb_tui.watch.logcopy import READING, copy_names
 from llmb_tui.watch.report import validity_document
 from llmb_tui.watch.run_records import RunRecord, RunRecords
 
-KEPT_FILES = ("script.sh", "beside.json", ACCOUNTING, READING, "facts.json")
+KEPT_FILES = ("script.sh", "beside.json", ACCOUNTING, NETWORK, READING, "facts.json")
 """Of a run's folder, beside its record and its logs."""
 _WORDS = ("reasons", "no_verdict", "against", "rule", "why_failed")
 _WORDS_OF_CHECKS = ("found", "expected", "line")

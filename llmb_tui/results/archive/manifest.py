@@ -22,7 +22,7 @@ _MOST_TEXT = 64 << 20
 _MOST_PRESET = 4 << 20
 LEFT_OUT = ("profiles", "traces", "checkpoints", "notes and tags")
 
-_OF_RUN = r"(?:run|plan|settings|environment|result|beside|log|facts)\.json|script\.sh|accounting\.txt"
+_OF_RUN = r"(?:run|plan|settings|environment|result|beside|log|facts)\.json|script\.sh|(?:accounting|network)\.txt"
 _LOG = r"log(?:\.\d{1,6})?(?:-\d{1,6})?"
 _WORD = r"[A-Za-z0-9_][A-Za-z0-9_.@-]{0,79}"
 _NAME = re.compile(

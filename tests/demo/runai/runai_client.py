@@ -15,7 +15,7 @@ from llmb_tui.demo.runai import facts
 from llmb_tui.demo.runai.site import DemoRunai
 
 PLAN: dict[str, Any] = {
-    "selection": {"release": "25.12", "workload": "nemotron4-340b", "size": "340b", "scale": 256},
+    "selection": {"release": "25.12", "workload": "nemotron4-340b", "size": "340b", "gpu": "h100", "scale": 256},
     "parallelism": {"gbs": 64},
     "steps": 50,
     "estimate": {"step_time_s": 4.3, "model_flops_per_sample": 8e15},

@@ -53,7 +53,8 @@ def test_a_training_leads_to_a_verdict_within_two_minutes(gpu: str, dtype: str, 
     files = packed(document(wanted) | {"steps": wanted.steps})
     for run in ("a", "b", "c"):
         variables = (("LLMB_FILES", files),)
-        made = output(Container("torchrun", variables, 32, scale, True, run, began=0.0, speed=SPEED, knobs=()))
+        started = Container("torchrun", variables, "r-master-0", 32, scale, True, run, 0.0, SPEED, knobs=())
+        made = output(started)
         text = "".join(f"{line}\n" for _, line in made.lines)
         steps = StepParser("nemo2").feed(text.encode())
         verdict, why = judge(wanted, recipe.rule, fold(Progress(), steps, wanted), finished=True)

@@ -104,7 +104,7 @@ def overridden(words: list[str]) -> dict[str, Any]:
 def plan_of(told: dict[str, Any]) -> dict[str, Any]:
     """What the trainer reads of a plan."""
     step_s = KNOBS / "step-s"
-    selection = {"release": told["release"], "workload": told["model"], "size": told["size"]}
+    selection = {"release": told["release"], "workload": told["model"], "size": told["size"], "gpu": "h100"}
     return {
         "selection": {**selection, "scale": int(os.environ["SLURM_NTASKS"])},
         "parallelism": {"gbs": told["global_batch_size"]},

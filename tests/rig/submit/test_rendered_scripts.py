@@ -6,9 +6,9 @@ import contextlib
 import re
 import stat
 import time
-from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
+from typing import Protocol
 
 import pytest
 
@@ -23,6 +23,7 @@ from llmb_tui.launch.secret import SecretValue
 from llmb_tui.launch.secrets import put_secret
 from llmb_tui.launch.submit import submit_once
 from llmb_tui.plan.selection import RunOptions, Selection
+from llmb_tui.watch.network_lines import keep_network_lines
 from tests.kit.runs import request_for
 from tests.kit.waiting import until
 from tests.rig.cluster import Rig
@@ -34,16 +35,32 @@ TOKEN = "hf_" + "t" * 20
 
 IN_CONTAINER = "/llmb-tui/hugging-face-token"
 
-Finished = Callable[[SlurmCluster, SlurmProfile, Selection], Path]
+WRITE_VARIABLES = 'env | grep "^NCCL_DEBUG" | sort >"/nemo_run/$SLURM_PROCID"'
+"""Program of a task: its variables, in a file of its rank."""
+
+
+class Finished(Protocol):
+    """Runs a job to its end; the folder of the run."""
+
+    def __call__(
+        self, session: SlurmCluster, profile: SlurmProfile, selection: Selection, training: tuple[str, ...] = ()
+    ) -> Path: ...
 
 
 @pytest.fixture
 def finished(rig: Rig, laptop: Laptop) -> Finished:
-    """The folder of a run on two nodes, after a job that ended well. Everything else is as the selection says."""
+    """The folder of a run on two nodes, after a job that ended well. Everything else is as the selection says.
 
-    def run_it(session: SlurmCluster, profile: SlurmProfile, selection: Selection) -> Path:
+    `training`: a program that each task runs in place of the entry script.
+    """
+
+    def run_it(
+        session: SlurmCluster, profile: SlurmProfile, selection: Selection, training: tuple[str, ...] = ()
+    ) -> Path:
         request = request_for(selection, profile)
         spec = replace(launch_spec(request, new_run_id(time.time()), slurm_version(session)), nodes=2)
+        if training:
+            spec = replace(spec, command=(*spec.command[: spec.command.index("python")], *training))
         for path, text in ((spec.container_image, "hsqs"), *((source, "pass") for source, _ in spec.copies)):
             line = 'mkdir -p "${1%/*}" && printf %s "$2" >"$1"'
             rig.as_operator(["sh", "-c", line, "sh", path, text], check=True)
@@ -111,3 +128,25 @@ def test_a_token_in_the_operators_home_is_read_in_the_container(rig: Rig, finish
     assert stat.S_IMODE(kept.stat().st_mode) == 0o600
     written = [path for path in task.parent.rglob("*") if path.is_file() and not path.is_symlink()]
     assert not [path for path in written if TOKEN in path.read_text(errors="replace")]
+
+
+def test_only_the_first_rank_of_each_node_lets_nccl_write_its_network_lines(rig: Rig, finished: Finished) -> None:
+    profile = rig.profile(install_dir=str(rig.new_dir()))
+    with contextlib.closing(SlurmCluster(profile)) as session:
+        task = finished(session, profile, NEMOTRON, ("sh", "-c", WRITE_VARIABLES))
+    variables = {rank: (task / str(rank)).read_text().splitlines() for rank in range(16)}
+    wanted = ["NCCL_DEBUG=INFO", "NCCL_DEBUG_FILE=/nemo_run/nccl/%h.%p", "NCCL_DEBUG_SUBSYS=INIT,NET"]
+    assert variables == {rank: wanted if rank in (0, 8) else [] for rank in range(16)}
+
+
+def test_the_network_lines_of_a_run_are_copied_from_its_folder(rig: Rig, finished: Finished, laptop: Laptop) -> None:
+    profile = rig.profile(install_dir=str(rig.new_dir()))
+    with contextlib.closing(SlurmCluster(profile)) as session:
+        task = finished(session, profile, NEMOTRON)
+        (run,) = laptop.runs.all()
+        keep_network_lines(session, laptop.runs, run)
+    nodes = sorted(path.name.partition(".")[0] for path in (task / "nccl").glob("cn*"))
+    kept = (laptop.runs.folder(run.id) / "network.txt").read_text().splitlines()
+    assert len(nodes) == 2
+    assert [line for line in kept if line.startswith("==")] == [f"== {node}" for node in nodes]
+    assert sum("via NET/IB/0/GDRDMA" in line for line in kept) == 4

@@ -1,0 +1,37 @@
+"""`keep_network_lines`: NCCL's lines about the network, copied once from the folder of a run that is over."""
+
+from __future__ import annotations
+
+import contextlib
+
+from llmb_tui.cluster.batch import ask
+from llmb_tui.cluster.cluster import Cluster
+from llmb_tui.cluster.remote_text import remote_text
+from llmb_tui.cluster.session import Session
+from llmb_tui.errors import Trouble
+from llmb_tui.launch.direct.option_effects import NETWORK_README
+from llmb_tui.launch.run import Run
+from llmb_tui.launch.runs import NETWORK, Runs
+from llmb_tui.launch.spec import LaunchSpec
+from llmb_tui.store.files import write_atomic
+from llmb_tui.text import clean
+
+_DEADLINE_S = 60.0
+
+
+def keep_network_lines(cluster: Cluster, runs: Runs, run: Run) -> None:
+    """Copy them, if the run was to write them and no copy is here; trouble of any kind leaves nothing."""
+    spec, path = run.spec, runs.folder(run.id) / NETWORK
+    if not isinstance(spec, LaunchSpec) or not isinstance(cluster, Session) or NETWORK_README not in dict(spec.files):
+        return
+    with contextlib.suppress(Trouble):
+        if path.exists() or not path.parent.is_dir():  # a run that was removed here
+            return
+        if text := cluster.patiently(lambda: _network_lines(cluster, spec.task_dir)):
+            write_atomic(path, text.encode())
+
+
+def _network_lines(session: Session, folder: str) -> str:
+    script = remote_text("inside.sh", "network_lines.sh")
+    parts = ask(session, script, folder, failed=Trouble, deadline_s=_DEADLINE_S)
+    return "".join(clean(text) for kind, _, text in parts if kind == "lines")
