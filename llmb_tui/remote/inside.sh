@@ -89,6 +89,9 @@ at_parent() {
     return 1
 }
 
+# shared: true where the profile lets the group write to what is made.
+shared() { case $(umask -S) in *g=*w*,*) ;; *) false ;; esac }
+
 # inside PATH: true for what is there, is no link, and lies where its path says: no link is on the way.
 inside() { (enter_parent "$1" && [ -e "./${1##*/}" ] && [ ! -L "./${1##*/}" ]); }
 

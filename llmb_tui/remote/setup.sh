@@ -29,9 +29,13 @@ setup() {
         shift
     done
     shift
-    # Not in the step's folder: the group may write there, and these are run.
-    programs=$(mktemp -d)
-    trap 'rm -rf "$programs"' EXIT
+    # Nodes run these as well. Where a group shares the step's folder they are kept in the home directory.
+    programs=$dir/bin
+    if shared; then
+        programs=$HOME/.llmb-tui/bin-$step-$(printf %s "$install" | cksum | cut -d ' ' -f 1)
+    fi
+    rm -rf "$programs"
+    (umask 077 && mkdir -p "$programs")
     printf '%s\n' "$enroot" >"$programs/enroot"
     printf '%s\n' "$git" >"$programs/git"
     chmod 755 "$programs"/*
@@ -44,6 +48,7 @@ setup() {
         export TERM=dumb
     fi
     "$@"
+    rm -rf "$programs"
     away "$PIP_CACHE_DIR"
     note "$stamp"
 }

@@ -57,7 +57,7 @@ if [ -z "$job" ]; then
     no_sbatch_variables
     # Slurm opens the job's output by its name, when the job begins: others must not be able to put a link there.
     output=job.out
-    if [ "$(find . -prune -perm /022)" ]; then
+    if shared; then
         mkdir -p -m 700 "$HOME/.llmb-tui"
         output=$HOME/.llmb-tui/$name.out
     fi

@@ -34,6 +34,10 @@ set -C
 exec >./log 2>&1 </dev/null
 set +C
 printf 'started by %s, %s\n' "$owner" "$(date)"
+if [ ! -s log ]; then
+    end full
+    exit 1
+fi
 
 (while alive "$$"; do
     touch -c ./lock

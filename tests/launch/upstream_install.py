@@ -101,7 +101,7 @@ class UpstreamInstall:
         step = self.steps()[kind]
         folder = self.install / ".llmb-tui/steps" / step.id
         folder.mkdir(parents=True, exist_ok=True)
-        place = f"install={self.install} dir={folder} owner=me@site.1.2"
+        place = f"install={self.install} dir={folder} step={step.id} owner=me@site.1.2"
         helpers = f'{remote_text("inside.sh")}\n{place}\ntop "$install"\ncd "$dir"'
         script = f'{helpers}\nwork() {{\n{step.work}\n}}\n(set -e; work "$@")'
         ended = subprocess.run(
