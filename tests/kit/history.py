@@ -15,7 +15,7 @@ from tests.kit.runs import CATALOG, NEMOTRON, make_run
 
 _DAY_S = 86_400.0
 _LINE = (
-    "Training epoch 0, iteration {step}/{last} | lr: 1e-4 | global_batch_size: 256 | global_step: {step} | "
+    "Training epoch 0, iteration {step}/{last} | lr: 1e-4 | global_batch_size: {gbs} | global_step: {step} | "
     "reduced_train_loss: {loss:.3f} | train_step_timing in s: {seconds:.4g}\n"
 )
 
@@ -54,7 +54,7 @@ def remember(runs: Runs, past: Past, now: float) -> None:
     steps = made.steps if past.state == "COMPLETED" else 3
     times = [past.step_time_s * (random.gauss(1, 0.002) if step < steps - 1 else 1) for step in range(steps)]
     text = "".join(
-        _LINE.format(step=step, last=made.steps - 1, loss=12 - 0.08 * step, seconds=seconds)
+        _LINE.format(step=step, last=made.steps - 1, gbs=made.parallelism.gbs, loss=12 - 0.08 * step, seconds=seconds)
         for step, seconds in enumerate(times)
     )
     log = runs.folder(past.id) / "log"

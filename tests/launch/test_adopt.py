@@ -185,7 +185,7 @@ def test_the_verdict_names_what_was_changed(catalog: Catalog, runs: Runs, change
     assert run.plan.estimate is not None
     steps = [Step(at, 50, run.plan.estimate.step_time_s * 1.2) for at in range(50)]
     progress = fold(Progress(), steps, run.plan)
-    reducer = RunReducer(run)
+    reducer = RunReducer(replace(run, plan=replace(run.plan, container=None)))  # the figure is of another one
     reducer.take(LogRead("log", 9, 1.0, 1.0, started=True, progress=progress))
     verdict = reducer.state(2.0).verdict
     assert verdict is not None
@@ -194,7 +194,7 @@ def test_the_verdict_names_what_was_changed(catalog: Catalog, runs: Runs, change
         "WARN" if in_doubt else "FAIL",
         in_doubt,
     )
-    assert said in verdict.reasons[-1]
+    assert any(said in reason for reason in verdict.reasons)
     assert any("changed" in reason for reason in verdict.reasons) == bool(said)
 
 

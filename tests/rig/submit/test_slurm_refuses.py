@@ -108,7 +108,7 @@ CASES = {
     "gres-name": Refused(
         what="it does not take `--gres=gpu:8`",
         words="Invalid generic resource (gres) specification",
-        mend="gres, gpus-per-node or none",
+        mend="gres or gpus-per-node, or choose a partition that has them",
         spec={"tasks_per_node": 8, "gpu_request": "gres"},
         line="--gres=nope:8",
     ),
