@@ -105,13 +105,13 @@ class StepParser:
         self.complete = False
         """The last step was seen; what comes after it is clean-up, whatever it looks like."""
         self.statements: tuple[Statement, ...] = ()
-        """What the lines state about the newest start that has made a step; before the first step, about that."""
+        """Facts about the newest start that has made a step; before the first step, about the first start."""
         self._sign = 0
         """Strength of the words of a new start since the newest step."""
         self._gap: list[bytes] = []
         """Whole lines since the newest step, in case they belong to a new start."""
         self._next: tuple[Statement, ...] = ()
-        """What they state, once there are words of a new start."""
+        """Facts that those lines state, once there are words of a new start."""
         self._batch: float | None = None
 
     def feed(self, data: bytes) -> list[Step]:
@@ -188,11 +188,11 @@ class StepParser:
         return strength == STRONG or (strength > 0 and step.index <= self._newest and not self._repaints)
 
     def _start(self, lines: bytes) -> None:
-        """The step after these lines is the first of a start: what was stated since the step before is about it."""
+        """Take the facts stated since the newest step, up to the end of these lines, as those of a new start."""
         self.statements = merged(self._next, statements(b"".join([*self._gap, lines])))
 
     def _note_gap(self, lines: bytes, sign: int) -> None:
-        """Keep what lines after the newest step may be needed for."""
+        """Keep lines after the newest step, or the facts in them, for the start that may follow."""
         self._sign = max(self._sign, sign)
         if self._sign or self._newest < 0:
             self._next = merged(self._next, statements(b"".join([*self._gap, lines])))

@@ -107,7 +107,7 @@ class Statement(NamedTuple):
 
     kind: StatementKind
     name: str
-    """Of what: a library, a setting, a pair of ranks; empty if the kind says it."""
+    """Subject: a library, a setting, a pair of ranks; empty if the kind names it."""
     value: str
     line: str
     """The whole line, clean and bounded."""
@@ -119,12 +119,12 @@ class ValidityCheck(NamedTuple):
     id: CheckId
     outcome: Outcome
     found: str
-    """What was found; of an unknown one, the input that it needs."""
+    """Finding; for an unknown check, the input that it needs."""
     expected: str
     line: str = ""
     """The line that a failed check rests on."""
     source: str = ""
-    """Where that line is: the log, or a file of the run."""
+    """Place of that line: the log, or a file of the run."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -179,7 +179,7 @@ class Progress:
     batches: tuple[BatchSize, ...] = ()
     """Global batch sizes, oldest first: one entry for each change."""
     statements: tuple[Statement, ...] = ()
-    """What the log states about its newest start besides the steps."""
+    """Facts that the log states about its newest start besides the steps."""
     slow_signs: tuple[str, ...] = ()
     """Lines that may explain a slow run, one of each kind."""
 

@@ -121,7 +121,7 @@ def add_slow_signs(signs: dict[int, str], file: BinaryIO, size: int) -> None:
 
 
 def statements(text: bytes) -> Iterator[Statement]:
-    """All that whole lines state, in their order: `merged` keeps the first line that states a fact."""
+    """Facts that whole lines state, in their order: `merged` keeps the first line that states a fact."""
     found: list[tuple[int, Statement]] = []
     for marker, kind, pattern, read in _READERS:
         if marker in text:

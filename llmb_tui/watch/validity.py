@@ -47,7 +47,7 @@ _NEEDS: dict[CheckId, str] = {
 
 @dataclass(frozen=True, slots=True)
 class RunFiles:
-    """What this machine keeps of a run besides its log."""
+    """Evidence that this machine keeps of a run besides its log."""
 
     network: tuple[Statement, ...] = ()
     """Statements of NCCL, by the files that the first rank of each node wrote."""
