@@ -71,7 +71,7 @@ SETTINGS = frozenset(
         *(f"trainer.plugins.{name}" for name in ("fp8", "fp8_recipe")),
     )
 )
-"""Fields of NeMo's recipe on which the step time rests (validity.md, *settings* and *precision*)."""
+"""Fields of NeMo's recipe on which the step time rests."""
 
 _SETTING = re.compile(_BEGIN + rb"((?:model|data|trainer|optim)\.[\w.]{1,100}) = ([^\r\n]{1,200})" + _END)
 _RANKS = re.compile(rb"All distributed processes registered\. Starting with (\d{1,9}) processes")

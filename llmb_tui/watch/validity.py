@@ -23,7 +23,7 @@ from llmb_tui.watch.statements import statements
 
 _LOG, _NETWORK, _ACCOUNTING = "log", "network.txt", "accounting"
 _ROUNDING = 0.03
-"""NeMo 1's bar rounds its totals to three digits (validity.md): so far a sound total may be off."""
+"""NeMo 1's bar rounds its totals to three digits: a sound total may be off by this part."""
 _NVLINK_NODES = 18
 """Nodes of one NVLink domain of GB200 and GB300 NVL72."""
 _FP8_RECIPES = {"delayed": "delayed", "current": "tensorwise", "mx": "mxfp8"}
