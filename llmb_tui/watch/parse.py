@@ -15,8 +15,16 @@ from typing import Any
 from llmb_tui.catalog.recipe import LogFormat
 from llmb_tui.diagnosis.rule import Diagnosis
 from llmb_tui.watch.failure import worst
-from llmb_tui.watch.state import LONGEST_STEP_S, MOST_STEPS, MOST_TFLOPS, SHORTEST_STEP_S, Statement, Step
-from llmb_tui.watch.statements import STRONG, line_at, merged, start_signs, statements
+from llmb_tui.watch.state import (
+    LONGEST_STEP_S,
+    MOST_STEPS,
+    MOST_TFLOPS,
+    SHORTEST_STEP_S,
+    Statement,
+    StatementKind,
+    Step,
+)
+from llmb_tui.watch.statements import STRONG, line_at, start_signs, with_statements
 
 # Longest record that is read as a step; they have some 300 bytes.
 _RECORD = 2000
@@ -76,6 +84,8 @@ _BRIDGE_FIELDS = {
     b"number of nan iterations": "not_a_number",
 }
 _MAY_BE_NAN = ("loss", "grad_norm")
+_LATE: tuple[StatementKind, ...] = ("network", "channel")
+"""What NCCL also states after the first step, if it states anything."""
 
 
 class StepParser:
@@ -189,21 +199,19 @@ class StepParser:
 
     def _start(self, lines: bytes) -> None:
         """Take the facts stated since the newest step, up to the end of these lines, as those of a new start."""
-        self.statements = merged(self._next, statements(b"".join([*self._gap, lines])))
+        self.statements = with_statements(self._next, b"".join([*self._gap, lines]))
 
     def _note_gap(self, lines: bytes, sign: int) -> None:
         """Keep lines after the newest step, or the facts in them, for the start that may follow."""
         self._sign = max(self._sign, sign)
         if self._sign or self._newest < 0:
-            self._next = merged(self._next, statements(b"".join([*self._gap, lines])))
+            self._next = with_statements(self._next, b"".join([*self._gap, lines]))
             self._gap = []
             if self._newest < 0:
                 self.statements = self._next
         else:
-            if any(
-                one.kind in ("network", "channel") for one in self.statements
-            ):  # NCCL writes: also of later channels
-                self.statements = merged(self.statements, statements(lines))
+            if any(one.kind in _LATE for one in self.statements):
+                self.statements = with_statements(self.statements, lines, _LATE)
             self._gap.append(lines)
             while sum(map(len, self._gap)) > _UNSEARCHED:
                 self._gap.pop(0)

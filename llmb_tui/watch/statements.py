@@ -6,7 +6,8 @@ The words are those of NeMo, Lightning, Megatron, NCCL, Slurm and our own entry 
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Iterator
+from collections import Counter
+from collections.abc import Callable, Collection, Iterable, Iterator
 from typing import BinaryIO
 
 from llmb_tui.watch.lines import display_text
@@ -121,16 +122,20 @@ def add_slow_signs(signs: dict[int, str], file: BinaryIO, size: int) -> None:
 
 
 def statements(text: bytes) -> Iterator[Statement]:
-    """Facts that whole lines state, in their order: `merged` keeps the first line that states a fact."""
-    found: list[tuple[int, Statement]] = []
+    """Facts that whole lines state, in their order."""
+    return (Statement(kind, name, value, line_at(text, at)) for at, kind, name, value in sorted(_facts(text)))
+
+
+def _facts(text: bytes, kinds: Collection[StatementKind] = ()) -> Iterator[tuple[int, StatementKind, str, str]]:
+    """(offset, kind, name, value) of each fact of these kinds; of all, if none is named."""
     for marker, kind, pattern, read in _READERS:
-        if marker in text:
+        if (not kinds or kind in kinds) and marker in text:
             for match in pattern.finditer(text):
-                at = match.start()
-                found += [(at, Statement(kind, name, value, line_at(text, at))) for name, value in read(match)]
-    for name, value, at in versions(text):
-        found.append((at, Statement("version", name, value, line_at(text, at))))
-    return (one for _, one in sorted(found))
+                for name, value in read(match):
+                    yield match.start(), kind, name, value
+    if not kinds or "version" in kinds:
+        for name, value, at in versions(text):
+            yield at, "version", name, value
 
 
 def versions(text: bytes) -> Iterator[tuple[str, str, int]]:
@@ -144,17 +149,24 @@ def versions(text: bytes) -> Iterator[tuple[str, str, int]]:
                 yield name, value, match.start()
 
 
-def merged(before: tuple[Statement, ...], further: Iterable[Statement]) -> tuple[Statement, ...]:
-    """Both, each fact once, and of each kind no more than are needed to judge a run."""
+def with_statements(
+    before: tuple[Statement, ...], text: bytes, kinds: Collection[StatementKind] = ()
+) -> tuple[Statement, ...]:
+    """The statements of `before` and of these lines, each fact once, and of each kind no more than judging a run needs.
+
+    A line is made ready to be shown only if it is kept: of NCCL's channels a log has thousands. `kinds`: the kinds to
+    look for in the lines, if not all.
+    """
     kept = {one[:3]: one for one in before}
-    counts: dict[tuple[str, str], int] = {}
-    for one in before:
-        counts[_bounded_by(one)] = counts.get(_bounded_by(one), 0) + 1
-    for one in further:
-        group = _bounded_by(one)
-        if one[:3] not in kept and counts.get(group, 0) < _MOST:
-            kept[one[:3]] = one
-            counts[group] = counts.get(group, 0) + 1
+    counts = Counter(_bounded_by(one.kind, one.value) for one in before)
+    full = {group for group, count in counts.items() if count >= _MOST}
+    for at, kind, name, value in sorted(
+        fact for fact in _facts(text, kinds) if _bounded_by(fact[1], fact[3]) not in full
+    ):
+        group = _bounded_by(kind, value)
+        if (kind, name, value) not in kept and counts[group] < _MOST:
+            kept[kind, name, value] = Statement(kind, name, value, line_at(text, at))
+            counts[group] += 1
     return tuple(sorted(kept.values()))  # however the bytes were cut into pieces
 
 
@@ -167,9 +179,9 @@ def line_at(text: bytes, at: int) -> str:
     return line if len(line) <= LINE_LENGTH else f"{line[: LINE_LENGTH - 1]}…"
 
 
-def _bounded_by(one: Statement) -> tuple[str, str]:
+def _bounded_by(kind: StatementKind, value: str) -> tuple[str, str]:
     """Channels are counted by their transport: thousands over InfiniBand must not hide one over sockets."""
-    return one.kind, one.value if one.kind == "channel" else ""
+    return kind, value if kind == "channel" else ""
 
 
 _Pairs = Iterable[tuple[str, str]]
@@ -194,7 +206,7 @@ def _setting(match: re.Match[bytes]) -> _Pairs:
 
 
 def _channel(match: re.Match[bytes]) -> _Pairs:
-    return [(f"{int(match[1])} -> {int(match[2])}", display_text(match[3]))]
+    return [(f"{int(match[1])} -> {int(match[2])}", match[3].decode("ascii"))]
 
 
 _READERS: tuple[tuple[bytes, StatementKind, re.Pattern[bytes], Callable[[re.Match[bytes]], _Pairs]], ...] = (
