@@ -27,6 +27,7 @@ from llmb_tui.text import clean
 
 # Exit codes of prepare.sh.
 _NOT_INSTALLED, _NO_TOKEN = 3, 4
+_PUT_DEADLINE_S = 60.0
 _FIRST_PAUSE_S, _LONGEST_PAUSE_S = 0.1, 2.0
 
 # A busy controller may take a job long after sbatch gave up waiting for its answer, and one that hung may answer a
@@ -42,7 +43,7 @@ class Preparation:
     needed: tuple[str, ...]
     """Directories, and files that must not be empty, that the install leaves."""
     folder: str
-    """Folder of the run; a refusal to make it names it."""
+    """Folder of the run, which is made; all that is made below it, only the operator may write to."""
     folders: tuple[str, ...]
     files: tuple[tuple[str, str], ...]
     """(path, text), in the order in which they are written."""
@@ -163,7 +164,7 @@ class LoginNodeDelivery(ABC):
             time.sleep(pause)
             pause = min(pause * 2, _LONGEST_PAUSE_S)
             try:
-                status = self._probe("start")
+                status = self._probe("look" if status.owner else "start")
             except (Disconnected, Unanswered, Unreachable):
                 if self._session.state == "closed":
                     raise
@@ -194,7 +195,8 @@ def _prepare(session: Session, preparation: Preparation) -> None:
     the run cannot be made.
     """
     words = [
-        session.profile.install_dir.rstrip("/"),
+        install := session.profile.install_dir.rstrip("/"),
+        preparation.folder,
         preparation.token,
         str(len(preparation.needed)),
         *preparation.needed,
@@ -224,5 +226,13 @@ def _prepare(session: Session, preparation: Preparation) -> None:
             clean(result.stderr).strip(),
             "Free some space, or choose an install directory that you may write to.",
         )
+    put = remote_text("inside.sh", "put.sh")
     for path, text in preparation.files:
-        session.write_file(path, text.encode())
+        data = text.encode()
+        result = session.run_script(put, [install, path, str(len(data))], stdin=data, deadline_s=_PUT_DEADLINE_S)
+        if result.exit_code:
+            raise Trouble(
+                f"Could not write {clean(path)} on {session.profile.name}.",
+                clean(result.stderr).strip(),
+                "Check the directory's permissions, and the free space and quota there.",
+            )

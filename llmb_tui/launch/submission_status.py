@@ -23,10 +23,10 @@ class SubmissionDir:
     """Where a submission leaves its traces, and what it leaves there."""
 
     folder: str
-    helper: str
-    """Path of the script that submits."""
+    helper: tuple[str, ...]
+    """The files of `remote/` that submit, the last of which names them."""
     arguments: tuple[str, ...]
-    """Of the helper, behind the folder."""
+    """Of the helper, behind the install directory and the folder."""
     reading: tuple[str, ...]
     """The files of `remote/` that read the traces, behind `status.sh`."""
 
@@ -69,8 +69,13 @@ def probe(session: Session, place: SubmissionDir, how: ProbeMode = "look") -> Su
     Either may be repeated. Raises what `Session.run` raises.
     """
     # What it starts takes this over, and so do the job's own files.
-    script = f"umask {session.profile.umask}\n" + remote_text("group.sh", "status.sh", *place.reading)
-    return parse(session.run_script(script, [place.folder, how, place.helper, *place.arguments]).stdout)
+    script = f"umask {session.profile.umask}\n" + remote_text("inside.sh", "group.sh", "status.sh", *place.reading)
+    install = session.profile.install_dir.rstrip("/")
+    # It is never a file there, where another member of a group could put another one in its place.
+    helper = remote_text(*place.helper) if how == "start" else ""
+    return parse(
+        session.run_script(script, [install, place.folder, how, place.helper[-1], helper, *place.arguments]).stdout
+    )
 
 
 def parse(text: str) -> SubmissionStatus:

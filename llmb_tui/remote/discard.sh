@@ -14,8 +14,8 @@ top "$1" || exit 3
 token=$2 trash=.llmb-tui/trash.$(id -u) count=0
 shift 2
 
-# enter_trash PATH: enters a trash of this user's, into which nobody else may write from here on.
-enter_trash() { enter "$1" && [ -O . ] && chmod 700 .; }
+# enter_trash PATH: enters a trash of this user's, into which nobody else may look from here on.
+enter_trash() { enter_own "$1" && chmod 700 .; }
 
 if ! descend .llmb-tui; then exit 3; fi
 # Then at least only its owner may rename what the other members have in there.

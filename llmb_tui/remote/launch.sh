@@ -1,7 +1,7 @@
-# Starts a recipe's own launch script, at most once however often this is started. Run detached, behind group.sh,
-# claim.sh and lock.sh:
+# Starts a recipe's own launch script, at most once however often this is started. Run detached, behind inside.sh,
+# group.sh, claim.sh and lock.sh:
 #
-#     sh launch.sh FOLDER INDEX TOKEN
+#     launch.sh INSTALL FOLDER INDEX TOKEN
 #
 # INDEX is where NeMo-Run writes its jobs down, TOKEN a file below the home directory; both may be empty. FOLDER holds
 # command.sh, the command as it was shown, and lies among those of all launches in the same folder of the recipe. Of
@@ -15,21 +15,26 @@
 #     beat            Unix time when it was last seen to be alive
 #     output          what the command wrote, without the token
 #     ids             the jobs that the output names
-cd "$1" || exit 1
+top "$1" && enter_own "${2#"$1"/}" || exit 1
+launches=$(cd .. && here)
 claimed || exit 0
 unset token # it could be one that is handed on
-index=$2 token=
-if [ "$3" ]; then token=$(cat "$HOME/$3" 2>/dev/null); fi
+index=$3 token=
+if [ "$4" ]; then token=$(cat "$HOME/$4" 2>/dev/null); fi
 owner="$(id -un)@$(uname -n).$$.$(date +%s)"
 # The lock is a link to a folder, which is there with its owner or not at all.
 lock="../launching.$(id -u)"
 mine="launching.$owner"
 
+# in_launches NAME COMMAND...: runs it in this directory among the launches, which is no link.
+in_launches() (cd "../$1" 2>/dev/null && [ "$(here)" = "$launches/$1" ] && shift && "$@")
+sign() { echo "$1" >./run && printf '%s\n' "$owner" >./owner; }
+
 # Waits until no other launch is at work here; not for ever, as one may hang.
 take_lock() {
     patience=1800
-    here=$(pwd)
-    mkdir "../$mine" && echo "${here##*/}" >"../$mine/run" && printf '%s\n' "$owner" >"../$mine/owner" || return 1
+    folder=$(here)
+    (umask go-w && mkdir "../$mine") && in_launches "$mine" sign "${folder##*/}" || return 1
     until ln -sn "$mine" "$lock" 2>/dev/null; do
         holder=$(readlink "$lock")
         case $holder in
@@ -38,7 +43,7 @@ take_lock() {
             *) holder=$(if [ -e "$lock" ]; then echo other; fi) ;;
         esac
         if [ "$holder" = other ]; then
-            echo "The folder of the launches is not as it should be: $here"
+            echo "The folder of the launches is not as it should be: $folder"
             return 1
         fi
         # Without a holder it has just been given back.
@@ -46,7 +51,7 @@ take_lock() {
             bury && continue
         fi
         # Without that it would be taken for dead as soon as it is the lock.
-        touch -c "../$mine"
+        in_launches "$mine" touch -c .
         printf '%s %s\n' "$(cat "../$holder/run" 2>/dev/null)" "$(cat "../$holder/owner" 2>/dev/null)" >waits
         patience=$((patience - 1))
         if [ "$patience" = 0 ]; then
@@ -60,9 +65,8 @@ take_lock() {
 
 # Takes away the lock of a holder that is dead. Only who makes the mark does; one whose maker died in between is old.
 bury() {
-    mark="../$holder/buried"
-    if [ -d "../$holder" ] && ! mkdir "$mark" 2>/dev/null; then
-        [ "$(find "$mark" -prune -mmin +0 2>/dev/null)" ] || return 1
+    if [ -d "../$holder" ] && ! in_launches "$holder" mkdir ./buried 2>/dev/null; then
+        [ "$(find "../$holder/buried" -prune -mmin +0 2>/dev/null)" ] || return 1
     fi
     if [ "$(readlink "$lock")" = "$holder" ]; then rm -f "$lock"; fi
     rm -rf "../$holder"
@@ -87,7 +91,7 @@ beats() {
     seconds=0
     while alive "$$" || alive "$1"; do
         if [ $((seconds % 5)) = 0 ]; then
-            touch -c "../$mine"
+            in_launches "$mine" touch -c .
             date +%s >beat.new && mv beat.new beat
         fi
         seconds=$((seconds + 1))

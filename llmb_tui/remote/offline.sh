@@ -50,16 +50,22 @@ instead() {
 # alone: waits until nothing of an earlier attempt works any more, which may outlive the shell that began it. The
 # programs that are started from here inherit the lock. Where the file system has no such locks, it goes on.
 alone() {
-    # A link there would lead the > to another file, and this empty it.
-    if [ -L "$dir/at-work" ]; then
-        echo "$dir/at-work is a symbolic link; links below an install directory are not followed."
-        exit 1
-    fi
-    exec 9<>"$dir/at-work"
+    exec 9<>"$(private at-work)"
     command -v flock >/dev/null || return 0
     flock -n 9 2>/dev/null && return
     echo "Waiting until what an earlier attempt started has ended."
     flock -w 600 9 2>/dev/null || :
+}
+
+# private NAME: prints a path of the step's own, where no other user can put a link: in its folder, or, where a group may
+# write to that, in the home directory.
+private() {
+    if shared; then
+        (umask 077 && mkdir -p "$HOME/.llmb-tui") &&
+            echo "$HOME/.llmb-tui/$1-$step-$(printf %s "$install" | cksum | cut -d ' ' -f 1)"
+    else
+        echo "$dir/$1"
+    fi
 }
 
 # note FILE: says in FILE that something is done.

@@ -1,13 +1,14 @@
 # Looks for what a submission needs, and makes its folders, links and copies, behind there.sh and
 # inside.sh:
 #
-#     prepare.sh INSTALL TOKEN COUNT NEEDED... COUNT FOLDER... COUNT [FILE LINK]... [FILE COPY]...
+#     prepare.sh INSTALL OWN TOKEN COUNT NEEDED... COUNT FOLDER... COUNT [FILE LINK]... [FILE COPY]...
 #
-# TOKEN is a file below the home directory that has to be there, or nothing; FILE of a link lies there as well, and an
+# OWN is the folder of the run, into which no other user may write, whatever the umask: what is written in it later then
+# follows no link. TOKEN is a file below the home directory that has to be there, or nothing; FILE of a link lies there as well, and an
 # empty file is made instead of the link where there is no such file. May be repeated. Ends with 4 where the token is
 # missing, with 3 where something that is needed is, and names it.
-install=$1
-shift
+install=$1 own=$2
+shift 2
 [ -z "$1" ] || [ -s "$HOME/$1" ] || exit 4
 needed=$2
 shift 2
@@ -17,10 +18,18 @@ while [ "$needed" -gt 0 ]; do
     needed=$((needed - 1))
 done
 folders=$1
-if [ "$folders" -gt 0 ] && ! top "$install"; then exit 1; fi
+top "$install" && fresh_folder "${own%/*}" || exit 1
+own_folder() {
+    (umask go-w && fresh_folder "$1") || return 1
+    if ! (enter_own "${1#"$install"/}"); then
+        echo "$1 belongs to another user." >&2
+        return 1
+    fi
+}
+own_folder "$own" || exit 1
 shift
 while [ "$folders" -gt 0 ]; do
-    fresh_folder "$1" || exit 1
+    case $1 in "$own"/*) own_folder "$1" ;; *) fresh_folder "$1" ;; esac || exit 1
     shift
     folders=$((folders - 1))
 done

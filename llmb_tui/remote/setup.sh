@@ -29,11 +29,7 @@ setup() {
         shift
     done
     shift
-    # Nodes run these as well. Where a group shares the step's folder they are kept in the home directory.
-    programs=$dir/bin
-    if shared; then
-        programs=$HOME/.llmb-tui/bin-$step-$(printf %s "$install" | cksum | cut -d ' ' -f 1)
-    fi
+    programs=$(private bin) # nodes run these as well
     rm -rf "$programs"
     (umask 077 && mkdir -p "$programs")
     printf '%s\n' "$enroot" >"$programs/enroot"

@@ -9,6 +9,8 @@ from typing import Any
 from llmb_tui.catalog.load import load_presets
 from llmb_tui.catalog.recipe import ResultRule
 from llmb_tui.cluster.profile import ClusterProfile
+from llmb_tui.cluster.remote_text import remote_text
+from llmb_tui.cluster.session import Session
 from llmb_tui.cluster.slurm.cluster import SlurmCluster
 from llmb_tui.cluster.slurm.profile import SlurmProfile
 from llmb_tui.launch.direct.delivery import DirectDelivery
@@ -16,6 +18,7 @@ from llmb_tui.launch.direct.spec_of import launch_spec
 from llmb_tui.launch.login_node import LoginNodeDelivery
 from llmb_tui.launch.run import Run
 from llmb_tui.launch.spec import LaunchSpec
+from llmb_tui.launch.submission_status import SubmissionDir
 from llmb_tui.launch.upstream.delivery import UpstreamDelivery
 from llmb_tui.plan.make import plan
 from llmb_tui.plan.plan import Estimate, Memory, Parallelism, Plan
@@ -121,6 +124,12 @@ def delivery_of(run: Run) -> LoginNodeDelivery:
     cluster = SlurmCluster(SlurmProfile(run.cluster, "none", "a", "b", "/none"))
     cluster.close()
     return DirectDelivery(cluster, run) if isinstance(run.spec, LaunchSpec) else UpstreamDelivery(cluster, run)
+
+
+def start_late(session: Session, place: SubmissionDir) -> None:
+    """Run the script that submits, as a command that was long on its way does."""
+    install = session.profile.install_dir
+    session.run_script(remote_text(*place.helper), [install, place.folder, *place.arguments])
 
 
 def direct_spec(run: Run) -> LaunchSpec:

@@ -36,7 +36,7 @@ def session(node: LoginNode, request: pytest.FixtureRequest) -> Iterator[SlurmCl
 @pytest.fixture
 def place(node: LoginNode) -> SubmissionDir:
     """The traces of a submission that has not begun."""
-    return SubmissionDir(str(node.home), "/helper", ("script", "output"), ("submitted.sh",))
+    return SubmissionDir(str(node.home), ("submit.sh",), ("script", "output"), ("submitted.sh",))
 
 
 def test_install_steps_are_looked_at(session: SlurmCluster) -> None:

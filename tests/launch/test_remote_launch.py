@@ -28,8 +28,6 @@ class Recipe:
         self.shell, self.folder = shell, folder
         self.launches = folder / "launches"
         self.launches.mkdir()
-        self.helper = folder / "launch.sh"
-        self.helper.write_text(remote_text("group.sh", "claim.sh", "lock.sh", "launch.sh"))
         self.index = folder / ".slurm_jobs"
         (folder / "keys").mkdir()
         (folder / TOKEN_FILE).write_text(f"{TOKEN}\n")
@@ -57,7 +55,8 @@ class Recipe:
         folder = self.launches / name
         folder.mkdir(exist_ok=True)
         (folder / "command.sh").write_text(command)
-        words = [*self.shell, str(self.helper), str(folder), str(self.index), TOKEN_FILE]
+        helper = remote_text("inside.sh", "group.sh", "claim.sh", "lock.sh", "launch.sh")
+        words = [*self.shell, "-c", helper, "launch.sh", str(self.folder), str(folder), str(self.index), TOKEN_FILE]
         path = f"{self.programs}{os.pathsep}{os.environ['PATH']}"
         variables = {"PATH": path, "HOME": str(self.folder), "NODE": node}
         return subprocess.Popen(words, env=variables, start_new_session=True)
@@ -72,8 +71,9 @@ class Recipe:
 
     def left(self, name: str) -> SubmissionStatus:
         """What a look finds of a launch."""
-        script = remote_text("group.sh", "status.sh", "lock.sh", "launched.sh")
-        words = [str(self.launches / name), "look", str(self.helper), str(self.index), "", str(self.folder)]
+        script = remote_text("inside.sh", "group.sh", "status.sh", "lock.sh", "launched.sh")
+        folder = self.launches / name
+        words = [str(self.folder), str(folder), "look", "launch.sh", "", str(self.index), "", str(self.folder)]
         return parse(subprocess.check_output([*self.shell, "-c", script, "sh", *words], text=True))
 
     @property

@@ -182,7 +182,9 @@ class Image:
     def needed(self) -> int:
         """What a submission says that needs it: 0, or 3 where it is not there."""
         script = remote_text("there.sh", "inside.sh", "prepare.sh")
-        process = self.place.begin(script, "/", "", "1", str(self.path), "0", "0")
+        process = self.place.begin(
+            script, str(self.place.home), f"{self.place.home}/run", "", "1", str(self.path), "0", "0"
+        )
         return process.wait(timeout=30)
 
 

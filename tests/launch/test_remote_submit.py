@@ -22,8 +22,7 @@ class Cluster:
         self.folder = folder / "submit"
         self.folder.mkdir()
         self.calls = folder / "calls"
-        self.helper = folder / "submit.sh"
-        self.helper.write_text(remote_text("group.sh", "claim.sh", "sbatch.sh", "submit.sh"))
+        self.install = folder
         self.script = folder / "a script.sh"
         self.script.write_text("#!/bin/bash\n")
         self.programs = folder / "bin"
@@ -37,7 +36,8 @@ class Cluster:
         program.chmod(0o755)
 
     def start(self) -> subprocess.Popen[bytes]:
-        words = [*self.shell, str(self.helper), str(self.folder), str(self.script)]
+        helper = remote_text("inside.sh", "group.sh", "claim.sh", "sbatch.sh", "submit.sh")
+        words = [*self.shell, "-c", helper, "submit.sh", str(self.install), str(self.folder), str(self.script)]
         return subprocess.Popen(words, env=self.environment)
 
     def submit(self) -> None:
@@ -63,7 +63,7 @@ def test_the_answer_of_sbatch_is_kept_and_then_the_exit_code(cluster: Cluster) -
     cluster.submit()
     assert cluster.trace("answer") == "48123;eos\n"
     assert re.fullmatch(r"0 \d+\n", str(cluster.trace("exit")))
-    assert cluster.submissions() == [f"--parsable {cluster.script}"]
+    assert cluster.submissions() == [f"--parsable ../{cluster.script.name}"]
 
 
 def test_the_claim_names_its_owner_the_process_group_and_the_time(cluster: Cluster) -> None:
@@ -85,7 +85,7 @@ def test_a_refusal_is_kept_in_slurms_words(cluster: Cluster) -> None:
 
 def test_a_login_node_without_sbatch_is_a_refusal(cluster: Cluster) -> None:
     (cluster.programs / "sbatch").unlink()
-    for name in ("date", "env", "id", "ln", "mv", "ps", "sed", "sh", "bash", "uname"):
+    for name in ("chmod", "date", "env", "id", "ln", "mv", "ps", "pwd", "sed", "sh", "bash", "uname"):
         (cluster.programs / name).symlink_to(str(shutil.which(name)))
     cluster.environment["PATH"] = str(cluster.programs)
     cluster.submit()
@@ -136,4 +136,4 @@ def test_the_login_environment_does_not_change_the_script(cluster: Cluster) -> N
         "SLURM_CONF": "/etc/slurm.conf",
     }
     cluster.submit()
-    assert cluster.submissions() == [f"--parsable {cluster.script}"]
+    assert cluster.submissions() == [f"--parsable ../{cluster.script.name}"]

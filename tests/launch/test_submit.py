@@ -25,7 +25,7 @@ from llmb_tui.launch.submit import NotSent, reconcile, submit_once, withdraw
 from llmb_tui.store import files
 from llmb_tui.store.paths import Places
 from tests.kit.demo import drop_connections
-from tests.kit.runs import direct_spec
+from tests.kit.runs import direct_spec, start_late
 from tests.kit.waiting import until
 from tests.launch.cutting_session import WHENS, CuttingSession, When
 from tests.launch.launch_cases import RUN_ID, MakeRun, replace_command
@@ -54,7 +54,7 @@ def test_the_run_folder_holds_what_the_job_needs(stage: Stage) -> None:
 
 
 @pytest.mark.parametrize(("group_writable", "mode", "umask"), [(False, 0o755, "0022"), (True, 0o775, "0002")])
-def test_only_a_profile_lets_the_group_write_to_a_run_and_nothing_lets_everyone(
+def test_only_the_operator_writes_to_the_folder_of_a_run_and_a_profile_lets_the_group_write_beside_it(
     stage: Stage, group_writable: bool, mode: int, umask: str
 ) -> None:
     stage.session.profile = replace(stage.profile, group_writable=group_writable)
@@ -64,7 +64,9 @@ def test_only_a_profile_lets_the_group_write_to_a_run_and_nothing_lets_everyone(
         stage.submit()
     finally:
         os.umask(before)
-    assert {path.stat().st_mode & 0o777 for path in (stage.task, stage.task / "configs", stage.traces)} == {mode}
+    own = (stage.task.parent, stage.task, stage.task / "configs", stage.traces)
+    assert {path.stat().st_mode & 0o777 for path in own} == {0o755}
+    assert stage.task.parent.parent.stat().st_mode & 0o777 == mode
     assert (stage.folder / "umask").read_text().strip() == umask
 
 
@@ -305,7 +307,7 @@ def test_a_submission_that_was_withdrawn_cannot_begin_later(stage: Stage) -> Non
     settled = stage.reconcile()
     assert (settled.submission, settled.note, settled.job_ids) == ("withdrawn", NEVER_SENT, ())
     probe(stage.session, stage.place, "start")
-    stage.session.run(["sh", stage.place.helper, stage.place.folder, *stage.place.arguments])
+    start_late(stage.session, stage.place)
     assert stage.jobs() == []
     with pytest.raises(Trouble, match="was not submitted") as caught:
         stage.submit()
@@ -313,8 +315,8 @@ def test_a_submission_that_was_withdrawn_cannot_begin_later(stage: Stage) -> Non
 
 
 def _count_until_start(stage: Stage) -> int:
-    """Number of the remote call that starts the submission: after preparing, the files, the script and the helper."""
-    return 1 + len(direct_spec(stage.run).files) + 2 + 1
+    """Number of the remote call that starts the submission: after preparing, the files and the script."""
+    return 1 + len(direct_spec(stage.run).files) + 1 + 1
 
 
 def test_a_login_that_only_a_person_can_repeat_leaves_the_run_unknown(stage: Stage) -> None:
@@ -473,3 +475,29 @@ def test_a_full_disk_after_the_job_was_sent_names_the_job(stage: Stage, monkeypa
     assert caught.value.run_id == RUN_ID
     assert stage.submit().job_ids == ("48123",)
     assert stage.jobs() == ["48123"]
+
+
+@pytest.mark.parametrize("above", [0, 1, 2, 3])
+def test_a_link_on_the_way_to_the_folder_of_a_run_is_refused_with_its_name(stage: Stage, above: int) -> None:
+    place = Path(direct_spec(stage.run).experiment_dir).parents[above]
+    elsewhere = stage.folder / "elsewhere"
+    elsewhere.mkdir()
+    place.parent.mkdir(parents=True, exist_ok=True)
+    if place.exists():
+        shutil.rmtree(place)
+    place.symlink_to(elsewhere)
+    with pytest.raises(Trouble, match="folder of the run could not be made") as refused:
+        stage.submit()
+    assert f"{place} is a symbolic link" in refused.value.why
+    assert list(elsewhere.iterdir()) == []
+    assert stage.jobs() == []
+
+
+def test_a_file_of_a_run_takes_the_place_of_a_link_and_does_not_follow_it(stage: Stage) -> None:
+    stage.task.mkdir(parents=True)
+    (stage.task / "configs").mkdir()
+    (stage.task / "configs/plan.json").symlink_to(stage.folder / "name")
+    before = (stage.folder / "name").read_text()
+    stage.submit()
+    assert (stage.folder / "name").read_text() == before
+    assert not (stage.task / "configs/plan.json").is_symlink()

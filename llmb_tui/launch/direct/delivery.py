@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from llmb_tui.cluster.cluster import Cluster
-from llmb_tui.cluster.remote_text import remote_text
 from llmb_tui.cluster.slurm.client import find_jobs
 from llmb_tui.launch.delivery import Jobs
 from llmb_tui.launch.login_node import LoginNodeDelivery, Preparation
@@ -26,7 +25,7 @@ class DirectDelivery(LoginNodeDelivery):
         """Where the batch script is put: where NeMo-Run would."""
         self.place = SubmissionDir(
             folder=f"{spec.experiment_dir}/submit",
-            helper=f"{spec.experiment_dir}/submit.sh",
+            helper=("inside.sh", "group.sh", "claim.sh", "sbatch.sh", "submit.sh"),
             arguments=(self.script_path, f"{spec.task_dir}/sbatch_{spec.job_name}"),
             reading=("submitted.sh",),
         )
@@ -39,12 +38,11 @@ class DirectDelivery(LoginNodeDelivery):
         folders = {path.rpartition("/")[0] for path in (*(copy for _, copy in copies), *(path for path, _ in files))}
         # NeMo-Run starts every task in code/.
         folders |= {self.place.folder, f"{spec.task_dir}/code", *spec.folders}
-        helper = remote_text("group.sh", "claim.sh", "sbatch.sh", "submit.sh")
         return Preparation(
             needed=(spec.container_image, *(source for source, _ in copies)),
-            folder=spec.task_dir,
+            folder=spec.experiment_dir,
             folders=tuple(sorted(folders)),
-            files=(*files, (self.script_path, script), (self.place.helper, helper)),
+            files=(*files, (self.script_path, script)),
             links=tuple((source, f"{spec.task_dir}/{below}") for source, below in spec.links),
             copies=copies,
         )

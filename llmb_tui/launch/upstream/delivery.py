@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from llmb_tui.cluster.cluster import Cluster
-from llmb_tui.cluster.remote_text import remote_text
 from llmb_tui.cluster.slurm.client import own_jobs
 from llmb_tui.errors import Trouble
 from llmb_tui.launch.delivery import Jobs
@@ -29,7 +28,7 @@ class UpstreamDelivery(LoginNodeDelivery):
         where = spec.root if spec.how == "bash" else spec.directory
         self.place = SubmissionDir(
             folder=spec.folder,
-            helper=f"{spec.folder}/launch.sh",
+            helper=("inside.sh", "group.sh", "claim.sh", "lock.sh", "launch.sh"),
             arguments=(spec.index, spec.token_file, where),
             reading=("lock.sh", "launched.sh"),
         )
@@ -37,12 +36,11 @@ class UpstreamDelivery(LoginNodeDelivery):
     def preparation(self, script: str) -> Preparation:
         """The command, and what runs it."""
         folder = self.place.folder
-        helper = remote_text("group.sh", "claim.sh", "lock.sh", "launch.sh")
         return Preparation(
             needed=self._spec.needed,
             folder=folder,
             folders=(folder,),
-            files=((f"{folder}/command.sh", f"{script}\n"), (self.place.helper, helper)),
+            files=((f"{folder}/command.sh", f"{script}\n"),),
             token=self._spec.token_file,
         )
 

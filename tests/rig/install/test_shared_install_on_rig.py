@@ -20,7 +20,7 @@ from tests.rig.install.site import Site
 from tests.rig.machine import OPERATOR_ID
 from tests.rig.swapping import as_member, swapping
 
-REMOVALS, STEPS = 1000, 300
+REMOVALS, STEPS, SUBMISSIONS = 1000, 300, 300
 
 
 class Shared:
@@ -32,15 +32,15 @@ class Shared:
         self.install.chmod(0o2775)
         if not empty:
             as_member(rig, f"cd {self.install} && mkdir -p images venvs .llmb-tui/steps")
-        files = "for name in $(seq 20) owner job log script made; do echo keep >$name; done"
-        line = f"cd {self.precious} && umask 077 && mkdir -p d/made && echo keep >d/f && {files}"
+        files = "for name in $(seq 20) owner job log script made traces/exit traces/answer; do echo keep >$name; done"
+        line = f"cd {self.precious} && umask 007 && mkdir -p d/made traces && echo keep >d/f && {files}"
         rig.as_operator(line, check=True)
         self.before = self.seen()
 
     def seen(self) -> list[tuple[str, int, str]]:
         """Name, mode and content of everything that must stay as it is."""
         return sorted(
-            (str(path), path.stat().st_mode, path.read_text() if path.is_file() else "")
+            (str(path), path.lstat().st_mode, path.read_text() if path.is_file() else "")
             for path in (self.precious, *self.precious.rglob("*"))
         )
 
@@ -100,6 +100,57 @@ def test_install_steps_and_locks_lead_nowhere_else_however_often_names_are_swapp
     assert shared.seen() == shared.before
     # Swapped names do stop most of them; these came to their end.
     assert len(worked.read_text()) > 5
+
+
+def test_submissions_lead_nowhere_else_however_often_names_are_swapped(shared: Shared) -> None:
+    """Folders of runs are made, a file is written, and sbatch and a launch script are started, or withdrawn."""
+    top, submitted = shared.install, shared.rig.new_dir() / "submitted"
+    runs, programs = f"{top}/workloads/experiments", shared.rig.new_dir()
+    (programs / "sbatch").write_text(f'#!/bin/sh\ncat "$2" >>{submitted}\necho 7\n')
+    (programs / "squeue").write_text("#!/bin/sh\necho 7\n")
+    for program in programs.iterdir():
+        program.chmod(0o755)
+    as_member(shared.rig, f"mkdir -p {runs}")
+    prepare = remote_text("there.sh", "inside.sh", "prepare.sh")
+    put = remote_text("inside.sh", "put.sh")
+    submit = remote_text("inside.sh", "group.sh", "claim.sh", "sbatch.sh", "submit.sh")
+    launch = remote_text("inside.sh", "group.sh", "claim.sh", "lock.sh", "launch.sh")
+    status = remote_text("inside.sh", "group.sh", "status.sh")
+    script = f"""
+umask g=rwx,o-w
+PATH={programs}:$PATH
+prepare() (
+{prepare}
+)
+put() (
+{put}
+)
+submit() (
+{submit}
+)
+launch() (
+{launch}
+)
+status() (
+{status}
+)
+own={runs}/run$((i % 3))
+prepare {top} "$own" '' 0 1 "$own/traces" 1 nothing "$own/token"
+[ -d "$own/traces" ] || exit
+echo run | put {top} "$own/script" 4
+echo true | put {top} "$own/traces/command.sh" 5
+case $((i % 3)) in
+0) submit {top} "$own/traces" script ;;
+1) launch {top} "$own/traces" '' '' ;;
+2) status {top} "$own/traces" withdraw submit.sh '' ;;
+esac
+"""
+    names = [f"workloads/experiments/run{number}" for number in range(3)]
+    with shared.swapping("workloads", "workloads/experiments", *names):
+        shared.rig.as_operator(in_one_shell(SUBMISSIONS, script, f"rm -rf {runs}/run$((i % 3))"), timeout_s=300)
+    assert shared.seen() == shared.before
+    # Swapped names do stop most of them; these came to their end, and no script but their own was submitted.
+    assert set(submitted.read_text().splitlines()) == {"run"}
 
 
 @pytest.mark.parametrize("name", [".llmb-tui", ".llmb-tui/steps", ".llmb-tui/steps/directories-pretrain_nemotron4"])

@@ -9,7 +9,7 @@ import pytest
 
 from llmb_tui.errors import Trouble
 from llmb_tui.launch.submission_status import probe
-from tests.kit.runs import delivery_of
+from tests.kit.runs import delivery_of, start_late
 from tests.kit.waiting import until
 from tests.rig.submit.test_slurm_in_trouble import asked
 from tests.rig.submit.trial import Trial
@@ -177,6 +177,6 @@ def test_a_launch_that_was_withdrawn_cannot_begin_later(batch: Trial) -> None:
             session.write_file(path, text.encode())
         assert probe(session, place, "withdraw").withdrawn
         assert probe(session, place, "start").withdrawn
-        session.run(["sh", place.helper, place.folder, *place.arguments])
+        start_late(session, place)
     assert group_of(run) == "-"
     assert not (folder_of(run) / "output").exists()

@@ -1,0 +1,19 @@
+# Writes stdin to a file in a folder of a run, all of it or nothing, behind inside.sh:
+#
+#     put.sh INSTALL FILE BYTES
+install=$1
+path=${2#"$install"/}
+if ! { top "$install" && enter_own "${path%/*}"; }; then
+    echo "${2%/*} belongs to another user, or a link is on the way to it." >&2
+    exit 1
+fi
+umask 077
+name=./${path##*/}
+rm -f "$name.$$"
+set -C
+if ! cat >"$name.$$"; then said=; elif [ "$(wc -c <"$name.$$")" -ne "$3" ]; then said="The file was cut short."; else
+    renamed "$name.$$" "$name" && exit
+fi
+[ -z "$said" ] || echo "$said" >&2
+rm -f "$name.$$"
+exit 1
