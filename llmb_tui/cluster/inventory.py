@@ -175,7 +175,7 @@ def parse_config(text: str) -> dict[str, str]:
 def fitting_request(partitions: tuple[Partition, ...], config: dict[str, str]) -> GpuRequest | None:
     """The request that suits a cluster: none if Slurm counts no GPUs in any partition, `gres` if it is too old.
 
-    `partitions`: all of the cluster. A partition without GPUs is no reason to ask for none if another one has some.
+    `partitions`: all of the cluster. If one partition has no GPUs and another one has some, GPUs are requested.
     """
     if not any(partition.groups for partition in partitions):
         return None

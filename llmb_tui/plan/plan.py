@@ -95,7 +95,7 @@ class Expectation:
     vboost: bool = False
     """True where it rests on runs of scripts that always try to give the tensor cores more power."""
     container: str | None = None
-    """Image in which the published row was measured; None if the step time is no row, or nobody says."""
+    """Image in which the published row was measured; None without a published row, or if its source names no image."""
 
 
 @dataclass(frozen=True, slots=True)

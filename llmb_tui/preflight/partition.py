@@ -202,7 +202,7 @@ def _gpus(requested: list[Partition], partitions: list[Partition], profile: Slur
         return warning("gpus", "GPUs", found, f"{needed} in a node", fix)
     if True not in fits:
         slices = any(gpus.model.is_slice for group in groups for gpus in group.gpus)
-        fix = f"A MIG slice is no {plan.selection.gpu.upper()}. " if slices else ""
+        fix = f"A MIG slice is not a whole {plan.selection.gpu.upper()}. " if slices else ""
         return failed("gpus", "GPUs", found, f"{needed} in a node", fix + _another_partition(partitions, plan))
     if without and profile.gpu_request == "none":
         fix = f"The job asks for no GPUs and could start without any: remove {without} from the cluster's partition."

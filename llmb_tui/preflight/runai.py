@@ -115,7 +115,7 @@ def _hardware(cluster: RunaiCluster, needs: RunaiNeeds, project: Project) -> Che
     found = f"{ready} ready of {len(fitting)} such nodes; in {' and '.join(pools)}: {kinds}"
     if len(fitting) < plan.nodes:
         slices = any(model.is_slice for _, model in mine)
-        fix = f"A MIG slice is no {gpu.upper()}. " if slices else ""
+        fix = f"A MIG slice is not a whole {gpu.upper()}. " if slices else ""
         fix += "Choose the node pool that has them, or another GPU type or fewer GPUs."
         return failed("gpu-type", "GPU type", found, needed, fix)
     if ready < plan.nodes:

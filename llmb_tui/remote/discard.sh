@@ -14,7 +14,7 @@ top "$1" || exit 3
 token=$2 trash=.llmb-tui/trash.$(id -u) count=0
 shift 2
 
-# enter_trash PATH: enters a trash of this user's, into which nobody else may look from here on.
+# enter_trash PATH: enters a trash of this user's, which no other user may enter from here on.
 enter_trash() { enter_own "$1" && chmod 700 .; }
 
 if ! descend .llmb-tui; then exit 3; fi
@@ -61,7 +61,7 @@ left=0
 for trash in "$trash" .llmb-tui/trash; do
     if ! enter_trash "$trash"; then continue; fi
     rm -rf ./* 2>/dev/null
-    # Some programs make directories that nobody may write to. From the top down each becomes the user's alone before it
+    # Some programs make read-only directories. From the top down each becomes the user's alone before it
     # is read: no other member can swap what is in it, and so lead the next chmod to a link.
     if [ "$(ls -A)" ]; then
         find . -type d \( ! -user "$(id -u)" -prune -o \( ! -perm -700 -o -perm /022 \) -exec chmod u+rwx,go-w {} \; \)

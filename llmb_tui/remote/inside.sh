@@ -27,7 +27,7 @@ enter() {
 # enter_parent PATH: enters the directory that holds it.
 enter_parent() { proper "$1" && case $1 in */*) enter "${1%/*}" ;; *) enter ;; esac }
 
-# enter_own PATH: enters a directory of this user's, into which nobody else may write from here on.
+# enter_own PATH: enters a directory of this user's, to which no other user may write from here on.
 enter_own() { enter "$1" && [ -O . ] && chmod go-w .; }
 
 # descend PATH: enters this directory below the install directory, and makes what is missing of it. Says why it cannot.

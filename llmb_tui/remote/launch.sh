@@ -26,7 +26,7 @@ owner="$(id -un)@$(uname -n).$$.$(date +%s)"
 lock="../launching.$(id -u)"
 mine="launching.$owner"
 
-# in_launches NAME COMMAND...: runs it in this directory among the launches, which is no link.
+# in_launches NAME COMMAND...: runs it in this directory among the launches, unless it is a link.
 in_launches() (cd "../$1" 2>/dev/null && [ "$(here)" = "$launches/$1" ] && shift && "$@")
 sign() { echo "$1" >./run && printf '%s\n' "$owner" >./owner; }
 

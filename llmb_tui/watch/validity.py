@@ -123,7 +123,7 @@ def validity(  # noqa: PLR0913 - all that a run is known by
 
 
 def failed(checks: Sequence[ValidityCheck]) -> list[ValidityCheck]:
-    """The failed checks: the step time of such a run is no measurement of its configuration."""
+    """The failed checks: the step time of such a run does not measure its configuration."""
     return [check for check in checks if check.outcome == "failed"]
 
 

@@ -88,7 +88,7 @@ class Partition:
 
     @property
     def idle_nodes(self) -> int:
-        """Number of nodes that may train, run nothing now, and are promised to nobody."""
+        """Number of nodes that may train, run nothing now, and are not reserved."""
         return sum(group.nodes for group in self.training_groups if group.state.rstrip("~#") == "idle")
 
     @property
