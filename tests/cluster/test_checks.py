@@ -263,7 +263,7 @@ def test_mig_slices_are_no_gpus(gres: str) -> None:
     found = checks(batch(gres))
     assert (found["gpus"].status, found["nodes"].status) == ("failed", "failed")
     assert "(MIG slices)" in found["gpus"].found
-    assert "A MIG slice is no H100." in found["gpus"].fix
+    assert "A MIG slice is not a whole H100." in found["gpus"].fix
     assert "fewer" not in found["nodes"].fix
     assert found["gpu-request"].status == "ok"
 
