@@ -23,22 +23,22 @@ from llmb_tui.store.settings import Settings
 from llmb_tui.watch.timing import Timing
 
 if TYPE_CHECKING:
+    from llmb_tui.answers.reports import Reports
     from llmb_tui.catalog.catalog import Catalog
     from llmb_tui.clusters import Clusters
+    from llmb_tui.evidence.export import Exporter
+    from llmb_tui.history import History
     from llmb_tui.launch.direct.render import WarmRenderer
     from llmb_tui.launch.launcher import Launcher
+    from llmb_tui.launch.notes import Notes
     from llmb_tui.launch.runs import Runs
     from llmb_tui.plan.plan import Plan
     from llmb_tui.plan.selection import ProcedureId
     from llmb_tui.request import RunRequest
-    from llmb_tui.results.archive.export import Exporter
-    from llmb_tui.results.history import History
-    from llmb_tui.results.notes import Notes
-    from llmb_tui.results.report.reports import Reports
-    from llmb_tui.results.suite.runner import SuiteRunner
-    from llmb_tui.results.suite.submissions import Submissions
-    from llmb_tui.results.suite.suites import Suites
     from llmb_tui.store.paths import Places
+    from llmb_tui.suites.runner import SuiteRunner
+    from llmb_tui.suites.submissions import Submissions
+    from llmb_tui.suites.suites import Suites
     from llmb_tui.watch.local_results import LocalResults
     from llmb_tui.watch.runs_feed import RunsFeed
 
@@ -145,21 +145,21 @@ class Services:
     @_part
     def history(self) -> History:
         """How the remembered runs came out."""
-        from llmb_tui.results.history import History
+        from llmb_tui.history import History
 
         return History(self.feed.records, self.runs)
 
     @_part
     def notes(self) -> Notes:
         """What is said of the remembered runs."""
-        from llmb_tui.results.notes import Notes
+        from llmb_tui.launch.notes import Notes
 
         return Notes(self.runs)
 
     @_part
     def reports(self) -> Reports:
         """What is said of runs to people who were not there."""
-        from llmb_tui.results.report.reports import Reports
+        from llmb_tui.answers.reports import Reports
 
         return Reports(
             runs=self.runs,
@@ -174,7 +174,7 @@ class Services:
     @property
     def exporter(self) -> Exporter:
         """What makes archives of runs, with the clusters that are saved now."""
-        from llmb_tui.results.archive.export import Exporter
+        from llmb_tui.evidence.export import Exporter
 
         profiles, threshold = self.clusters.profiles(), self.settings.verdict.threshold
         return Exporter(self.runs, profiles, self.places.presets, threshold=threshold)
@@ -182,21 +182,21 @@ class Services:
     @_part
     def suites(self) -> Suites:
         """The remembered suites."""
-        from llmb_tui.results.suite.suites import Suites
+        from llmb_tui.suites.suites import Suites
 
         return Suites(self.places, self.runs, self.feed.records, self.catalog, self.clusters, self.policy)
 
     @_part
     def suite_runner(self) -> SuiteRunner:
         """What submits them."""
-        from llmb_tui.results.suite.runner import SuiteRunner
+        from llmb_tui.suites.runner import SuiteRunner
 
         return SuiteRunner(self.suites, self.launcher, self.feed, self.clusters)
 
     @_part
     def submissions(self) -> Submissions:
         """The suites that this program is submitting."""
-        from llmb_tui.results.suite.submissions import Submissions
+        from llmb_tui.suites.submissions import Submissions
 
         return Submissions(self.suite_runner.submit)
 

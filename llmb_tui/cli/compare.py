@@ -7,18 +7,26 @@ import contextlib
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 
+from llmb_tui.analysis.compare import MEASURE_WORDS, Comparison, compare
+from llmb_tui.analysis.comparison_tables import (
+    CHANGE,
+    NODE,
+    POINT,
+    RUN,
+    comparison_table,
+    contrasts_table,
+    groups_table,
+)
+from llmb_tui.analysis.difference import Ran, RunDifference, difference
+from llmb_tui.analysis.document import comparison_document, nodes_document
+from llmb_tui.analysis.likeness import PURPOSES
+from llmb_tui.analysis.result import RunResult
+from llmb_tui.analysis.scaling import ScalingCurve, scaling_curves
+from llmb_tui.analysis.slow_nodes import RULE, slow_nodes
+from llmb_tui.analysis.table import Table
 from llmb_tui.cli.output import print_as, print_json, print_line, say
 from llmb_tui.cli.user import user_services
 from llmb_tui.errors import Trouble
-from llmb_tui.results.compare import MEASURE_WORDS, Comparison, compare
-from llmb_tui.results.comparison_tables import CHANGE, NODE, POINT, RUN, comparison_table, contrasts_table, groups_table
-from llmb_tui.results.difference import Ran, RunDifference, difference
-from llmb_tui.results.document import comparison_document, nodes_document
-from llmb_tui.results.likeness import PURPOSES
-from llmb_tui.results.result import RunResult
-from llmb_tui.results.scaling import ScalingCurve, scaling_curves
-from llmb_tui.results.slow_nodes import RULE, slow_nodes
-from llmb_tui.results.table import Table
 from llmb_tui.services import Services
 
 

@@ -8,9 +8,9 @@ from collections.abc import Sequence
 from llmb_tui.cli.output import print_json, print_line, print_table, say
 from llmb_tui.cli.user import agree, require_changes, terminal_prompter, user_services
 from llmb_tui.cluster.session import Session
+from llmb_tui.cluster_files.housekeeping import KINDS, Belonging, belongings, chosen, measured, remove, total_size
+from llmb_tui.cluster_files.prune import held_by_suites, loaded_by_suites
 from llmb_tui.errors import Trouble
-from llmb_tui.results.housekeeping import KINDS, Belonging, belongings, chosen, measured, remove, total_size
-from llmb_tui.results.prune import held_by_suites, loaded_by_suites
 from llmb_tui.services import Services
 from llmb_tui.text import plural, size_text
 

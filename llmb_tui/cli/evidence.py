@@ -13,15 +13,15 @@ from llmb_tui.store.scratch import removed_when_terminated
 from llmb_tui.text import plural, size_text
 
 if TYPE_CHECKING:
-    from llmb_tui.results.archive.verify import Verification
+    from llmb_tui.evidence.verify import Verification
 
 _OUTCOMES = {"agrees": "agrees", "differs": "DIFFERS", "unknown": "not known"}
 
 
 def export_verb(arguments: argparse.Namespace) -> int:
     """Write an archive of runs that are over. No cluster is asked."""
-    from llmb_tui.results.archive.anonymous import WHAT
-    from llmb_tui.results.archive.verify import CAVEAT
+    from llmb_tui.evidence.anonymous import WHAT
+    from llmb_tui.evidence.verify import CAVEAT
 
     services = user_services(arguments)
     removed_when_terminated()
@@ -49,7 +49,7 @@ def export_verb(arguments: argparse.Namespace) -> int:
 
 def verify_verb(arguments: argparse.Namespace) -> int:
     """Check an archive; 0 where all that can be checked agrees, whatever the verdicts are."""
-    from llmb_tui.results.archive.verify import CAVEAT, verify
+    from llmb_tui.evidence.verify import CAVEAT, verify
 
     removed_when_terminated()
     verification = verify(Path(arguments.file))

@@ -14,11 +14,11 @@ from llmb_tui.cli.user import confirm, has_terminal, terminal_prompter, user_ser
 from llmb_tui.cluster.bandwidth import Limit, bytes_per_s
 from llmb_tui.cluster.local import LocalConnection
 from llmb_tui.cluster.session import Session
+from llmb_tui.cluster_files.fetch import Fetch, Fetched
+from llmb_tui.cluster_files.left_files import FileKind, LeftFiles, list_left, refuse_runai
+from llmb_tui.cluster_files.nsight import ProfileSummary, summarize
 from llmb_tui.errors import Trouble
 from llmb_tui.rates import Pace
-from llmb_tui.results.fetch import Fetch, Fetched
-from llmb_tui.results.left_files import FileKind, LeftFiles, list_left, refuse_runai
-from llmb_tui.results.nsight import ProfileSummary, summarize
 from llmb_tui.services import Services
 from llmb_tui.text import clean_line, plural, size_text
 

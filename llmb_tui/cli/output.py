@@ -14,7 +14,7 @@ from llmb_tui.errors import Trouble
 from llmb_tui.text import clean, clean_line, escaped_json, finite
 
 if TYPE_CHECKING:
-    from llmb_tui.results.table import Form, Table
+    from llmb_tui.analysis.table import Form, Table
 
 _ROOM = "Send it to a file or a terminal that takes it."
 

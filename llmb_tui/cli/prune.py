@@ -8,8 +8,8 @@ from collections.abc import Sequence
 
 from llmb_tui.cli.output import print_json, print_line, print_table, say
 from llmb_tui.cli.user import confirm, has_terminal
+from llmb_tui.cluster_files.prune import LocalLogs, LogCopies, held_by_suites, local_logs, remove_log
 from llmb_tui.errors import Trouble
-from llmb_tui.results.prune import LocalLogs, LogCopies, held_by_suites, local_logs, remove_log
 from llmb_tui.services import Services
 from llmb_tui.text import plural, size_text
 

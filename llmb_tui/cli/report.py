@@ -8,13 +8,13 @@ import time
 from collections.abc import Sequence
 from pathlib import Path
 
+from llmb_tui.analysis.svg import svg
+from llmb_tui.answers.blocks import Document, document_json
+from llmb_tui.answers.html import html
+from llmb_tui.answers.markdown import markdown
 from llmb_tui.cli.output import print_json, print_line, say
 from llmb_tui.cli.user import confirm, has_terminal, user_services
 from llmb_tui.errors import Trouble
-from llmb_tui.results.report.blocks import Document, document_json
-from llmb_tui.results.report.html import html
-from llmb_tui.results.report.markdown import markdown
-from llmb_tui.results.svg import svg
 from llmb_tui.store.files import write_atomic
 
 _HTML, _MARKDOWN = (".html", ".htm"), (".md", ".markdown")

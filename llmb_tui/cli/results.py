@@ -9,6 +9,12 @@ from dataclasses import replace
 from functools import cached_property
 from typing import Any, BinaryIO
 
+from llmb_tui.analysis.document import log_document, run_result, upstream_document
+from llmb_tui.analysis.log_facts import UnreadableLog, unreadable
+from llmb_tui.analysis.log_result import log_result
+from llmb_tui.analysis.table import Cell, Column, Table, cell_text
+from llmb_tui.analysis.training_log import MOST, TrainingLog, cluster_logs, local_logs, newest_of_jobs, trains
+from llmb_tui.analysis.upstream_rules import Rule, UpstreamResult, counts_as_log, llmb_run, parse_train_timing
 from llmb_tui.cli.flags import selection_mapping
 from llmb_tui.cli.logs import existing
 from llmb_tui.cli.output import print_as, print_json, print_line, say
@@ -16,15 +22,9 @@ from llmb_tui.cli.planning import plan_of
 from llmb_tui.cli.runs import exit_code, say_cancel, say_intent, say_unknown, verdict_words
 from llmb_tui.cli.user import terminal_prompter, user_services
 from llmb_tui.errors import Trouble
+from llmb_tui.history import Losses
 from llmb_tui.launch.run import Run
 from llmb_tui.plan.plan import Plan
-from llmb_tui.results.document import log_document, run_result, upstream_document
-from llmb_tui.results.history import Losses
-from llmb_tui.results.log_facts import UnreadableLog, unreadable
-from llmb_tui.results.log_result import log_result
-from llmb_tui.results.table import Cell, Column, Table, cell_text
-from llmb_tui.results.training_log import MOST, TrainingLog, cluster_logs, local_logs, newest_of_jobs, trains
-from llmb_tui.results.upstream_rules import Rule, UpstreamResult, counts_as_log, llmb_run, parse_train_timing
 from llmb_tui.text import clean_line, two_digits
 from llmb_tui.watch.report import document
 from llmb_tui.watch.state import ENDED, RunState

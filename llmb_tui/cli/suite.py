@@ -8,6 +8,7 @@ import threading
 from pathlib import Path
 from typing import Any
 
+from llmb_tui.analysis.table import Column, Table
 from llmb_tui.catalog.rows import rows
 from llmb_tui.cli.flags import selection_mapping
 from llmb_tui.cli.output import answer, print_as, print_json, print_line, print_table, say
@@ -16,15 +17,14 @@ from llmb_tui.errors import Trouble
 from llmb_tui.plan.plan import METHOD_NAMES
 from llmb_tui.plan.request import read_request
 from llmb_tui.plan.selection import DEFAULT_PROCEDURE, LAYOUT, Selection
-from llmb_tui.results.suite.document import plan_document, progress_document
-from llmb_tui.results.suite.outcome import outcome_of
-from llmb_tui.results.suite.ready_made import most_gpus, ready_made
-from llmb_tui.results.suite.suite import SUITE_KINDS, Suite, SuiteKind, make_suite
-from llmb_tui.results.suite.suite_file import read_suite
-from llmb_tui.results.suite.suite_plan import Nodes, SuiteNotReady, SuitePlan, nodes_of
-from llmb_tui.results.suite.suite_progress import RowProgress, SuiteProgress, log_to_read
-from llmb_tui.results.table import Column, Table
 from llmb_tui.services import Services
+from llmb_tui.suites.document import plan_document, progress_document
+from llmb_tui.suites.outcome import outcome_of
+from llmb_tui.suites.ready_made import most_gpus, ready_made
+from llmb_tui.suites.suite import SUITE_KINDS, Suite, SuiteKind, make_suite
+from llmb_tui.suites.suite_file import read_suite
+from llmb_tui.suites.suite_plan import Nodes, SuiteNotReady, SuitePlan, nodes_of
+from llmb_tui.suites.suite_progress import RowProgress, SuiteProgress, log_to_read
 from llmb_tui.text import plural
 from llmb_tui.watch.runs_feed import LINE_TROUBLE
 

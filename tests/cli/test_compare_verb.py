@@ -11,16 +11,16 @@ from typing import Any, get_args
 
 import pytest
 
+from llmb_tui.analysis.likeness import Purpose
 from llmb_tui.cli.flags import _PURPOSES
 from llmb_tui.cluster.job import Job
 from llmb_tui.cluster.slurm.profile import SlurmProfile
 from llmb_tui.launch.runs import Runs
 from llmb_tui.plan.make import plan
 from llmb_tui.plan.selection import Selection
-from llmb_tui.results.likeness import Purpose
-from llmb_tui.results.suite.suite import make_suite
 from llmb_tui.services import Services
 from llmb_tui.store.paths import Places
+from llmb_tui.suites.suite import make_suite
 from tests.kit import verbs
 from tests.kit.runs import CATALOG, CREATED_AT, NEMOTRON, make_run, make_spec
 

@@ -11,9 +11,9 @@ from typing import Any
 import pytest
 
 from llmb_tui.cluster.slurm.profile import SlurmProfile
+from llmb_tui.cluster_files.fetch import Fetch
 from llmb_tui.launch.runs import Runs
 from llmb_tui.launch.spec import RunaiSpec
-from llmb_tui.results.fetch import Fetch
 from llmb_tui.services import Services
 from llmb_tui.store.paths import Places
 from tests.kit import verbs

@@ -11,9 +11,9 @@ from llmb_tui.cli import main
 from llmb_tui.cluster.slurm.profile import NO_SSH_CONFIG, SlurmProfile
 from llmb_tui.launch.run import Cancel, Run
 from llmb_tui.launch.runs import ACCOUNTING
-from llmb_tui.results.suite.suite import make_suite
 from llmb_tui.services import Services
 from llmb_tui.store.paths import Places
+from llmb_tui.suites.suite import make_suite
 from llmb_tui.watch.monitor import Monitor
 from llmb_tui.watch.runs_feed import RunsFeed
 from llmb_tui.watch.state import RunState

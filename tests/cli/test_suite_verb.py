@@ -14,10 +14,10 @@ from llmb_tui.cluster.profiles import save_profile
 from llmb_tui.cluster.slurm.profile import NO_SSH_CONFIG, SlurmProfile
 from llmb_tui.launch.run import Run
 from llmb_tui.launch.runs import Runs
-from llmb_tui.results.suite.runner import LogsLook, SuiteRunner
-from llmb_tui.results.suite.suite import make_suite
 from llmb_tui.services import Services
 from llmb_tui.store.paths import Places
+from llmb_tui.suites.runner import LogsLook, SuiteRunner
+from llmb_tui.suites.suite import make_suite
 from llmb_tui.toml.read import builtin_dir
 from llmb_tui.watch.runs_feed import RunsFeed
 from tests.kit import verbs

@@ -21,7 +21,7 @@ from llmb_tui.cluster.profiles import save_profile
 from llmb_tui.cluster.runai import secret as secret_of
 from llmb_tui.cluster.runai.profile import RunaiProfile
 from llmb_tui.demo.runai import documents
-from llmb_tui.results.archive.pack import unpack
+from llmb_tui.evidence.pack import unpack
 from llmb_tui.services import Services
 from llmb_tui.store.paths import Places
 from llmb_tui.ui.app import LlmbApp

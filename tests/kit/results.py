@@ -7,11 +7,11 @@ from dataclasses import replace
 from functools import lru_cache
 from typing import Any
 
+from llmb_tui.analysis.result import RunResult, result_of
 from llmb_tui.cluster.job import Job
 from llmb_tui.plan.make import plan
 from llmb_tui.plan.plan import Plan
 from llmb_tui.plan.selection import RunOptions, Selection
-from llmb_tui.results.result import RunResult, result_of
 from llmb_tui.watch.progress import fold
 from llmb_tui.watch.run_records import RunRecord
 from llmb_tui.watch.state import Progress, RunState, Step

@@ -15,10 +15,10 @@ from textual.widgets import DataTable, Static
 from llmb_tui.cluster.profile import ClusterProfile
 from llmb_tui.cluster.prompter import Prompter
 from llmb_tui.cluster.session import Session
+from llmb_tui.cluster_files import housekeeping
+from llmb_tui.cluster_files.housekeeping import KINDS, Belonging, Removal, total_size
+from llmb_tui.cluster_files.prune import held_by_suites, loaded_by_suites
 from llmb_tui.errors import Trouble
-from llmb_tui.results import housekeeping
-from llmb_tui.results.housekeeping import KINDS, Belonging, Removal, total_size
-from llmb_tui.results.prune import held_by_suites, loaded_by_suites
 from llmb_tui.services import Services
 from llmb_tui.text import plural, size_text
 from llmb_tui.ui.daemon import background, go_on, in_daemon, show_failure

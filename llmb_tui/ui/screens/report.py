@@ -11,9 +11,9 @@ from textual.binding import Binding, BindingType
 from textual.content import Content
 from textual.screen import Screen
 
-from llmb_tui.results.report import blocks
-from llmb_tui.results.report.markdown import markdown
-from llmb_tui.results.table import Table
+from llmb_tui.analysis.table import Table
+from llmb_tui.answers import blocks
+from llmb_tui.answers.markdown import markdown
 from llmb_tui.ui.clipboard import copy
 from llmb_tui.ui.text import MUTED, hanging, line
 from llmb_tui.ui.widgets.chart_view import chart_rows

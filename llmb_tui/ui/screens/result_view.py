@@ -15,22 +15,22 @@ from textual.events import Key
 from textual.screen import Screen
 from textual.widgets import Static
 
+from llmb_tui.analysis.chart import Chart
+from llmb_tui.analysis.charts import efficiency_chart, scale_chart
+from llmb_tui.analysis.compare import compare
+from llmb_tui.analysis.difference import Ran, difference
+from llmb_tui.analysis.groups import ResultGroup
+from llmb_tui.analysis.result import RunResult
+from llmb_tui.analysis.scaling import ScalingCurve, scaling_curves
+from llmb_tui.analysis.slow_nodes import slow_nodes
+from llmb_tui.analysis.svg import svg
 from llmb_tui.catalog.catalog import Unknown
 from llmb_tui.errors import Trouble
 from llmb_tui.plan.over_scale import AtScale, over_scale
-from llmb_tui.results.chart import Chart
-from llmb_tui.results.charts import efficiency_chart, scale_chart
-from llmb_tui.results.compare import compare
-from llmb_tui.results.difference import Ran, difference
-from llmb_tui.results.groups import ResultGroup
-from llmb_tui.results.result import RunResult
-from llmb_tui.results.scaling import ScalingCurve, scaling_curves
-from llmb_tui.results.slow_nodes import slow_nodes
-from llmb_tui.results.suite.suite import Suite
-from llmb_tui.results.svg import svg
 from llmb_tui.services import Services
 from llmb_tui.store.files import file_trouble
 from llmb_tui.store.paths import expanded, working_directory
+from llmb_tui.suites.suite import Suite
 from llmb_tui.ui.clipboard import copy
 from llmb_tui.ui.daemon import background, go_on, in_daemon
 from llmb_tui.ui.dialogs import AskLine

@@ -14,10 +14,10 @@ from textual.events import Key as KeyPressed
 from textual.timer import Timer
 from textual.widgets import DataTable, Input, Static
 
+from llmb_tui.analysis.groups import GROUPINGS, Grouping, ResultGroup, narrow, over
+from llmb_tui.analysis.result import RunResult
 from llmb_tui.cluster.prompter import Prompter
-from llmb_tui.results.groups import GROUPINGS, Grouping, ResultGroup, narrow, over
-from llmb_tui.results.notes import Note
-from llmb_tui.results.result import RunResult
+from llmb_tui.launch.notes import Note
 from llmb_tui.services import Services
 from llmb_tui.text import plural
 from llmb_tui.ui.daemon import background, in_daemon

@@ -17,15 +17,15 @@ from llmb_tui.cluster.profile import ClusterProfile
 from llmb_tui.cluster.prompter import Prompter
 from llmb_tui.errors import Trouble
 from llmb_tui.plan.layouts import Layout
-from llmb_tui.results.suite.draft import SuiteDraft, offers, taken_out
-from llmb_tui.results.suite.draft_plan import DraftPlan, kinds, plan_draft
-from llmb_tui.results.suite.suite import Suite
-from llmb_tui.results.suite.suite_file import file_name, suite_toml
-from llmb_tui.results.suite.suite_plan import Nodes, PlannedRow, SuitePlan
-from llmb_tui.results.suite.suites import SuiteChanged
 from llmb_tui.services import Services
 from llmb_tui.store.files import write_atomic
 from llmb_tui.store.paths import expanded
+from llmb_tui.suites.draft import SuiteDraft, offers, taken_out
+from llmb_tui.suites.draft_plan import DraftPlan, kinds, plan_draft
+from llmb_tui.suites.suite import Suite
+from llmb_tui.suites.suite_file import file_name, suite_toml
+from llmb_tui.suites.suite_plan import Nodes, PlannedRow, SuitePlan
+from llmb_tui.suites.suites import SuiteChanged
 from llmb_tui.ui.clipboard import copy
 from llmb_tui.ui.daemon import background, go_on, in_daemon
 from llmb_tui.ui.dialogs import AskLine, Confirm, Failure

@@ -12,9 +12,9 @@ from textual.widgets import Static
 from llmb_tui.cluster.profile import ClusterProfile
 from llmb_tui.cluster.prompter import Prompter
 from llmb_tui.errors import Trouble
-from llmb_tui.results.suite.suite import Suite
-from llmb_tui.results.suite.suite_plan import Nodes, SuitePlan, nodes_of
 from llmb_tui.services import Services
+from llmb_tui.suites.suite import Suite
+from llmb_tui.suites.suite_plan import Nodes, SuitePlan, nodes_of
 from llmb_tui.ui.daemon import background, in_daemon
 from llmb_tui.ui.dialogs import AskLine, ListDialog
 from llmb_tui.ui.text import MUTED, line, lines, told

@@ -14,9 +14,9 @@ from textual.binding import Binding, BindingType
 from textual.widgets import DataTable, Static
 
 from llmb_tui.errors import Trouble
-from llmb_tui.results.suite.draft_plan import names
-from llmb_tui.results.suite.suite_file import file_name
-from llmb_tui.results.suite.suite_progress import OVER, RowProgress, SuiteProgress, log_to_read, progress_of
+from llmb_tui.suites.draft_plan import names
+from llmb_tui.suites.suite_file import file_name
+from llmb_tui.suites.suite_progress import OVER, RowProgress, SuiteProgress, log_to_read, progress_of
 from llmb_tui.text import plural
 from llmb_tui.ui.clipboard import copy
 from llmb_tui.ui.daemon import background, go_on, in_daemon, trouble_shown
@@ -35,10 +35,10 @@ if TYPE_CHECKING:
 
     from llmb_tui.cluster.profile import ClusterProfile
     from llmb_tui.cluster.prompter import Prompter
-    from llmb_tui.results.suite.submissions import Sending, Submissions
-    from llmb_tui.results.suite.suite import Suite
-    from llmb_tui.results.suite.suite_plan import SuitePlan
     from llmb_tui.services import Services
+    from llmb_tui.suites.submissions import Sending, Submissions
+    from llmb_tui.suites.suite import Suite
+    from llmb_tui.suites.suite_plan import SuitePlan
     from llmb_tui.watch.run_records import RunRecord, RunsChanged
 
 

@@ -37,8 +37,8 @@ from llmb_tui.wizard.steps import TITLES, StepId
 if TYPE_CHECKING:
     from llmb_tui.cluster.prompter import Prompter
     from llmb_tui.launch.run import Run
-    from llmb_tui.results.suite.draft import SuiteDraft
     from llmb_tui.services import Services
+    from llmb_tui.suites.draft import SuiteDraft
     from llmb_tui.wizard import effects, events
     from llmb_tui.wizard.state import WizardState
     from llmb_tui.wizard.transitions import Change
@@ -325,7 +325,7 @@ Tab and shift+tab go from field to field, and to what is said of the plan where 
 
     def _plan_suite(self, wanted: effects.PlanSuite) -> None:
         """What was chosen of it before is there again, unless another run is the base."""
-        from llmb_tui.results.suite.draft import draft_of
+        from llmb_tui.suites.draft import draft_of
         from llmb_tui.ui.screens.suite import SuiteScreen
 
         draft, base = draft_of(wanted.selection, wanted.procedure, wanted.cluster), attrgetter(*_SUITE_BASE)

@@ -9,16 +9,16 @@ from pathlib import Path
 
 from textual.content import Content
 
-from llmb_tui.results.archive.manifest import Manifest
-from llmb_tui.results.chart import Chart
-from llmb_tui.results.compare import Comparison, Contrast, Group, Outcome
-from llmb_tui.results.difference import RunDifference, TextDiff
-from llmb_tui.results.groups import ResultGroup
-from llmb_tui.results.likeness import PURPOSES, distinctions
-from llmb_tui.results.node_list import compress
-from llmb_tui.results.result import RunResult, figures_of
-from llmb_tui.results.scaling import ScalingCurve
-from llmb_tui.results.slow_nodes import RULE, NodeFinding, SlowNodes
+from llmb_tui.analysis.chart import Chart
+from llmb_tui.analysis.compare import Comparison, Contrast, Group, Outcome
+from llmb_tui.analysis.difference import RunDifference, TextDiff
+from llmb_tui.analysis.groups import ResultGroup
+from llmb_tui.analysis.likeness import PURPOSES, distinctions
+from llmb_tui.analysis.node_list import compress
+from llmb_tui.analysis.result import RunResult, figures_of
+from llmb_tui.analysis.scaling import ScalingCurve
+from llmb_tui.analysis.slow_nodes import RULE, NodeFinding, SlowNodes
+from llmb_tui.evidence.manifest import Manifest
 from llmb_tui.text import plural, size_text, two_digits
 from llmb_tui.ui.text import MUTED, hanging, line
 from llmb_tui.ui.units import band, days, percent, seconds, tokens_per_s
@@ -301,8 +301,8 @@ def _node_table(findings: Sequence[NodeFinding]) -> Rows:
 
 def exported(file: Path, size: int, manifest: Manifest) -> ResultAnswer:
     """What was written, and what is not in it. `size` in bytes."""
-    from llmb_tui.results.archive.anonymous import WHAT  # loads zstd
-    from llmb_tui.results.archive.verify import CAVEAT
+    from llmb_tui.evidence.anonymous import WHAT  # loads zstd
+    from llmb_tui.evidence.verify import CAVEAT
 
     runs, files = plural(len(manifest.runs), "run"), plural(len(manifest.members), "file")
     said = [(line(("✓ ", "$text-success")), line((str(file), "bold"), f": {runs}, {files}, {size_text(size)}"))]

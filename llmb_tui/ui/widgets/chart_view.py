@@ -10,7 +10,7 @@ from textual.content import Content
 from textual.reactive import reactive
 from textual.widget import Widget
 
-from llmb_tui.results.chart import Chart, Point, Role, Series
+from llmb_tui.analysis.chart import Chart, Point, Role, Series
 from llmb_tui.ui.units import seconds
 from llmb_tui.ui.widgets import plot
 from llmb_tui.ui.widgets.plot import UNICODE, Canvas, Glyphs, Kind, Part, Scale

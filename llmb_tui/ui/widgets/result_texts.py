@@ -8,15 +8,15 @@ from dataclasses import dataclass, replace
 
 from textual.content import Content
 
+from llmb_tui.analysis.changes import ChangePoint
+from llmb_tui.analysis.chart import Chart
+from llmb_tui.analysis.charts import history_chart
+from llmb_tui.analysis.compare import Group
+from llmb_tui.analysis.groups import Grouping, NoteOf, ResultGroup, grouped, narrow, over, workload_of
+from llmb_tui.analysis.result import RunResult
+from llmb_tui.launch.notes import NO_NOTE, Note
 from llmb_tui.plan.plan import METHOD_WORDS
 from llmb_tui.plan.selection import PROCEDURE_NAMES
-from llmb_tui.results.changes import ChangePoint
-from llmb_tui.results.chart import Chart
-from llmb_tui.results.charts import history_chart
-from llmb_tui.results.compare import Group
-from llmb_tui.results.groups import Grouping, NoteOf, ResultGroup, grouped, narrow, over, workload_of
-from llmb_tui.results.notes import NO_NOTE, Note
-from llmb_tui.results.result import RunResult
 from llmb_tui.text import plural
 from llmb_tui.ui.text import MUTED, Part, heading, line, notices_words
 from llmb_tui.ui.units import bare_seconds, percent, seconds, short_age

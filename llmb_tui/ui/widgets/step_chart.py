@@ -8,9 +8,9 @@ from statistics import median
 
 from textual.content import Content
 
+from llmb_tui.analysis.chart import shown_values
 from llmb_tui.launch.run import Run
 from llmb_tui.plan.plan import METHOD_WORDS, Estimate
-from llmb_tui.results.chart import shown_values
 from llmb_tui.ui.units import band
 from llmb_tui.ui.widgets import plot
 from llmb_tui.ui.widgets.plot import UNICODE, Canvas, Glyphs, Part, Scale

@@ -7,9 +7,9 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from llmb_tui.plan.plan import METHOD_NAMES, METHOD_WORDS
-from llmb_tui.results.suite.draft_plan import DraftPlan
-from llmb_tui.results.suite.suite_plan import Nodes, PlannedRow, SuitePlan
-from llmb_tui.results.suite.suite_progress import RowProgress, SuiteProgress
+from llmb_tui.suites.draft_plan import DraftPlan
+from llmb_tui.suites.suite_plan import Nodes, PlannedRow, SuitePlan
+from llmb_tui.suites.suite_progress import RowProgress, SuiteProgress
 from llmb_tui.text import plural
 from llmb_tui.ui import units
 from llmb_tui.ui.text import MUTED, Part
@@ -19,7 +19,7 @@ from llmb_tui.ui.widgets.run_parts import RESULTS
 from llmb_tui.ui.widgets.texts import Paragraph, fact
 
 if TYPE_CHECKING:
-    from llmb_tui.results.suite.submissions import Sending
+    from llmb_tui.suites.submissions import Sending
 
 _BAND_FROM = 64
 _SOURCE_FROM = 100
@@ -190,7 +190,7 @@ def _progress_cells(row: RowProgress, label: str) -> Row:
 
 def progress_sums(progress: SuiteProgress, sending: Sending | None) -> tuple[Paragraph, ...]:
     """How far it is, what is left, whether anything is being sent, and what it has answered."""
-    from llmb_tui.results.suite.outcome import outcome_of  # a suite that is being chosen has none
+    from llmb_tui.suites.outcome import outcome_of  # a suite that is being chosen has none
 
     parts = [fact("so far", (progress.words, "bold"))]
     if not progress.over:

@@ -11,9 +11,9 @@ import pytest
 
 from llmb_tui.cluster.bandwidth import Limit
 from llmb_tui.cluster.slurm.cluster import SlurmCluster
+from llmb_tui.cluster_files.fetch import Fetch, Fetched
+from llmb_tui.cluster_files.left_files import FileKind, LeftFiles, list_left
 from llmb_tui.errors import Trouble
-from llmb_tui.results.fetch import Fetch, Fetched
-from llmb_tui.results.left_files import FileKind, LeftFiles, list_left
 from tests.kit.runs import make_run
 from tests.rig.cluster import Rig
 from tests.rig.line import Line
@@ -81,7 +81,7 @@ def test_a_line_that_is_cut_in_the_middle(site: Site) -> None:
 
 def test_a_line_that_does_not_come_back(site: Site, monkeypatch: pytest.MonkeyPatch) -> None:
     """More than may be on its way when the line is cut: a window of 2 MiB, and what was read before."""
-    monkeypatch.setattr("llmb_tui.results.fetch._TRIES", 2)
+    monkeypatch.setattr("llmb_tui.cluster_files.fetch._TRIES", 2)
     data = random.Random(4).randbytes(9 * MEGABYTE)
     site.leave("profile_1.nsys-rep", data)
     left = site.left()

@@ -8,7 +8,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from llmb_tui.results.housekeeping import belongings, chosen, remove
+from llmb_tui.cluster_files.housekeeping import belongings, chosen, remove
 from tests.kit import verbs
 from tests.kit.runs import CATALOG, make_run
 from tests.rig.cluster import Rig

@@ -11,11 +11,11 @@ from pathlib import Path
 import pytest
 
 from llmb_tui.catalog.load import load_presets
+from llmb_tui.cluster_files.housekeeping import belongings, chosen, remove
 from llmb_tui.launch.step_state import StepState
 from llmb_tui.launch.upstream.commits import look_for_commits
 from llmb_tui.launch.upstream.install import commits_step
 from llmb_tui.request import RunRequest
-from llmb_tui.results.housekeeping import belongings, chosen, remove
 from tests.kit.waiting import until
 from tests.recipes.outside import Outside
 from tests.recipes.wheels import python_version

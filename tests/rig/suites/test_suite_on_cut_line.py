@@ -18,9 +18,9 @@ import pytest
 from llmb_tui.cluster.profiles import save_profile
 from llmb_tui.cluster.slurm.profile import SlurmProfile
 from llmb_tui.launch.runs import Runs
-from llmb_tui.results.suite.suite import Suite
 from llmb_tui.services import Services
 from llmb_tui.store.paths import Places
+from llmb_tui.suites.suite import Suite
 from tests.journey.test_rig_journey import brought_image
 from tests.kit import verbs
 from tests.kit.waiting import until
@@ -99,7 +99,7 @@ def services_of(home: Path) -> Services:
 
 def keep(home: Path, text: str = FILE) -> Suite:
     """The suite of a file, after the yes."""
-    from llmb_tui.results.suite.suite_file import read_suite
+    from llmb_tui.suites.suite_file import read_suite
 
     file = home / "dozen.toml"
     file.write_text(text)

@@ -6,9 +6,9 @@ from dataclasses import replace
 
 import pytest
 
-from llmb_tui.results.chart import Chart
-from llmb_tui.results.charts import history_chart, scale_chart
-from llmb_tui.results.result import RunResult
+from llmb_tui.analysis.chart import Chart
+from llmb_tui.analysis.charts import history_chart, scale_chart
+from llmb_tui.analysis.result import RunResult
 from llmb_tui.ui.widgets.chart_view import LEAST_SIZE, chart_rows
 from llmb_tui.ui.widgets.plot import ASCII, UNICODE, Glyphs
 from tests.kit.results import make_result

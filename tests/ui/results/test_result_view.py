@@ -12,8 +12,8 @@ from textual.app import App
 from textual.widgets import Input
 
 from llmb_tui.errors import Trouble
-from llmb_tui.results.archive.export import Exporter
-from llmb_tui.results.archive.verify import verify
+from llmb_tui.evidence.export import Exporter
+from llmb_tui.evidence.verify import verify
 from llmb_tui.ui.dialogs import AskLine, ExportDialog, Failure
 from llmb_tui.ui.screens.report import ReportScreen
 from llmb_tui.ui.screens.result_view import ResultView, save_charts

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 from textual.app import App
 
-from llmb_tui.results import history
+from llmb_tui import history
 from llmb_tui.ui.screens import results
 from llmb_tui.watch import run_records
 from tests.kit.history import Past

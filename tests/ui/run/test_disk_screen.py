@@ -14,10 +14,10 @@ from textual.app import App
 from llmb_tui.cluster.prompter import Unattended
 from llmb_tui.cluster.slurm.cluster import SlurmCluster
 from llmb_tui.cluster.slurm.profile import SlurmProfile
+from llmb_tui.cluster_files import housekeeping
+from llmb_tui.cluster_files.housekeeping import Removal
 from llmb_tui.errors import Trouble
 from llmb_tui.launch.policy import Policy
-from llmb_tui.results import housekeeping
-from llmb_tui.results.housekeeping import Removal
 from llmb_tui.services import Services
 from llmb_tui.ui.dialogs import Confirm, Failure
 from llmb_tui.ui.screens.disk import DiskScreen

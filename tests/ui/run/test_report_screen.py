@@ -10,9 +10,9 @@ import pytest
 from textual.app import App
 from textual.pilot import Pilot
 
+from llmb_tui.analysis.table import Table
+from llmb_tui.answers.blocks import Banner, Bullets, Document, Fact, Facts, Grid, Listing, Section, Text
 from llmb_tui.launch.run import Run
-from llmb_tui.results.report.blocks import Banner, Bullets, Document, Fact, Facts, Grid, Listing, Section, Text
-from llmb_tui.results.table import Table
 from llmb_tui.ui.screens.report import ReportScreen, report_rows
 from llmb_tui.ui.screens.run import RunScreen
 from llmb_tui.ui.widgets.texts import FixedLines

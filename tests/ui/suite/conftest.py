@@ -16,9 +16,9 @@ from llmb_tui.cluster.prompter import Unattended
 from llmb_tui.cluster.slurm.partition import parse_partitions
 from llmb_tui.errors import Trouble
 from llmb_tui.launch.policy import Policy
-from llmb_tui.results.suite.draft import SuiteDraft, draft_of
-from llmb_tui.results.suite.suite import Suite, make_suite
-from llmb_tui.results.suite.suite_progress import SuiteProgress
+from llmb_tui.suites.draft import SuiteDraft, draft_of
+from llmb_tui.suites.suite import Suite, make_suite
+from llmb_tui.suites.suite_progress import SuiteProgress
 from llmb_tui.ui.screens.suite import SuiteScreen
 from llmb_tui.ui.screens.suite_watch import SuiteWatchScreen
 from llmb_tui.watch.state import RunState

@@ -13,10 +13,10 @@ from textual.app import App
 from textual.widgets import Input
 
 from llmb_tui.launch.policy import Policy
-from llmb_tui.results.suite.suite import Suite
-from llmb_tui.results.suite.suite_file import read_suite
-from llmb_tui.results.suite.suite_plan import SuitePlan
-from llmb_tui.results.suite.suites import SuiteChanged, Suites
+from llmb_tui.suites.suite import Suite
+from llmb_tui.suites.suite_file import read_suite
+from llmb_tui.suites.suite_plan import SuitePlan
+from llmb_tui.suites.suites import SuiteChanged, Suites
 from llmb_tui.ui.dialogs import AskLine, Confirm, Failure
 from llmb_tui.ui.screens.suite import DraftRows, SuiteScreen
 from llmb_tui.ui.screens.suite_dialogs import SuitesDialog, TypeHours

@@ -15,8 +15,8 @@ from textual.widgets import Input
 
 from llmb_tui.errors import Trouble
 from llmb_tui.launch.policy import Policy
-from llmb_tui.results.suite.submissions import Sending
-from llmb_tui.results.suite.suite_progress import log_to_read
+from llmb_tui.suites.submissions import Sending
+from llmb_tui.suites.suite_progress import log_to_read
 from llmb_tui.ui.dialogs import Confirm, ExportDialog, Failure
 from llmb_tui.ui.screens.report import ReportScreen
 from llmb_tui.ui.screens.result_view import ResultView

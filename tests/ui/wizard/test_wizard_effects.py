@@ -15,9 +15,9 @@ from llmb_tui.launch.procedure import unavailable
 from llmb_tui.launch.run import Run
 from llmb_tui.plan.selection import Selection
 from llmb_tui.request import RunRequest
-from llmb_tui.results.suite.suite import make_suite
 from llmb_tui.services import Services
 from llmb_tui.store.paths import Places
+from llmb_tui.suites.suite import make_suite
 from llmb_tui.ui.wizard_effects import perform, read, read_start
 from llmb_tui.wizard.answers import Answers
 from llmb_tui.wizard.effects import ClusterTask, Install, Prepare, PrepareAhead, Probe, ReadRuns, Submit

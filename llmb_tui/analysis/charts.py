@@ -1,0 +1,281 @@
+"""The charts of finished runs: step time over steps, step time and efficiency over GPUs, runs over time. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from statistics import fmean, median
+
+from llmb_tui.analysis.changes import RULE, changes
+from llmb_tui.analysis.chart import (
+    Axis,
+    Band,
+    Chart,
+    Point,
+    ReferenceLine,
+    Role,
+    Series,
+    scale_axis,
+    shown_values,
+    time_axis,
+    value_axis,
+)
+from llmb_tui.analysis.result import RunResult
+from llmb_tui.analysis.scaling import ScalePoint, ScalingCurve
+from llmb_tui.analysis.table import Table
+from llmb_tui.plan.over_scale import AtScale
+from llmb_tui.plan.plan import METHOD_NAMES, METHOD_WORDS, Estimate, Plan
+from llmb_tui.text import plural
+
+_SECONDS = "step time, s"
+_GPUS = "GPUs"
+_MOST_STEPS = 400
+_Times = Sequence[tuple[int, float]]
+
+
+def seconds(value: float) -> str:
+    """A step time in four digits at most: `1.98 s`, `1.984 s`."""
+    return f"{value:.4g} s" if value < 1000 else f"{value:,.0f} s"
+
+
+def step_chart(result: RunResult) -> Chart | None:
+    """Step time over the steps of a run, with what was expected; None where its log has no step time."""
+    times = result.facts.step_times_s if result.facts else result.step_times_s
+    estimate = result.plan.estimate
+    if not times:
+        return None
+    last = max(result.steps_total - 1, times[-1][0], 1)
+    points = _thinned(times)
+    expected = (estimate.low_s, estimate.high_s) if estimate else None
+    y = value_axis(_SECONDS, shown_values([value for _, value in times], expected))
+    outside = [(at, value) for at, value in times if not y.low <= value <= y.high]
+    notes = []
+    if len(points) < len(times):
+        together = -(-len(times) // _MOST_STEPS)
+        notes.append(f"Each point is the median of up to {together} steps; lines reach to all, or to the edge.")
+    if outside:
+        at, value = max(outside, key=lambda pair: pair[1])
+        slowest = f": iteration {at}" if len(outside) == 1 else f"; the slowest is iteration {at}"
+        are = "step is" if len(outside) == 1 else "steps are"
+        notes.append(f"{len(outside):,} {are} outside of the picture{slowest} with {seconds(value)}.")
+    return Chart(
+        name="steps",
+        title="Step time over the run",
+        x=Axis("iteration, from 0 as the log counts", -0.01 * last, 1.01 * last),
+        y=y,
+        bands=_expected_band(estimate, -0.01 * last, 1.01 * last),
+        rules=_expected_rule(result.plan),
+        series=(Series("measured", "measured step", points, joined=True), *_counted(result)),
+        summary=_step_summary(result, times),
+        notes=tuple(notes),
+    )
+
+
+def scale_chart(
+    points: Sequence[AtScale], measured: Sequence[RunResult], this: RunResult | None = None
+) -> Chart | None:
+    """Step time over the number of GPUs: published, expected with its band, measured here, and the run itself.
+
+    `measured` are runs that differ in their scale alone; those that cannot be compared are left out, and `this` where
+    it is the only one of its scale. None where there is nothing to draw.
+    """
+    alone = [run.id for run in measured if this and run.plan.selection.scale == this.plan.selection.scale]
+    groups = _by_scale([run for run in measured if this is None or alone != [this.id] or run.id != this.id])
+    own = (this.plan.selection.scale, this.step_time_s) if this and this.step_time_s is not None else None
+    scales = [*(point.gpus for point in points), *groups, *([own[0]] if own else [])]
+    values = [value for point in points for value in (point.estimate.low_s, point.estimate.high_s)]
+    values += [value for times in groups.values() for value in times] + ([own[1]] if own else [])
+    if not values or not (points or measured):
+        return None
+    published = [Point(at.gpus, at.estimate.step_time_s) for at in points if at.published]
+    estimated = [Point(at.gpus, at.estimate.step_time_s) for at in points if not at.published]
+    otherwise = sorted({METHOD_NAMES[at.estimate.method] for at in points if not at.published})
+    series = [
+        Series("published", "published", tuple(published)),
+        Series("estimated", " or ".join(otherwise), tuple(estimated)),
+        Series("measured", "measured here", tuple(_repeats(scale, times) for scale, times in sorted(groups.items()))),
+    ]
+    if own:
+        series.append(Series("this", "this run", (Point(*own, seconds(own[1])),)))
+    bands = [(at.gpus, at.estimate.low_s, at.estimate.high_s) for at in points]
+    return Chart(
+        name="scale",
+        title="Step time over the number of GPUs",
+        x=scale_axis(_GPUS, scales),
+        y=value_axis(_SECONDS, values),
+        bands=(Band("expected", "band of the expected step time", tuple(bands)),) if len(bands) > 1 else (),
+        series=tuple(one for one in series if one.points),
+        summary=_scale_summary(points, groups, own),
+    )
+
+
+def scale_table(points: Sequence[AtScale], measured: Sequence[RunResult]) -> Table:
+    """The numbers of such a chart."""
+    groups, expected = _by_scale(measured), {at.gpus: at.estimate for at in points}
+    rows = [
+        (
+            gpus,
+            *((one.step_time_s, one.low_s, one.high_s, METHOD_WORDS[one.method]) if one else (None,) * 4),
+            fmean(groups[gpus]) if gpus in groups else None,
+            len(groups.get(gpus, ())) or None,
+        )
+        for gpus in sorted({*expected, *groups})
+        for one in (expected.get(gpus),)
+    ]
+    return Table.of(("GPUs", "expected s", "from s", "to s", "it is", "measured here s", "runs"), rows)
+
+
+def efficiency_chart(curve: ScalingCurve) -> Chart:
+    """Tokens/s of each GPU over the number of GPUs, in per cent of the fewest that were measured."""
+    base, largest = curve.points[0], curve.points[-1]
+    measured = tuple(_efficiency(point) for point in curve.points)
+    published = tuple(
+        Point(point.gpus, point.published_efficiency_pct) for point in curve.points if point.published_efficiency_pct
+    )
+    values = [value for one in measured for value in (one.y, one.low, one.high) if value is not None]
+    said = f"On {largest.gpus:,} GPUs each is {largest.efficiency_pct:.1f} % as fast as on {base.gpus:,}"
+    if largest.published_efficiency_pct is not None:
+        said += f"; by what is published it is {largest.published_efficiency_pct:.1f} %"
+    return Chart(
+        name="efficiency",
+        title="Scaling efficiency",
+        x=scale_axis(_GPUS, [point.gpus for point in curve.points]),
+        y=value_axis(
+            f"tokens/s of a GPU, % of that on {base.gpus:,} GPUs", [100.0, *values, *(one.y for one in published)]
+        ),
+        rules=(ReferenceLine("ideal", "as fast on each GPU", 100.0),),
+        series=(
+            *((Series("published", "published", published, joined=True),) if len(published) > 1 else ()),
+            Series("measured", "measured here", measured, joined=True),
+        ),
+        summary=f"{said}.",
+        notes=("The mean of repeats; bars are its 95 % interval.",) if any(one.low for one in measured) else (),
+    )
+
+
+def history_chart(results: Sequence[RunResult]) -> Chart | None:
+    """Step time of the runs of one configuration over time, with where they became faster or slower.
+
+    Runs that cannot be compared are left out; None unless two are left.
+    """
+    runs = sorted(results, key=lambda run: (run.made_at, run.id))
+    timed = [(run, run.step_time_s) for run in runs if run.comparable and run.step_time_s is not None]
+    if len(timed) < 2:
+        return None
+    runs, values = [run for run, _ in timed], [value for _, value in timed]
+    newest = runs[-1]
+    estimate = newest.plan.estimate
+    x = time_axis("submitted, UTC", [run.made_at for run in runs])
+    marks, said = [], []
+    for one in changes(values):
+        label = f"{abs(one.percent):.1f} % {'slower' if one.percent > 0 else 'faster'}"
+        marks.append(
+            ReferenceLine("change", label, (runs[one.at - 1].made_at + runs[one.at].made_at) / 2, upright=True)
+        )
+        times = f"{seconds(one.before)} before, {seconds(one.after)} since"
+        said.append(f"{label} from run {runs[one.at].id} on ({times})")
+    points = [Point(run.made_at, value, name=run.id) for run, value in timed]
+    points[-1] = replace(points[-1], label=seconds(values[-1]))
+    return Chart(
+        name="history",
+        title="The same configuration over time",
+        x=x,
+        y=value_axis(_SECONDS, [*values, *((estimate.low_s, estimate.high_s) if estimate else ())]),
+        bands=_expected_band(estimate, x.low, x.high),
+        rules=(*_expected_rule(newest.plan), *marks),
+        series=(Series("measured", "run", tuple(points), joined=True),),
+        summary=f"{plural(len(runs), 'run')}, from {seconds(min(values))} to {seconds(max(values))}; "
+        + f"{'; '.join(said) or 'no change larger than what they differ by anyway'}.",
+        notes=(RULE,),
+    )
+
+
+def _thinned(times: _Times) -> tuple[Point, ...]:
+    """At most so many points: medians of neighbours, with the fastest and the slowest of them."""
+    if len(times) <= _MOST_STEPS:
+        return tuple(Point(at, value) for at, value in times)
+    size = -(-len(times) // _MOST_STEPS)
+    parts = [times[at : at + size] for at in range(0, len(times), size)]
+    return tuple(
+        Point(part[len(part) // 2][0], median(v for _, v in part), "", min(v for _, v in part), max(v for _, v in part))
+        for part in parts
+    )
+
+
+def _counted(result: RunResult) -> tuple[Series, ...]:
+    """The result by the recipe's rule, over the steps that it is made of."""
+    value, rule = result.step_time_s, result.rule
+    if value is None:
+        return ()
+    last = result.steps_done - 1
+    first = last
+    if rule.kind == "mean":
+        first, last = rule.first or 0, last if rule.last is None else min(rule.last, last)
+    ends = [*([Point(first, value)] if first < last else []), Point(last, value, seconds(value))]
+    return (Series("this", f"what counts: {result.rule_words}", tuple(ends), joined=True),)
+
+
+def _expected_band(estimate: Estimate | None, low: float, high: float) -> tuple[Band, ...]:
+    if estimate is None:
+        return ()
+    label = f"expected {seconds(estimate.low_s).removesuffix(' s')} – {seconds(estimate.high_s)}"
+    points = ((low, estimate.low_s, estimate.high_s), (high, estimate.low_s, estimate.high_s))
+    return (Band("expected", label, points),)
+
+
+def _expected_rule(plan: Plan) -> tuple[ReferenceLine, ...]:
+    estimate = plan.estimate
+    if estimate is None:
+        return ()
+    role: Role = "published" if estimate.method in ("published", "other_release") else "estimated"
+    return (
+        ReferenceLine(role, f"{METHOD_NAMES[estimate.method]} {seconds(estimate.step_time_s)}", estimate.step_time_s),
+    )
+
+
+def _by_scale(measured: Sequence[RunResult]) -> dict[int, list[float]]:
+    groups: dict[int, list[float]] = {}
+    for run in measured:
+        if run.comparable and run.step_time_s is not None:
+            groups.setdefault(run.plan.selection.scale, []).append(run.step_time_s)
+    return groups
+
+
+def _repeats(scale: int, times: Sequence[float]) -> Point:
+    """The mean of runs on one scale, with the fastest and the slowest of them."""
+    mean = fmean(times)
+    return Point(scale, mean, seconds(mean), *((min(times), max(times)) if len(times) > 1 else ()))
+
+
+def _efficiency(point: ScalePoint) -> Point:
+    value, half = point.efficiency_pct, point.efficiency_half_width_pct
+    ends = (None, None) if half is None else (value - half, value + half)
+    return Point(point.gpus, value, f"{value:.1f} %", *ends)
+
+
+def _step_summary(result: RunResult, times: _Times) -> str:
+    steady, estimate = result.steady, result.plan.estimate
+    text = plural(len(times), "step")
+    if steady is not None:
+        text += f"; the steady ones from {seconds(steady.low)} to {seconds(steady.high)}"
+        text += f", median {seconds(steady.median)}"
+    if result.step_time_s is not None:
+        text += f"; what counts ({result.rule_words}) is {seconds(result.step_time_s)}"
+    if estimate is not None:
+        text += f"; expected were {seconds(estimate.step_time_s)}, {METHOD_WORDS[estimate.method]}, in a band from "
+        text += f"{seconds(estimate.low_s)} to {seconds(estimate.high_s)}"
+    return f"{text}."
+
+
+def _scale_summary(points: Sequence[AtScale], groups: dict[int, list[float]], own: tuple[int, float] | None) -> str:
+    text = ""
+    if points:
+        first, last = points[0], points[-1]
+        text = f"Expected are {seconds(first.estimate.step_time_s)} on {first.gpus:,} GPUs"
+        text += f" to {seconds(last.estimate.step_time_s)} on {last.gpus:,}." if len(points) > 1 else "."
+    if groups:
+        means = ", ".join(f"{seconds(fmean(times))} on {scale:,}" for scale, times in sorted(groups.items()))
+        text += f" Measured here were {means}."
+    if own:
+        text += f" This run took {seconds(own[1])} on {own[0]:,}."
+    return text.strip()

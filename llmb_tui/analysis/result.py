@@ -1,0 +1,270 @@
+"""`RunResult`: how one run came out, by its recipe's rule; and what its numbers rest on.
+
+Runs of the same `Configuration` are repeats.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+
+from llmb_tui.analysis.log_facts import CheckpointTime, LogFacts
+from llmb_tui.analysis.statistics import Spread, spread
+from llmb_tui.catalog.recipe import ResultRule, Variant
+from llmb_tui.cluster.job import Job
+from llmb_tui.plan import throughput
+from llmb_tui.plan.plan import Parallelism, Plan, Scaling
+from llmb_tui.plan.selection import ProcedureId, RunOptions
+from llmb_tui.text import plural
+from llmb_tui.watch.progress import after_warm_up
+from llmb_tui.watch.report import state_word
+from llmb_tui.watch.run_records import RunRecord
+from llmb_tui.watch.state import ValidityCheck, Verdict
+from llmb_tui.watch.verdict import benchmark_s, rule_s, rule_words
+
+
+@dataclass(frozen=True, slots=True)
+class Configuration:
+    """What a run trained: everything on which its step time depends, but the cluster and the procedure."""
+
+    workload: str
+    release: str
+    size: str
+    gpu: str
+    dtype: str
+    precision_variant: Variant | None
+    scale: int
+    """Number of GPUs."""
+    scaling: Scaling
+    layout: Parallelism
+    options: RunOptions
+    """What it did beside the benchmark itself."""
+
+    @property
+    def label(self) -> str:
+        """In a few words, such as `nemotron4 15b fp8 · 64 × H100`."""
+        return f"{self.workload} {self.size} {self.dtype} · {self.scale} × {self.gpu.upper()}"
+
+
+@dataclass(frozen=True, slots=True)
+class Figures:
+    """What follows from a step time of a plan, as the recipes' READMEs reckon it."""
+
+    tokens_per_s: float
+    tflops_per_gpu: float | None
+    """None without an estimate, which names the formula; so is `mfu_pct`."""
+    mfu_pct: float | None
+    days_per_1t_tokens: float | None
+    """None for a proxy, which is not the model."""
+
+
+@dataclass(frozen=True, slots=True)
+class LossCheck:
+    """Whether the training learns, as far as its log says."""
+
+    first: float
+    last: float
+    not_finite: int
+    """Steps whose loss is no finite number."""
+    falls: bool
+    """All are finite, and the mean of the last fifth is below that of the first."""
+    means: tuple[float, float]
+    """Of the first fifth and of the last, of those that are finite; of a single step twice its own."""
+    steps: int
+    """That have a loss."""
+
+    @property
+    def words(self) -> str:
+        """As people say it."""
+        if self.not_finite:
+            has = "has" if self.not_finite == 1 else "have"
+            return f"{plural(self.not_finite, 'step')} {has} a loss that is no number"
+        if self.steps == 1:
+            return f"{self.first:.4g} at the only step"
+        falls = "falls" if self.falls else "does not fall"
+        if (self.last < self.first) is self.falls:
+            return f"{falls}: {self.first:.4g} to {self.last:.4g}"
+        return f"{falls}: {self.means[0]:.4g} to {self.means[1]:.4g}, means of the first and the last fifth"
+
+
+@dataclass(frozen=True, slots=True)
+class LossDifference:
+    """How far losses lie apart from another run's of the same configuration, in per cent of that one's.
+
+    Nobody published how much is too much.
+    """
+
+    run: str
+    """Id of the other."""
+    step: int
+    """The last one, 0-based, whose loss both have."""
+    last_pct: float
+    """At that step, with its sign."""
+    largest_pct: float
+    """The largest of all steps that both have, without a sign."""
+
+
+@dataclass(frozen=True)
+class RunResult:
+    """One run. Times are seconds."""
+
+    id: str
+    plan: Plan
+    """As it was shown before the run was submitted."""
+    procedure: ProcedureId
+    cluster: str
+    state: str
+    """In one word: `done`, or how it ended, or where it is."""
+    submitted_at: float | None
+    ended_at: float
+    """When its log last grew, Unix time; 0 without one."""
+    rule: ResultRule
+    step_time_s: float | None
+    """By the recipe's rule; None as long as that cannot be applied."""
+    comparable: bool
+    """It ran to its end, long enough for the rule, and nothing that it did beside slowed it down."""
+    step_times_s: tuple[tuple[int, float], ...]
+    """(step index, time): the first hundred and the newest ones."""
+    steps_done: int
+    steps_total: int
+    verdict: Verdict | None
+    no_verdict: str
+    job: Job | None
+    """What its scheduler last said of it, with its nodes, as far as that was noted."""
+    restarts: int
+    starts: int = 0
+    """How often the training began, in one log or several."""
+    validity: tuple[ValidityCheck, ...] = ()
+    """Checks that it was what it claims to be; none without a step."""
+    facts: LogFacts | None = None
+    """What its whole log says, where that was read."""
+
+    @property
+    def made_at(self) -> float:
+        """When the run was made, Unix time: its submission, or else the end of its log."""
+        return self.submitted_at or self.ended_at
+
+    @cached_property
+    def configuration(self) -> Configuration:
+        """What was trained."""
+        return configuration_of(self.plan)
+
+    @property
+    def rule_words(self) -> str:
+        """The rule as people say it."""
+        return rule_words(self.rule)
+
+    @cached_property
+    def steady(self) -> Spread | None:
+        """The steps that the rule's window has; for a rule of the last step, those after the warm-up."""
+        return steady_of(self.rule, self.facts.step_times_s if self.facts else self.step_times_s)
+
+    @cached_property
+    def figures(self) -> Figures | None:
+        """By the rule's step time; None without it."""
+        return None if self.step_time_s is None else figures_of(self.plan, self.step_time_s)
+
+    @property
+    def loss(self) -> LossCheck | None:
+        """None where the log was not read, or has no loss."""
+        return None if self.facts is None else loss_check(self.facts)
+
+    @property
+    def of_published_pct(self) -> float | None:
+        """How fast it was, in per cent of its own printed row; None where there is no such, or no step time."""
+        published = self.plan.published
+        return 100 * published.step_time_s / self.step_time_s if published and self.step_time_s else None
+
+    @property
+    def simulated(self) -> bool:
+        """Its log says that nothing was trained."""
+        return self.facts is not None and self.facts.simulated
+
+    @property
+    def checkpoints(self) -> tuple[CheckpointTime, ...]:
+        """Those that were saved and loaded; none where the log was not read."""
+        return self.facts.checkpoints if self.facts else ()
+
+
+def configuration_of(plan: Plan) -> Configuration:
+    """That of a plan. Whether the run keeps NCCL's network lines makes no difference."""
+    what, options = plan.selection, replace(plan.options, no_network_file=False)
+    of_plan = (plan.scaling, plan.parallelism, options)
+    names = (what.workload, what.release, what.size, what.gpu, what.dtype)
+    return Configuration(*names, plan.precision_variant, what.scale, *of_plan)
+
+
+def result_of(record: RunRecord, facts: LogFacts | None = None) -> RunResult:
+    """How a run came out, by what this machine has of it."""
+    run, state = record.run, record.state
+    progress = state.progress
+    done = state.stage == "done"
+    return RunResult(
+        id=run.id,
+        plan=run.plan,
+        procedure=run.procedure,
+        cluster=run.cluster,
+        state=state_word(run, state),
+        submitted_at=run.submitted_at,
+        ended_at=record.log_grew_at,
+        rule=run.rule,
+        step_time_s=rule_s(run.plan, run.rule, progress),
+        comparable=done and benchmark_s(run.plan, run.rule, progress, state.validity) is not None,
+        step_times_s=progress.step_times_s,
+        steps_done=progress.steps_done,
+        steps_total=progress.steps_total if progress.steps_total is not None else run.plan.steps,
+        verdict=state.verdict,
+        no_verdict=state.no_verdict,
+        job=state.job or run.job,
+        restarts=run.job.restarts if run.job else 0,
+        starts=progress.starts,
+        validity=state.validity,
+        facts=facts,
+    )
+
+
+def steady_of(rule: ResultRule, step_times_s: Sequence[tuple[int, float]]) -> Spread | None:
+    """Of the steps that the rule's window has; for a rule of the last step, of those after the warm-up."""
+    if rule.kind == "last":
+        return spread(after_warm_up(step_times_s))
+    last = math.inf if rule.last is None else rule.last
+    return spread([seconds for index, seconds in step_times_s if (rule.first or 0) <= index <= last])
+
+
+def figures_of(plan: Plan, step_time_s: float) -> Figures:
+    """What follows from a step time, seconds."""
+    layout, selection, estimate = plan.parallelism, plan.selection, plan.estimate
+    tokens = throughput.tokens_per_s(layout.gbs, layout.seq_len, step_time_s)
+    tflops = mfu = None
+    if estimate is not None:
+        tflops = throughput.tflops_per_gpu(layout.gbs, estimate.model_flops_per_sample, step_time_s, selection.scale)
+        mfu = throughput.mfu_pct(tflops, estimate.peak_tflops)
+    days = None if plan.scaling == "proxy" else throughput.days_per_1t_tokens(tokens)
+    return Figures(tokens, tflops, mfu, days)
+
+
+def loss_check(facts: LogFacts) -> LossCheck | None:
+    """None for a log without a loss."""
+    losses = [step.loss for step in facts.steps if step.loss is not None]
+    if not losses:
+        return None
+    finite = [loss for loss in losses if math.isfinite(loss)]
+    fifth = max(1, len(finite) // 5)
+    means = (sum(finite[:fifth]) / fifth, sum(finite[-fifth:]) / fifth) if finite else (math.nan, math.nan)
+    falls = len(finite) == len(losses) > 1 and means[1] < means[0]
+    return LossCheck(losses[0], losses[-1], len(losses) - len(finite), falls, means, len(losses))
+
+
+def loss_difference(result: RunResult, other: RunResult) -> LossDifference | None:
+    """None for the run itself, and where no step has a finite loss in both."""
+    if result.id == other.id or result.facts is None or other.facts is None:
+        return None
+    theirs = {step.index: step.loss for step in other.facts.steps if step.loss and math.isfinite(step.loss)}
+    found = [
+        (step.index, 100 * (step.loss / theirs[step.index] - 1))
+        for step in result.facts.steps
+        if step.index in theirs and step.loss is not None and math.isfinite(step.loss)
+    ]
+    return LossDifference(other.id, *found[-1], max(abs(pct) for _, pct in found)) if found else None

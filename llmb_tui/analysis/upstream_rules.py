@@ -1,0 +1,211 @@
+"""NVIDIA's own result rules, as its tools apply them to a log: what they print of it, to the digit.
+
+`parse_train_timing` is the script of releases 25.08 to 26.05 (`common/parse_train_timing.sh`, and
+`parse_train_timing_mbridge.sh` for logs of Megatron-Bridge, as of 26.05); `llmb-run` is its `pretrain_log_parser.py` of
+1.14 on. Both take the mean over iterations 35 to 44 as a log counts them, and every line counts, also one that comes
+twice; a value that nothing can have, such as 1e999 seconds, is passed over. They differ in the deviation, in when a run
+counts as complete, and in which of several logs of a job counts. Neither reads the bars of the Hydra recipes.
+"""
+
+from __future__ import annotations
+
+import io
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+from math import inf
+from typing import BinaryIO, Literal
+
+from llmb_tui.analysis.statistics import Spread, spread
+from llmb_tui.watch.state import LONGEST_STEP_S, MOST_TFLOPS
+
+Rule = Literal["recipe", "parse_train_timing", "llmb-run"]
+_FIRST, _LAST = 35, 44
+# A log whose lines never end must not fill the memory.
+_LONGEST_LINE = 1 << 20
+
+_NOT_PARSED = ("nccltrace", "prepare_squad_dataset_exp", "import_ckpt_exp", "nsys_analysis")
+_TRAINS = re.compile("iteration|training|model|experiment")
+_TIMED = "train_step_timing in s:"
+_BRIDGE_TIMED = re.compile(r"elapsed time per iteration \(ms\):|TFLOP/s/GPU|grad[ _]norm\s*:\s*nan", re.IGNORECASE)
+
+# parse_train_timing.sh: a denominator of 49 and nothing else, and no exponent in a time.
+_OF_50 = re.compile(r"iteration ([0-9]{1,15})/49")
+_TIME = re.compile(r"train_step_timing in s: ([0-9]+\.?[0-9]*)")
+_TFLOPS = re.compile(r"TFLOPS_per_GPU: ([0-9]+\.?[0-9]*(?:[eE][+-]?[0-9]+)?)")
+# parse_train_timing_mbridge.sh
+_COUNTED = re.compile(r"iteration\s*[0-9]+\s*/\s*[0-9]+")
+_COUNT = re.compile(r"iteration\s*([0-9]{1,15})(?![0-9])")
+_TIME_MS = re.compile(r"elapsed time per iteration \(ms\):\s*([0-9]+(?:\.[0-9]+)?)")
+_SPEED = re.compile(r"(?<![0-9])([0-9]+(?:\.[0-9]+)?(?:[eE][+-]?[0-9]+)?)\s*(?:MODEL_)?TFLOP/s/GPU")
+_NOT_A_NUMBER = re.compile(r"grad[ _]norm\s*:\s*nan(?:\s|\||$)", re.IGNORECASE)
+# pretrain_log_parser.py
+_NUMBER = r"([0-9]+(?:\.[0-9]+)?(?:[eE][+-]?[0-9]+)?)"
+_OF = re.compile(r"iteration\s+(\d{1,15})\s*/\s*(\d{1,15})(?!\d)")
+_LLMB_TIME = re.compile(rf"train_step_timing in s:\s*{_NUMBER}")
+_LLMB_TFLOPS = re.compile(rf"TFLOPS_per_GPU:\s*{_NUMBER}")
+_LLMB_TIME_MS = re.compile(rf"elapsed time per iteration \(ms\):\s*{_NUMBER}")
+_LLMB_SPEED = re.compile(rf"(?<![0-9]){_NUMBER}\s*(?:MODEL_)?TFLOP/s/GPU")
+_LLMB_NOT_A_NUMBER = re.compile(r"\bgrad[ _]norm\s*:\s*nan\b", re.IGNORECASE)
+
+# The Hydra recipes' names end with the number of GPUs and the job: `log-nemo_grok1_314b_512_48123.out`.
+_LLMB_LOG = re.compile(r"log-(?!nemo_).*_(\d+)_(\d+)\.out")
+_SLURM_LOG = re.compile(r"slurm-(\d+)\.out")
+
+
+@dataclass(frozen=True, slots=True)
+class UpstreamResult:
+    """What one of NVIDIA's tools says of one log."""
+
+    rule: Rule
+    status: str
+    """In the tool's own word: `Success`, `Failed`, `Invalid`; of llmb-run `success`, `incomplete`, …"""
+    step_time_s: Spread | None = None
+    """Seconds; None unless it counts as complete."""
+    tflops_per_gpu: Spread | None = None
+    """As the log says them; None also where it does not."""
+    highest: int | None = None
+    """The highest iteration of the window that was seen."""
+    is_sample: bool = True
+    """Deviations are of a sample (÷ n − 1); False: ÷ n."""
+
+    def deviation(self, of: Spread | None) -> float | None:
+        """Of one of these as the tool reckons it; llmb-run calls that of a single value 0."""
+        if of is None:
+            return None
+        return (of.stdev or 0.0) if self.is_sample else of.population_stdev
+
+
+def counts_as_log(name: str) -> bool:
+    """Whether parse_train_timing looks into a file of this name."""
+    return name.endswith(".out") and not any(word in name for word in _NOT_PARSED)
+
+
+def job_and_start(name: str) -> tuple[str, int] | None:
+    """(job id, how often the job was restarted) of a log's name, as llmb-run reads it; None for another name.
+
+    Of several logs of a job the highest number counts. `slurm-<job>.out` is one only where there is no other.
+    """
+    if match := _LLMB_LOG.fullmatch(name):
+        return match[1], int(match[2])
+    return (match[1], -1) if (match := _SLURM_LOG.fullmatch(name)) else None
+
+
+def parse_train_timing(file: BinaryIO, name: str) -> UpstreamResult | None:
+    """What the script says of a log; None where it passes over it without a word. `name`: of the file, no folder."""
+    trains = bridge = False
+    for line in _lines(file, "\n"):
+        if _TIMED in line:
+            return _of_nemo(file)
+        bridge = bridge or bool(_BRIDGE_TIMED.search(line))
+        trains = trains or bool(_TRAINS.search(line))
+    if bridge:
+        return _of_bridge(file)
+    failed = trains and not name.startswith(("sbatch_", "vboost"))
+    return UpstreamResult("parse_train_timing", "Failed") if failed else None
+
+
+def _of_nemo(file: BinaryIO) -> UpstreamResult | None:
+    times, tflops, highest = list[float](), list[float](), None
+    for line in _lines(file, "\n"):
+        count = _OF_50.search(line) if _TIMED in line else None
+        time = _number(_TIME, line, LONGEST_STEP_S) if count and _FIRST <= int(count[1]) <= _LAST else None
+        if count and time is not None:
+            times.append(time)
+            highest = max(highest or 0, int(count[1]))
+            speed = _number(_TFLOPS, line, MOST_TFLOPS)
+            tflops += [] if speed is None else [speed]
+    return _parsed(times, tflops, highest, is_sample=False)
+
+
+def _of_bridge(file: BinaryIO) -> UpstreamResult | None:
+    """The TFLOPS stand on a line before the iteration's own, and are taken once."""
+    times, tflops, highest = list[float](), list[float](), None
+    speed: float | None = None
+    for line in _lines(file, "\n"):
+        if _NOT_A_NUMBER.search(line):
+            return UpstreamResult("parse_train_timing", "Invalid")
+        if _SPEED.search(line):
+            speed = _number(_SPEED, line, MOST_TFLOPS)
+        count = _COUNT.search(line) if _COUNTED.search(line) else None
+        time = _number(_TIME_MS, line, 1000 * LONGEST_STEP_S) if count and _FIRST <= int(count[1]) <= _LAST else None
+        if count and time is not None:
+            times.append(time / 1000)
+            highest = max(highest or 0, int(count[1]))
+            tflops += [] if speed is None else [speed]
+            speed = None
+    return _parsed(times, tflops, highest, is_sample=True)
+
+
+def _parsed(times: list[float], tflops: list[float], highest: int | None, *, is_sample: bool) -> UpstreamResult | None:
+    """Complete as soon as the window's last iteration was seen, whatever is missing before it."""
+    if highest is None:
+        return None
+    if highest < _LAST:
+        return UpstreamResult("parse_train_timing", "Failed", highest=highest)
+    spreads = spread(times), spread(tflops)
+    return UpstreamResult("parse_train_timing", "Success", *spreads, highest=highest, is_sample=is_sample)
+
+
+def llmb_run(file: BinaryIO, framework: str = "") -> UpstreamResult:
+    """What llmb-run says of a log. `framework` as its configuration names it; empty: what the log's own lines show."""
+    name = framework.strip().lower() or _framework(file)
+    if name not in ("nemo2", "megatron_bridge"):
+        return UpstreamResult("llmb-run", "unsupported_framework")
+    bridge = name == "megatron_bridge"
+    timed, unit = (_LLMB_TIME_MS, 1000.0) if bridge else (_LLMB_TIME, 1.0)
+    samples = list[tuple[int, float]]()
+    speeds = list[float | None]()
+    ended = invalid = False
+    for line in _lines(file, None):
+        if bridge and _LLMB_SPEED.search(line):
+            speeds.append(_number(_LLMB_SPEED, line, MOST_TFLOPS))
+        if not (count := _OF.search(line)):
+            continue
+        ended = ended or int(count[1]) == int(count[2])
+        invalid = invalid or (bridge and bool(_LLMB_NOT_A_NUMBER.search(line)))
+        if (time := _number(timed, line, unit * LONGEST_STEP_S)) is not None:
+            samples.append((int(count[1]), time / unit))
+            if not bridge:
+                speeds.append(_number(_LLMB_TFLOPS, line, MOST_TFLOPS))
+    if invalid:
+        return UpstreamResult("llmb-run", "invalid_grad_norm")
+    # Times and TFLOPS belong together by their order, as Megatron-Bridge prints them on lines of their own.
+    speeds += [None] * (len(samples) - len(speeds))
+    counted = [(at, s, speed) for (at, s), speed in zip(samples, speeds, strict=False) if _FIRST <= at <= _LAST]
+    seen = {at for at, _, _ in counted}
+    if not seen:
+        return UpstreamResult("llmb-run", "no_data")
+    if not ended or len(seen) < _LAST - _FIRST + 1:
+        return UpstreamResult("llmb-run", "incomplete", highest=max(seen))
+    times, with_speed = spread([s for _, s, _ in counted]), spread([v for _, _, v in counted if v is not None])
+    return UpstreamResult("llmb-run", "success", times, with_speed, highest=max(seen))
+
+
+def _number(pattern: re.Pattern[str], line: str, most: float) -> float | None:
+    """The first that the pattern finds; None where there is none, or it is more than `most`."""
+    found = pattern.search(line)
+    value = float(found[1]) if found else inf
+    return value if value <= most else None
+
+
+def _framework(file: BinaryIO) -> str:
+    """By its first line that tells."""
+    for line in _lines(file, None):
+        if "elapsed time per iteration (ms):" in line:
+            return "megatron_bridge"
+        if "train_step_timing in s=" in line:
+            return "nemo"  # of the Hydra recipes, which llmb-run does not parse
+        if _TIMED in line:
+            return "nemo2"
+    return "nemo2"
+
+
+def _lines(file: BinaryIO, newline: str | None) -> Iterator[str]:
+    """From the beginning. The script knows one line end, Python three (`newline` None)."""
+    file.seek(0)
+    text = io.TextIOWrapper(file, encoding="utf-8", errors="replace", newline=newline)
+    try:
+        yield from iter(lambda: text.readline(_LONGEST_LINE), "")
+    finally:
+        text.detach()

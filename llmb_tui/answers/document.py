@@ -1,0 +1,157 @@
+"""`document`: what a report of one run or of several says, from its title to how its numbers were made. Pure."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+
+from llmb_tui import __version__
+from llmb_tui.analysis.charts import efficiency_chart, history_chart, scale_chart
+from llmb_tui.analysis.compare import compare
+from llmb_tui.analysis.comparison_tables import NODE, POINT, groups_table
+from llmb_tui.analysis.scaling import scaling_curves
+from llmb_tui.analysis.slow_nodes import RULE as NODES_RULE
+from llmb_tui.analysis.slow_nodes import slow_nodes
+from llmb_tui.analysis.table import Column, Table
+from llmb_tui.answers.blocks import (
+    Banner,
+    Block,
+    Bullets,
+    Document,
+    Fact,
+    Grid,
+    Picture,
+    Section,
+    Text,
+    known,
+    narrowed,
+)
+from llmb_tui.answers.reported_run import SIMULATED, SUMMARY, ReportedRun, banner, moment
+from llmb_tui.answers.run_sections import run_sections
+from llmb_tui.suites.outcome import outcome_of
+from llmb_tui.suites.suite import SUITE_KINDS
+from llmb_tui.suites.suite_progress import SuiteProgress
+from llmb_tui.text import plural
+from llmb_tui.watch.state import BAD_ENDS
+
+_FOR_HISTORY = 3
+"""Runs of one configuration from which on it is worth a look over time."""
+_ROW: tuple[Column, ...] = (
+    ("row", "planned.row.key"),
+    ("run", "record.run.id"),
+    ("state", "state"),
+    ("verdict", "result"),
+    ("step s", "step_time_s"),
+    ("expected s", "planned.plan.estimate.step_time_s"),
+    ("GPU-hours", "planned.plan.gpu_hours"),
+)
+"""Of a suite."""
+
+
+def document(runs: Sequence[ReportedRun], now: float, suites: Sequence[SuiteProgress] = ()) -> Document:
+    """The report of these runs, and of the suites that they are of; `now` is Unix time. One of both is needed."""
+    made = f"Made by llmb-tui {__version__} on {moment(now)}."
+    if len(runs) == 1 and not suites:
+        (one,) = runs
+        return Document(one.title, one.subtitle, (banner(one),), run_sections(one), made)
+    clusters = dict.fromkeys([*(one.run.cluster for one in runs), *(suite.plan.suite.cluster for suite in suites)])
+    simulated = any(one.result.simulated for one in runs)
+    banners = tuple(filter(None, map(_suite_banner, suites))) or (_banner_of_all(runs),)
+    sections = [*map(_suite, suites), *(_sections(runs) if runs else ())]
+    return Document(
+        " and ".join(map(_suite_title, suites)) or f"{len(runs)} runs",
+        f"{plural(len(runs), 'run')} on {', '.join(clusters)}{' (simulated)' if simulated else ''}",
+        tuple(replace(one, words=one.words + SIMULATED) for one in banners) if simulated else banners,
+        tuple(sections),
+        made,
+    )
+
+
+def _banner_of_all(runs: Sequence[ReportedRun]) -> Banner:
+    """The worst verdict of all that ended, and how many of each there are; no PASS where one did not end well."""
+    well = [one.result for one in runs if one.result.state not in BAD_ENDS]
+    counts, bad = Counter(one.verdict.result if one.verdict else "" for one in well), len(runs) - len(well)
+    given = [result for result in ("PASS", "WARN", "FAIL") if counts[result]]
+    said = [f"{counts[result]} {result}" for result in given]
+    said += [f"{plural(counts[''], 'run')} without a verdict"] if counts[""] else []
+    said += [f"{bad} did not end well"] if bad else []
+    worst = given[-1] if given and not (bad and given[-1] == "PASS") else ""
+    return Banner(worst, f"Of {plural(len(runs), 'run')}: {', '.join(said) or 'nothing yet'}.")
+
+
+def _suite_title(progress: SuiteProgress) -> str:
+    """As the operator calls it."""
+    return f"Suite {progress.plan.suite.name}"
+
+
+def _suite_banner(progress: SuiteProgress) -> Banner | None:
+    """Its one verdict; None for a suite that gives none, or none yet."""
+    outcome = outcome_of(progress)
+    if outcome.result is None:
+        return None
+    return Banner(outcome.result, outcome.lines[0].removeprefix(f"{outcome.result}: "))
+
+
+def _suite(progress: SuiteProgress) -> Section:
+    """What it was to answer, what it has answered, and how each of its rows stands."""
+    suite = progress.plan.suite
+    facts = known(
+        Fact("What it answers", SUITE_KINDS[suite.kind]),
+        Fact("Suite", suite.id, exact=True),
+        Fact("Cluster", suite.cluster),
+        Fact("Kept", moment(suite.created_at)),
+        Fact("Stands", progress.words),
+        Fact("Order", "" if suite.shuffle is None else f"shuffled, seed {suite.shuffle}"),
+    )
+    rows = narrowed("Its runs, in the order of submission.", Table.by(_ROW, progress.rows))
+    return Section(_suite_title(progress), (facts, Bullets(outcome_of(progress).lines), rows))
+
+
+def _sections(runs: Sequence[ReportedRun]) -> Iterator[Section]:
+    table = Table.by(SUMMARY, [one.result for one in runs])
+    caption = "Step times by the recipe's rule; each run has a part of its own below."
+    yield Section("All runs", (narrowed(caption, table),))
+    together = tuple(_together(runs))
+    if together:
+        yield Section("Side by side", together)
+    for one in runs:
+        head: tuple[Block, ...] = (Text(one.subtitle + "."), banner(one))
+        yield Section(f"Run {one.run.id}: {one.title}", head)
+        yield from run_sections(one, level=3, prefix=f"{one.run.id}-")
+
+
+def _together(runs: Sequence[ReportedRun]) -> Iterator[Block]:
+    """Repeats with their noise, differences where the runs are alike, curves over scales, changes over time."""
+    results = [one.result for one in runs]
+    comparison = compare(results)
+    if any(len(one.runs) > 1 for one in comparison.groups):
+        yield narrowed("Runs of one configuration together, with their noise.", groups_table(comparison))
+    if comparison.contrasts:
+        rows = [(comparison.name(one.other), comparison.name(one.base), one.words) for one in comparison.contrasts]
+        caption = "Differences, by the time that a GPU takes for a token."
+        yield Grid(caption, Table.of(("", "against", "is"), rows))
+    likeness = comparison.likeness
+    if likeness.comparable and likeness.warnings:
+        yield Bullets(tuple(remark.words for remark in likeness.warnings))
+    elif not likeness.comparable and len(comparison.groups) > 1:
+        aspects = ", ".join(dict.fromkeys(remark.aspect for remark in likeness.refusals))
+        yield Text(f"They are not held against each other, because they are not alike in: {aspects}.")
+    if comparison.left_out:
+        said = (f"Run {run_id} tells nothing about the others: {why}." for run_id, why in comparison.left_out)
+        yield Bullets(tuple(said))
+    nodes = slow_nodes(results)
+    if nodes.suspected:
+        yield Text(f"{nodes.words} To leave them out: {nodes.exclude}. {NODES_RULE}")
+        yield Grid("Nodes, by how much slower the runs with them were.", Table.by(NODE, nodes.findings))
+    for at, curve in enumerate(scaling_curves(results, comparison.measure), 1):
+        ids = {run.id for run in curve.runs}
+        points = next((one.over_scale for one in runs if one.run.id in ids and one.over_scale), ())
+        yield narrowed(f"Over scales: {curve.label}, {curve.scaling} scaling.", Table.by(POINT, curve.points))
+        for chart in (scale_chart(points, curve.runs), efficiency_chart(curve)):
+            if chart is not None:
+                yield Picture(f"{chart.name}-{at}", chart)
+    for at, repeats in enumerate(comparison.groups, 1):
+        chart = history_chart(repeats.runs) if len(repeats.runs) >= _FOR_HISTORY else None
+        if chart is not None:
+            yield Picture(f"{chart.name}-{at}", replace(chart, title=f"Over time: {repeats.label}"))

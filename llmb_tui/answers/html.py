@@ -1,0 +1,121 @@
+"""`html`: a report as one file that needs no network and no script: for a screen, light or dark, and for paper."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from html import escape
+from pathlib import Path
+
+from llmb_tui.analysis.svg import STYLE as CHART_STYLE
+from llmb_tui.analysis.svg import svg
+from llmb_tui.analysis.table import Table
+from llmb_tui.answers.blocks import Banner, Block, Bullets, Document, Facts, Grid, Picture, Section, Text
+from llmb_tui.text import clean, clean_line
+
+_SIGNS = {"PASS": "✓", "WARN": "!", "FAIL": "✗", "": "–"}
+"""Beside the word, so that no colour is needed."""
+_WIDE = 8
+"""A table of so many columns is set smaller."""
+_SHORT = 16
+"""A column of no longer texts is not folded."""
+_NO_SLUG = re.compile(r"[^a-z0-9]+")
+_STYLE = Path(__file__).with_name("report.css").read_text("utf-8") + CHART_STYLE
+# Nothing is fetched and nothing runs, whatever a text in here may be.
+_POLICY = "default-src 'none'; style-src 'unsafe-inline'"
+
+
+def html(document: Document) -> str:
+    """The report as an HTML document."""
+    body = [
+        f'<header><h1>{_text(document.title)}</h1><p class="soft">{_text(document.subtitle)}</p>',
+        *(_banner(banner) for banner in document.banners),
+        *_contents(document),
+        "</header>",
+        "<main>",
+        *_sections(document),
+        "</main>",
+        f"<footer><p>{_text(document.made)}</p></footer>",
+    ]
+    head = (
+        '<meta charset="utf-8">',
+        f'<meta http-equiv="Content-Security-Policy" content="{_POLICY}">',
+        '<meta name="viewport" content="width=device-width,initial-scale=1">',
+        '<meta name="color-scheme" content="light dark">',
+        f"<title>{_text(document.title)}</title>",
+        f"<style>\n{_STYLE}</style>",
+    )
+    lines = ("<!DOCTYPE html>", '<html lang="en">', "<head>", *head, "</head>", "<body>", *body, "</body>", "</html>")
+    return "\n".join(lines) + "\n"
+
+
+def _contents(document: Document) -> Iterator[str]:
+    """Where to go, in a document that has parts with parts of their own."""
+    if any(section.level > 2 for section in document.sections):
+        links = (
+            f'<li><a href="#{_anchor(section, at)}">{_text(section.title)}</a></li>'
+            for at, section in enumerate(document.sections)
+            if section.level == 2
+        )
+        yield f'<nav aria-label="contents"><ul>{"".join(links)}</ul></nav>'
+
+
+def _anchor(section: Section, at: int) -> str:
+    return f"{_NO_SLUG.sub('-', section.title.lower()).strip('-')[:40]}-{at}"
+
+
+def _sections(document: Document) -> Iterator[str]:
+    for at, section in enumerate(document.sections):
+        name = _anchor(section, at)
+        yield f'<section aria-labelledby="{name}">'
+        yield f'<h{section.level} id="{name}">{_text(section.title)}</h{section.level}>'
+        yield from map(_block, section.blocks)
+        yield "</section>"
+
+
+def _block(block: Block) -> str:
+    if isinstance(block, (Text, Banner)):
+        return f"<p>{_text(block.text)}</p>" if isinstance(block, Text) else _banner(block)
+    if isinstance(block, Bullets):
+        return f"<ul>{''.join(f'<li>{_text(item)}</li>' for item in block.items)}</ul>" if block.items else ""
+    if isinstance(block, Facts):
+        values = (f"<code>{_text(one.value)}</code>" if one.exact else _text(one.value) for one in block.facts)
+        rows = (f"<dt>{_text(one.label)}</dt><dd>{value}</dd>" for one, value in zip(block.facts, values, strict=True))
+        return f"<dl>{''.join(rows)}</dl>"
+    if isinstance(block, Grid):
+        return _table(block.caption, block.table)
+    if isinstance(block, Picture):
+        chart = block.chart
+        said = " ".join((chart.summary, *chart.notes))
+        return f"<figure>{svg(chart, style=False)}<figcaption>{_text(said)}</figcaption></figure>"
+    listing = f"<pre><code>{escape(clean(block.text))}</code></pre>"
+    return f"<details><summary>{_text(block.title)}</summary>{listing}</details>"
+
+
+def _banner(banner: Banner) -> str:
+    word = f"{_SIGNS[banner.result]} {banner.result or 'No verdict'}"
+    kind = f" {banner.result.lower()}" if banner.result else ""
+    return f'<div class="verdict{kind}"><strong>{word}</strong><span>{_text(banner.words)}</span></div>'
+
+
+def _table(caption: str, table: Table) -> str:
+    """Numbers stand at the right; the first column names the row."""
+    texts = table.texts()
+    short = [all(len(row[at]) <= _SHORT for row in texts) for at in range(len(table.headings))]
+    kinds = ["number" if right else "short" if few else "" for right, few in zip(table.numeric, short, strict=True)]
+    sides = [f' class="{kind}"' if kind else "" for kind in kinds]
+    head = "".join(
+        f'<th scope="col"{side}>{_text(text)}</th>' if text else f"<td{side}></td>"
+        for text, side in zip(table.headings, sides, strict=True)
+    )
+    rows = ""
+    for row in texts:
+        cells = (f"<td{side}>{_text(text)}</td>" for text, side in zip(row[1:], sides[1:], strict=True))
+        rows += f'<tr><th scope="row"{sides[0]}>{_text(row[0])}</th>{"".join(cells)}</tr>'
+    kind = ' class="wide"' if len(table.headings) >= _WIDE else ""
+    inside = f"<caption>{_text(caption)}</caption><thead><tr>{head}</tr></thead><tbody>{rows}</tbody>"
+    return f'<div class="table" role="region" tabindex="0" aria-label="table"><table{kind}>{inside}</table></div>'
+
+
+def _text(text: str) -> str:
+    return escape(clean_line(text))

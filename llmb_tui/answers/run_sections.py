@@ -1,0 +1,296 @@
+"""What a report says of one run: how it came out, on what that rests, what ran, and how its numbers were made. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import fields
+
+from llmb_tui.analysis.charts import history_chart, scale_chart, scale_table, seconds, step_chart
+from llmb_tui.analysis.result import RunResult
+from llmb_tui.analysis.table import Cell, Table, value_at
+from llmb_tui.answers.blocks import (
+    Block,
+    Bullets,
+    Fact,
+    Facts,
+    Grid,
+    Listing,
+    Picture,
+    Section,
+    Text,
+    known,
+    narrowed,
+)
+from llmb_tui.answers.reported_run import ReportedRun, gpus, moment
+from llmb_tui.catalog.recipe import VARIANT_WORDS
+from llmb_tui.launch.spec import LaunchSpec, RunaiSpec, UpstreamSpec
+from llmb_tui.plan.options import chosen_options
+from llmb_tui.plan.plan import METHOD_WORDS, Parallelism, Printed
+from llmb_tui.plan.selection import PROCEDURE_TITLES, ProcedureId
+from llmb_tui.text import capital, plural, two_digits
+from llmb_tui.watch.state import Verdict
+from llmb_tui.watch.validity import check_words
+
+_FIGURES = {
+    "step time, s": "step_time_s",
+    "tokens/s of all GPUs": "tokens_per_s",
+    "TFLOPS of a GPU": "tflops_per_gpu",
+    "MFU, %": "mfu_pct",
+    "days for 1T tokens": "days_per_1t_tokens",
+}
+_MOST_CHECKPOINTS = 8
+_LAYOUT = tuple(field.name for field in fields(Parallelism))
+_PROCEDURES: dict[ProcedureId, str] = {
+    "direct": "It was started by llmb-tui's own script in NVIDIA's container, with the settings of the recipe, and not "
+    "by NVIDIA's launch scripts.",
+    "upstream": "It was started by NVIDIA's own scripts, as they are.",
+    "llmb": "It was started by NVIDIA's llmb-run; not everything that it has set is known here.",
+    "runai": "It was started by llmb-tui's own script in NVIDIA's container, as a workload of Run:ai; the recipe "
+    "describes Slurm.",
+}
+_NO_DIGEST = "not known: it is named by its tag, and nothing in the log tells its digest"
+
+
+def run_sections(one: ReportedRun, *, level: int = 2, prefix: str = "") -> tuple[Section, ...]:
+    """All that is said of a run; `prefix` makes the names of its pictures unique in a document of several.
+
+    There it is not held against others again.
+    """
+    made: list[tuple[str, tuple[Block, ...]]] = [
+        ("Result", tuple(_result(one, prefix))),
+        ("The verdict and what it rests on", tuple(_verdict(one))),
+        ("Beside other runs and what is published", () if prefix else tuple(_beside(one))),
+        ("What was asked for", (_asked(one),)),
+        ("What ran", tuple(_ran(one))),
+        ("Deviations from the published procedure", tuple(_deviations(one))),
+        ("How the numbers were made", (Bullets(tuple(_numbers(one))),)),
+        ("To the letter", tuple(_listings(one))),
+    ]
+    return tuple(Section(title, blocks, level) for title, blocks in made if blocks)
+
+
+def _result(one: ReportedRun, prefix: str) -> Iterator[Block]:
+    result, plan = one.result, one.result.plan
+    rows: list[tuple[Cell, ...]] = []
+    for label, name in _FIGURES.items():
+        measured = result.step_time_s if name == "step_time_s" else value_at(result.figures, name)
+        expected = value_at(plan.estimate, name)
+        share = None if measured is None or not expected else 100 * measured / expected
+        rows.append((label, measured, expected, share, getattr(plan.published, name, None)))
+    table = Table.of(("", "measured", "expected", "% of expected", "printed"), rows)
+    yield Grid("Figures by the recipe's rule. Of step time and days less is better, of the others more.", table)
+    yield known(
+        Fact("Steps", f"{result.steps_done:,} of {result.steps_total:,}"),
+        Fact("Steady steps", _steady(result)),
+        Fact("Loss", _loss(one)),
+        Fact("Checkpoints", _checkpoints(result)),
+        Fact("Restarts", str(result.restarts) if result.restarts else "none"),
+        Fact("Starts of the training", str(result.starts)),
+    )
+    if (chart := step_chart(result)) is not None:
+        yield Picture(f"{prefix}{chart.name}", chart)
+
+
+def _steady(result: RunResult) -> str:
+    steady = result.steady
+    if steady is None:
+        return ""
+    which = "in the rule's window" if result.rule.kind == "mean" else "after the warm-up"
+    deviation = ""
+    if steady.stdev is not None and steady.cv_pct is not None:
+        deviation = f", deviation {two_digits(steady.stdev)} s ({two_digits(steady.cv_pct)} %)"
+    return (
+        f"{steady.count} {which}: mean {seconds(steady.mean)}, median {seconds(steady.median)}{deviation}, from "
+        f"{seconds(steady.low)} to {seconds(steady.high)}"
+    )
+
+
+def _loss(one: ReportedRun) -> str:
+    loss, apart = one.result.loss, one.loss_against_first
+    if loss is None or apart is None:
+        return loss.words if loss else ""
+    last, most = two_digits(apart.last_pct, "+"), two_digits(apart.largest_pct)
+    return (
+        f"{loss.words}; {last} % at iteration {apart.step} against run {apart.run}, the first of this configuration, "
+        f"{most} % at most"
+    )
+
+
+def _checkpoints(result: RunResult) -> str:
+    more = len(result.checkpoints) - _MOST_CHECKPOINTS
+    times = [f"{at.kind} {at.seconds:.4g} s" for at in result.checkpoints[:_MOST_CHECKPOINTS]]
+    return ", ".join([*times, *([f"and {more} more"] if more > 0 else [])])
+
+
+def _verdict(one: ReportedRun) -> Iterator[Block]:
+    result, verdict, estimate = one.result, one.result.verdict, one.result.plan.estimate
+    if verdict is None:
+        yield Text(" ".join(filter(None, (result.no_verdict, one.state.why_failed))) or "There is no verdict.")
+    else:
+        until = f"{one.bad_end} Until then " if one.bad_end else ""
+        yield Text(until + _arithmetic(verdict, one.threshold))
+    rests = [
+        *(verdict.reasons if verdict else ()),
+        f"The recipe's rule for a result: {result.rule_words} ({result.rule.source}).",
+    ]
+    if estimate is not None:
+        rests.append(
+            f"The expected step time is {METHOD_WORDS[estimate.method]}: {estimate.anchor}. Its band, "
+            f"{seconds(estimate.low_s)} to {seconds(estimate.high_s)}, is how far another cluster may lie from it."
+        )
+    if result.plan.published is not None:
+        note = f" {result.plan.published.note}" if result.plan.published.note else ""
+        rests.append(f"Printed in {result.plan.published.source}.{note}")
+    yield Bullets(tuple(rests))
+    if result.validity:
+        yield Text("Was the run what it claims to be? Its number counts only if no check failed.")
+        yield known(*(Fact(check.id, check_words(check)) for check in result.validity))
+
+
+def _arithmetic(verdict: Verdict, threshold: float) -> str:
+    return (
+        f"{verdict.result}: the expected step time over the measured one, {seconds(verdict.measured_s)}, is "
+        f"{100 * verdict.ratio:.1f} %. From {100 * threshold:.4g} % on a run passes; below, it fails if the step takes "
+        "longer than the band allows, and is WARN within it. It is WARN as well, whatever the ratio, where the two "
+        "cannot be compared fairly; then it is said here why."
+    )
+
+
+def _beside(one: ReportedRun) -> Iterator[Block]:
+    if (chart := scale_chart(one.over_scale, one.other_scales, one.result)) is not None:
+        yield Picture(chart.name, chart)
+        yield narrowed("Step times over the number of GPUs.", scale_table(one.over_scale, one.other_scales))
+    if (chart := history_chart(one.repeats)) is not None:
+        yield Picture(chart.name, chart)
+
+
+def _asked(one: ReportedRun) -> Facts:
+    """The selection."""
+    plan = one.result.plan
+    selection, overrides = plan.selection, plan.selection.overrides.set_fields()
+    variant = f" ({VARIANT_WORDS[plan.precision_variant]})" if plan.precision_variant else ""
+    title = f": {one.recipe_title}" if one.recipe_title else ""
+    return known(
+        Fact("Workload", f"{selection.workload}@{selection.release}{title}"),
+        Fact("Model size", selection.size),
+        Fact("GPUs", f"{gpus(plan)}, {plural(plan.nodes, 'node')} of {plan.gpus_per_node}"),
+        Fact("Precision", f"{selection.dtype}{variant}"),
+        Fact("Scaling", plan.scaling),
+        Fact("Steps", f"{plan.steps:,}, in {plan.time_limit} at most"),
+        Fact("Procedure", PROCEDURE_TITLES[one.run.procedure]),
+        Fact("Set by hand", ", ".join(f"{name.replace('_', ' ')} {value:,}" for name, value in overrides.items())),
+        Fact("Beside the benchmark", ", ".join(option.label for option in chosen_options(plan.options))),
+        Fact("Cost, as expected", _unless_none(plan.gpu_hours, "{:,.1f} GPU-hours and start-up")),
+        Fact("Note of the operator", one.note),
+    )
+
+
+def _ran(one: ReportedRun) -> Iterator[Block]:
+    """Layout, cluster, job, container, versions and checksums."""
+    run, result, plan = one.run, one.result, one.result.plan
+    rows = [("ran", *_cells(plan.parallelism)), *([("printed", *_cells(plan.printed))] if plan.printed else [])]
+    headings = ("", *(name.replace("_", " ") if name in ("seq_len", "layers") else name.upper() for name in _LAYOUT))
+    caption = (
+        "Parallelism and batch: tensor (TP), pipeline (PP), context (CP), expert (EP) and data (DP) parallel, virtual "
+        "pipeline stages (VP), micro and global batch (MBS, GBS), micro-batches a step (GA)."
+    )
+    yield Grid(caption, Table.of(headings, rows))
+    spec, job = run.spec, result.job
+    account = f"{spec.account}, {spec.partition}" if isinstance(spec, (LaunchSpec, UpstreamSpec)) else ""
+    image = spec.container_image if isinstance(spec, LaunchSpec) else spec.image if isinstance(spec, RunaiSpec) else ""
+    named = "@sha256:" in f"{plan.container}{image}"
+    versions = result.facts.versions_by_name if result.facts else {}
+    yield known(
+        Fact("Cluster", run.cluster + (" (simulated)" if result.simulated else "")),
+        Fact(run.words.job.capitalize(), ", ".join(run.job_ids), exact=True),
+        Fact("Account and partition", account),
+        Fact("Nodes", job.node_list if job else "", exact=True),
+        Fact("Time of the job", _unless_none(job.elapsed_s if job else None, "{:,.0f} s")),
+        Fact("Submitted", moment(result.submitted_at) if result.submitted_at else ""),
+        Fact("Last line of its log", f"copied {moment(result.ended_at)}" if result.ended_at else ""),
+        Fact("Container", plan.container or "", exact=True),
+        Fact("Image on the cluster", image if image != plan.container else "", exact=True),
+        Fact("Digest of the container", "" if named else _NO_DIGEST),
+        *(Fact(f"{capital(name)}, by its log", version) for name, version in versions.items()),
+        Fact("Driver and libraries", "" if versions else "its log says nothing of their versions"),
+        Fact("Script, SHA-256", one.script_sha256, exact=True),
+        Fact("Log, SHA-256", one.log_sha256, exact=True),
+    )
+
+
+def _deviations(one: ReportedRun) -> Iterator[Block]:
+    """In what it is not the recipe, and what was known of that before."""
+    run, plan = one.run, one.result.plan
+    found = [_PROCEDURES[run.procedure]]
+    spec = run.spec
+    if isinstance(spec, (LaunchSpec, RunaiSpec)):
+        source = "from the cluster's profile; the recipe has"
+        found += [f"{name} is {yours}, {source} {theirs}." for name, theirs, yours in spec.overridden]
+    found += [_sentence(note) for note in spec.notes] if spec else []
+    found += [f"Otherwise than in the runs behind the expected step time: {words}." for words in run.otherwise]
+    overrides = plan.selection.overrides.set_fields()
+    found += [f"{name.replace('_', ' ').upper()} was set by hand to {value:,}." for name, value in overrides.items()]
+    for name in _LAYOUT if plan.printed is not None and not overrides else ():
+        printed, ran = getattr(plan.printed, name), getattr(plan.parallelism, name)
+        if printed is not None and printed != ran:
+            found.append(f"The README prints {name.upper()} {printed:,}; {'none' if ran is None else f'{ran:,}'} ran.")
+    if plan.selection.steps is not None:
+        found.append(f"{plan.steps:,} steps were asked for, which need not be the recipe's number.")
+    found += [f"Beside the benchmark: {option.label}." for option in chosen_options(plan.options)]
+    if one.result.restarts:
+        found.append(f"The job was restarted: {plural(one.result.restarts, 'time')}.")
+    yield Bullets(tuple(dict.fromkeys(found)))
+    notes = [" ".join(filter(None, (problem.reason, problem.fix))) for problem in plan.problems]
+    if notes:
+        yield Text("What was known of this configuration before it ran:")
+        yield Bullets(tuple(notes))
+
+
+def _unless_none(value: float | None, form: str) -> str:
+    return "" if value is None else form.format(value)
+
+
+def _cells(layout: Parallelism | Printed) -> Sequence[Cell]:
+    return [getattr(layout, name) for name in _LAYOUT]
+
+
+def _sentence(words: str) -> str:
+    text = capital(words)
+    return text if text.endswith((".", "!", "?")) else f"{text}."
+
+
+def _numbers(one: ReportedRun) -> Iterator[str]:
+    result, plan = one.result, one.result.plan
+    layout, estimate = plan.parallelism, plan.estimate
+    yield (
+        f"A step is one update of the weights, over a global batch of {layout.gbs:,} sequences of {layout.seq_len:,} "
+        "tokens. Step times are those that the training prints in its log; nothing is added to them or left out."
+    )
+    yield f"Tokens/s = {layout.gbs:,} × {layout.seq_len:,} / step time; days for 1T tokens = 10¹² / tokens/s / 86,400."
+    if estimate is not None:
+        flops = f"{estimate.model_flops_per_sample:.4g}".replace("e+", "e")
+        yield (
+            f"TFLOPS of a GPU = {layout.gbs:,} × {flops} FLOPs / (step time × "
+            f"{plan.selection.scale:,} GPUs), with the recipe's formula ({estimate.flops_formula}); MFU is that over a "
+            f"peak of {estimate.peak_tflops:,.4g} TFLOPS in {plan.selection.dtype}."
+        )
+    yield "A deviation is that of a sample (÷ n − 1). Times of day are UTC."
+    yield (
+        f"What these numbers rest on is handed over by `llmb-tui export {result.id} -o FILE.tar.zst`, and checked "
+        "anywhere by `llmb-tui verify`."
+    )
+    if one.state.log_unread:
+        yield f"The end of its log was not copied from the cluster yet; `llmb-tui results {result.id}` does it."
+    if one.state.log_removed:
+        yield "The copy of its log was removed from this machine; what counts is what was read of it before."
+    elif result.facts is None:
+        yield "The whole log is not on this machine; what was folded from it while it was followed is what counts here."
+    elif result.facts.starts > 1:
+        yield f"The log has {result.facts.starts} starts of the training; the steps of the last one count."
+
+
+def _listings(one: ReportedRun) -> Iterator[Block]:
+    if one.script:
+        yield Listing(f"What was submitted, {plural(len(one.script.splitlines()), 'line')}", one.script)
+    if one.accounting:
+        yield Listing(f"What {one.run.words.scheduler} said of it when it was over", one.accounting)

@@ -1,0 +1,132 @@
+"""`prune`: the local copies of logs that may go, and taking them away without losing what they said.
+
+What a verdict, a median or a loss check rests on is kept in their place, so that every list and every result says the
+same as before. A log stays on its cluster as long as that keeps it.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from llmb_tui.analysis.log_facts import keep_facts, read_log
+from llmb_tui.errors import Trouble
+from llmb_tui.launch.run import Run
+from llmb_tui.launch.runs import Runs
+from llmb_tui.store.files import file_trouble, try_lock
+from llmb_tui.suites.suite import Suite
+from llmb_tui.suites.suites import Suites
+from llmb_tui.watch.local_run import LocalRun
+from llmb_tui.watch.logcopy import copy_names
+from llmb_tui.watch.state import ENDED
+from llmb_tui.watch.verdict import THRESHOLD
+
+
+@dataclass(frozen=True, slots=True)
+class LogCopies:
+    """The local copies of one run's log."""
+
+    run: Run
+    names: tuple[str, ...]
+    """Of the files in the run's folder, oldest first."""
+    size: int
+    """Bytes of all of them."""
+    grew_at: float
+    """When the newest of them last grew, Unix time."""
+
+
+@dataclass(frozen=True, slots=True)
+class LocalLogs:
+    """All that this machine has of logs."""
+
+    removable: tuple[LogCopies, ...] = ()
+    """Largest first."""
+    kept: Mapping[str, str] = field(default_factory=dict)
+    """Why others stay, by the ids of their runs."""
+
+
+def local_logs(runs: Runs, before: float, held: Mapping[str, str]) -> LocalLogs:
+    """Which logs may go: of runs that are over, read to their end, and not grown since `before`, Unix time.
+
+    `held`: why those of some runs stay in any case, by their ids. Reads no log, and no run that has none.
+    """
+    found, kept = [], {}
+    for folder in sorted(runs.directory.iterdir()) if runs.directory.is_dir() else ():
+        names = () if folder.is_symlink() else copy_names(folder)
+        if not names:
+            continue
+        try:
+            run = runs.load(folder.name)
+        except Trouble as trouble:
+            kept[folder.name] = trouble.what
+            continue
+        log = _measured(run, folder, names)
+        why = held.get(run.id) or _why_kept(run)
+        if why:
+            kept[run.id] = why
+        elif log.grew_at < before:
+            found.append(log)
+    return LocalLogs(tuple(sorted(found, key=lambda log: log.size, reverse=True)), kept)
+
+
+def held_by_suites(suites: Suites, cluster: str | None = None) -> dict[str, str]:
+    """Why what the runs of suites that go on have left stays, by the runs' ids; those of one cluster where it is named.
+
+    Runs that were not sent yet are among them. Raises Trouble where a suite cannot be read: it may go on.
+    """
+    going = [suite for suite in _going(suites) if cluster in (None, suite.cluster)]
+    return {run_id: f"Suite {suite.id} ({suite.name}) goes on." for suite in going for run_id in suite.run_ids}
+
+
+def loaded_by_suites(suites: Suites) -> dict[str, str]:
+    """Why checkpoints stay, by the paths from which runs of suites that go on load them, sent or not; on any cluster.
+
+    Raises Trouble as `held_by_suites` does.
+    """
+    paths = [(row.selection.options.load_checkpoint, suite) for suite in _going(suites) for row in suite.rows]
+    return {path: f"Suite {suite.id} ({suite.name}) is to load from it." for path, suite in paths if path}
+
+
+def _going(suites: Suites) -> list[Suite]:
+    return [suite for suite in suites.all() if not suites.progress(suite).over]
+
+
+def remove_log(runs: Runs, log: LogCopies) -> None:
+    """Remove the copies of a run's log, and keep what they say. May be repeated after it was cut.
+
+    Raises Trouble where the run is another than it was when it was looked at, or somebody is
+    at work on it; then nothing is removed.
+    """
+    folder = runs.folder(log.run.id)
+    newest = folder / log.names[-1]
+    with runs.lock(log.run.id, wait=False) as mine, file_trouble("read", newest), open(newest, "rb") as file:
+        run = runs.load(log.run.id)
+        local = LocalRun(runs, run, THRESHOLD)
+        local.read_on("closed")
+        state = local.state()
+        why = _why_kept(run) or ("" if mine and try_lock(file.fileno()) else "Another program is at work on it.")
+        if state.stage not in ENDED or state.log_unread or state.link_note:
+            why = why or state.link_note or "Its log does not say how it ended."
+        if why or _measured(run, folder, copy_names(folder)) != log:
+            raise Trouble(f"The log of run {run.id} was not removed.", why or "It is another than before.")
+        keep_facts(folder, read_log(newest, run.log_format))
+        local.remove_log()
+
+
+def _why_kept(run: Run) -> str:
+    if run.submission == "unknown":
+        return "It is not known whether it was submitted."
+    if run.submission != "submitted":
+        return f"It is {run.submission}."
+    if run.going:
+        return "It was not over when it was last looked at."
+    if not run.log_read:
+        return f"Its log may not have been read to its end: `llmb-tui watch {run.id}` reads it."
+    return ""
+
+
+def _measured(run: Run, folder: Path, names: tuple[str, ...]) -> LogCopies:
+    stats = [os.stat(folder / name, follow_symlinks=False) for name in names]
+    return LogCopies(run, names, sum(stat.st_size for stat in stats), stats[-1].st_mtime)

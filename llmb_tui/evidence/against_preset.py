@@ -1,0 +1,255 @@
+"""Whether a run's record, settings and script are what its recipe's preset makes of its plan."""
+
+from __future__ import annotations
+
+import json
+import math
+import re
+import shlex
+from collections.abc import Iterable, Iterator
+from dataclasses import asdict, replace
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+from llmb_tui.catalog.catalog import Catalog
+from llmb_tui.catalog.load import load_presets, read_preset
+from llmb_tui.catalog.recipe import Recipe
+from llmb_tui.cluster.slurm.profile import SlurmProfile
+from llmb_tui.errors import Trouble
+from llmb_tui.evidence.findings import Finding, Outcome, compared
+from llmb_tui.launch.files import config_files
+from llmb_tui.launch.run import Run
+from llmb_tui.launch.settings import Applied, applied
+from llmb_tui.launch.spec import LaunchSpec, RunaiSpec
+from llmb_tui.plan.make import plan as make_plan
+from llmb_tui.plan.plan import Estimate, Method, Plan
+from llmb_tui.request import RunRequest
+
+_OF_PLAN = (
+    "scaling nodes gpus_per_node parallelism printed published steps container precision_variant options"
+).split()
+"""What a plan has of its recipe alone."""
+_EXPORTED = re.compile(r"(?m)^export ([A-Za-z_][A-Za-z0-9_]*)=(.*)$")
+_NEMO_RUNS = {"PYTHONUNBUFFERED", "SLURM_UNBUFFEREDIO", "TORCHX_MAX_RETRIES"}
+"""Variables that NeMo-Run puts into every script, before the run's own."""
+_HEAD = {"nodes": "nodes", "ntasks-per-node": "tasks_per_node", "time": "time_limit", "job-name": "job_name"}
+_PRINTED: tuple[Method, ...] = ("published", "other_release")
+"""What stands in a table changes with no new fit; by these alone a verdict is PASS."""
+_OF_STEP_TIME = ("tokens_per_s", "tflops_per_gpu", "mfu_pct")
+"""What an estimate's step time makes of facts: with it they give the same product, whatever was fitted."""
+_MOST_GPUS = 1 << 20
+_PLAN = "plan against preset"
+_NOWHERE = SlurmProfile("", "", "", "", "/")
+"""For what a preset makes of a plan on any cluster."""
+
+
+@cache
+def _builtin() -> Catalog:
+    return load_presets()
+
+
+class PresetCheck:
+    """Holds runs against the preset in an archive, and against this program's own of the same release."""
+
+    def __init__(self) -> None:
+        self._own = _builtin()
+        self._read = cache(read_preset)  # the runs of an archive share theirs
+
+    def findings(self, run: Run, script: str, preset: Path | None) -> Iterator[Finding]:
+        """`preset`: the file in the archive; None where there is none."""
+        recipe_id = run.plan.selection.recipe_id
+        if run.plan.selection.scale > _MOST_GPUS:  # there is a list of them in some settings
+            yield Finding(run.id, _PLAN, "differs", f"No cluster has {run.plan.selection.scale:,} GPUs.")
+            return
+        if preset is None:
+            yield Finding(run.id, "preset", "unknown", f"No preset of {recipe_id} is in the archive.")
+            return
+        try:
+            recipe = self._read(preset)
+        except Trouble as trouble:
+            yield Finding(run.id, "preset", "differs", f"It cannot be read: {trouble.what}")
+            return
+        if recipe.id != recipe_id:
+            yield Finding(run.id, "preset", "differs", f"It is that of {recipe.id}, and the run's is {recipe_id}.")
+            return
+        yield self._same_preset(run, recipe)
+        yield from _plan_findings(run, recipe, self._catalog_with(recipe))
+        yield _settings_finding(run, recipe)
+        yield _script_finding(run, script)
+
+    def _catalog_with(self, recipe: Recipe) -> Catalog:
+        """The presets of this program, with that of the archive in the place of its own."""
+        others = tuple(one for one in self._own.recipes if one.id != recipe.id)
+        return Catalog((*others, recipe), self._own.chips, self._own.coefficients)
+
+    def _same_preset(self, run: Run, recipe: Recipe) -> Finding:
+        what = "preset against this program's"
+        own = next((one for one in self._own.recipes if one.id == recipe.id), None)
+        if own is None:
+            return Finding(run.id, what, "unknown", f"This program has no preset of {recipe.id}.")
+        if asdict(own) == asdict(recipe):
+            return Finding(run.id, what, "agrees", f"{recipe.id} is the same here.")
+        wrong = _unlike(run, own, _planned(self._own, run.plan))
+        if (settings := _settings_of(run, own)) != _settings_of(run, recipe):
+            wrong.append("settings" if settings else "plan")
+        alike = f"{recipe.id} is another text here, and the same for this run."
+        return compared(run.id, what, wrong, "For this run they are not the same", alike)
+
+
+def _plan_findings(run: Run, recipe: Recipe, catalog: Catalog) -> Iterator[Finding]:
+    planned = _planned(catalog, run.plan)
+    if not isinstance(planned, Plan):
+        yield Finding(run.id, _PLAN, "differs", planned)
+        return
+    wrong = _unlike(run, recipe, planned)
+    if recipe.launch.kind != run.log_format:
+        wrong.append("form of the log")
+    yield compared(run.id, _PLAN, wrong, "Other than the preset makes it", "The preset makes the same plan.")
+    yield _estimate_finding(run, planned.estimate)
+
+
+def _estimate_finding(run: Run, ours: Estimate | None) -> Finding:
+    theirs, what = run.plan.estimate, "expected step time"
+    if theirs is None:
+        same = ours is None
+        return Finding(run.id, what, "agrees" if same else "unknown", "None is given." if same else "Only one has one.")
+    said = f"It was {_told(theirs)}."
+    if ours is None:
+        outcome: Outcome = "differs" if theirs.method in _PRINTED else "unknown"
+        return Finding(run.id, what, outcome, f"{said} This program has none for this plan.")
+    same_value = (theirs.step_time_s, theirs.method) == (ours.step_time_s, ours.method)
+    same_band = math.isclose(theirs.low_s, ours.low_s) and math.isclose(theirs.high_s, ours.high_s)
+    if same_value and same_band:
+        return Finding(run.id, what, "agrees", f"{_told(theirs)}, as this program says.")
+    now = f"This program says {_told(ours)}"
+    if same_value:
+        said = f"{said[:-1]}, {theirs.low_s:.4g} to {theirs.high_s:.4g} s."
+        now = f"{now}, {ours.low_s:.4g} to {ours.high_s:.4g} s"
+    if theirs.method in _PRINTED:
+        return Finding(run.id, what, "differs", f"{said} {now}.")
+    return Finding(run.id, what, "unknown", f"{said} {now}, which may have been fitted anew since.")
+
+
+def _told(estimate: Estimate) -> str:
+    return f"{estimate.step_time_s:.4g} s ({estimate.method.replace('_', ' ')})"
+
+
+def _settings_finding(run: Run, recipe: Recipe) -> Finding:
+    what, spec = "settings against preset", run.spec
+    if not isinstance(spec, (LaunchSpec, RunaiSpec)):
+        words = "NVIDIA's own scripts set them; the file does not hold these scripts."
+        return Finding(run.id, what, "unknown", words)
+    settings = _settings_of(run, recipe)
+    if settings is None:
+        return Finding(run.id, what, "differs", "The preset makes no settings for this plan.")
+    env, changed = dict(spec.env), {name for name, _, _ in spec.overridden}
+    wrong = [name for name, value in settings.env.items() if name not in changed and env.get(name) != value]
+    for path, text in config_files(RunRequest(recipe, run.plan, _NOWHERE, run.procedure), settings):
+        if not path.endswith("plan.json") and dict(spec.files).get(path) != text:
+            wrong.append(path)
+    if isinstance(spec, LaunchSpec):
+        training = (*recipe.launch.command, *settings.overrides) if recipe.launch.kind == "hydra" else ()
+        ends = spec.command[len(spec.command) - len(training) :]
+        if spec.command[: len(settings.prefix)] != settings.prefix or tuple(ends) != tuple(training):
+            wrong.append("command")
+    more = sorted(set(env) - set(settings.env))
+    notes = [*(f"{name} was changed by the cluster's profile" for name in sorted(changed))]
+    notes += [f"not of the preset: {', '.join(more)}"] if more else []
+    finding = compared(run.id, what, wrong, "Other than the preset has them", "As the preset has them.")
+    return replace(finding, words=finding.words + (f" ({'; '.join(notes)})" if notes else ""))
+
+
+def _script_finding(run: Run, script: str) -> Finding:
+    what, spec = "script against settings", run.spec
+    wrong: Iterable[str]
+    if not script or spec is None:
+        return Finding(run.id, what, "unknown", "No script is in the archive.")
+    if isinstance(spec, LaunchSpec):
+        wrong, checked = _wrong_in_batch_script(spec, script), "variables, command, image, nodes and time limit"
+    elif isinstance(spec, RunaiSpec):
+        wrong, checked = _wrong_in_request(spec, script), "variables, image and name"
+    else:
+        wrong, checked = ["command"] * (spec.command.strip() not in script), "the command of NVIDIA's own scripts"
+    return compared(run.id, what, wrong, "Not as the settings say", f"It has {checked} as the settings say.")
+
+
+def _wrong_in_batch_script(spec: LaunchSpec, script: str) -> Iterator[str]:
+    exported: dict[str, list[str]] = {}
+    for name, text in _EXPORTED.findall(script):
+        exported.setdefault(name, []).append(text)
+    env = {name: shlex.quote(value) for name, value in spec.env}
+    for name, value in env.items():
+        found = exported.get(name, [])
+        if found[-1:] != [value] or (len(found) > 1 and name not in _NEMO_RUNS):
+            yield name
+    yield from (f"{name} (no setting)" for name in exported if name not in env and name not in _NEMO_RUNS)
+    if shlex.join(spec.command) not in script:
+        yield "command"
+    if f"--container-image {spec.container_image} " not in script:
+        yield "image"
+    head = dict(re.findall(r"(?m)^#SBATCH --([a-z-]+)=(.*)$", script))
+    fields = asdict(spec)
+    yield from (option for option, name in _HEAD.items() if head.get(option) != str(fields[name]))
+
+
+def _wrong_in_request(spec: RunaiSpec, script: str) -> Iterator[str]:
+    try:
+        request: Any = json.loads(script)
+        body = request["spec"]
+        variables = {one["name"]: one.get("value") for one in body["environmentVariables"]}
+        name, image, args = request["name"], body["image"], str(body["args"])
+    except (ValueError, LookupError, TypeError, AttributeError, RecursionError):
+        yield "all of it: it is no request for a workload"
+        return
+    env = {variable: value.replace("$", "$$") for variable, value in spec.env}
+    yield from (variable for variable, value in env.items() if variables.get(variable) != value)
+    if name != spec.workload:
+        yield "name"
+    if image != spec.image:
+        yield "image"
+    if f"--nnodes {spec.nodes} --nproc-per-node {spec.gpus_per_node} " not in args:
+        yield "nodes"
+
+
+def _planned(catalog: Catalog, theirs: Plan) -> Plan | str:
+    """What is planned today of a run's selection, or why nothing is."""
+    try:
+        return make_plan(catalog, theirs.selection)
+    except (Trouble, ArithmeticError, LookupError, ValueError) as error:
+        return f"No plan can be made of its selection: {error}"
+
+
+def _unlike(run: Run, recipe: Recipe, ours: Plan | str) -> list[str]:
+    """What of a run's plan is not as it is made today of a recipe; or why nothing is."""
+    if not isinstance(ours, Plan):
+        return [ours]
+    wrong = [name for name in _OF_PLAN if getattr(run.plan, name) != getattr(ours, name)]
+    if run.plan.estimate is not None and ours.estimate is not None:
+        wrong += _unlike_estimate(run.plan.estimate, ours.estimate)
+    wrong += [] if recipe.rule == run.rule else ["rule"]
+    return [name.replace("_", " ") for name in wrong]
+
+
+def _unlike_estimate(theirs: Estimate, ours: Estimate) -> Iterator[str]:
+    """What of an estimate is not as it is made today, of that which no new fit changes."""
+    if theirs.flops_formula != ours.flops_formula:
+        yield "flops_formula"
+    for name in ("model_flops_per_sample", "peak_tflops"):
+        if not math.isclose(getattr(theirs, name), getattr(ours, name)):
+            yield name
+    for name in _OF_STEP_TIME:
+        one, other = (getattr(estimate, name) * estimate.step_time_s for estimate in (theirs, ours))
+        if not math.isclose(one, other):
+            yield name
+    # What a fitted one rests on changes with what else is published. Another version may put the sentence otherwise.
+    printed = theirs.method == ours.method and ours.method in _PRINTED
+    if printed and bool(theirs.other_variant) is not bool(ours.other_variant):
+        yield "other_variant"
+
+
+def _settings_of(run: Run, recipe: Recipe) -> Applied | None:
+    try:
+        return applied(RunRequest(recipe, run.plan, _NOWHERE, run.procedure))
+    except (Trouble, ArithmeticError, LookupError, ValueError):
+        return None

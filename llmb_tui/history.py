@@ -1,0 +1,75 @@
+"""`History`: the results of the runs that this machine remembers, each worked out once."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Iterable
+from functools import cache
+
+from llmb_tui.analysis.log_facts import kept_facts, read_log
+from llmb_tui.analysis.result import (
+    Configuration,
+    LossDifference,
+    RunResult,
+    configuration_of,
+    loss_difference,
+    result_of,
+)
+from llmb_tui.errors import Trouble
+from llmb_tui.launch.runs import Runs
+from llmb_tui.watch.run_records import RunRecord, RunRecords
+
+
+class History:
+    """Works out a result again only when its record is another. Thread-safe; takes no connection."""
+
+    def __init__(self, records: RunRecords, runs: Runs) -> None:
+        self._records = records
+        self._runs = runs
+        self._lock = threading.Lock()
+        self._cache: dict[str, tuple[RunRecord, RunResult]] = {}
+
+    def all(self) -> tuple[RunResult, ...]:
+        """Of every run that can be read, newest first; no log is read again for it."""
+        return self.of(self._records.all())
+
+    def of(self, records: Iterable[RunRecord]) -> tuple[RunResult, ...]:
+        """Of these, as `all` has them."""
+        with self._lock:
+            return tuple(self._result(record) for record in records)
+
+    def result(self, run_id: str) -> RunResult:
+        """Of one run, with all that its log says. Raises Trouble (exit code 1) if there is no such run."""
+        run = self._runs.load(run_id)
+        record = self._records.record(run)
+        log = self._runs.folder(run_id) / record.state.log_name
+        facts = read_log(log, run.log_format) if log.is_file() else kept_facts(log.parent)
+        return result_of(record, facts)
+
+    def first_of(self, configuration: Configuration) -> RunResult | None:
+        """The first run of it that came to its end, with all that its log says."""
+        for run in reversed(self._runs.all()):
+            if configuration_of(run.plan) == configuration and self._records.record(run).state.stage == "done":
+                return self.result(run.id)
+        return None
+
+    def _result(self, record: RunRecord) -> RunResult:
+        before = self._cache.get(record.run.id)
+        if before is None or before[0] is not record:
+            before = self._cache[record.run.id] = (record, result_of(record))
+        return before[1]
+
+
+class Losses:
+    """How losses differ from those of the first run of the same configuration. For one answer: firsts are kept."""
+
+    def __init__(self, history: History) -> None:
+        self._first_of = cache(history.first_of)
+
+    def against_first(self, result: RunResult) -> LossDifference | None:
+        """None where it is itself the first, none can be read, or there is nothing to hold against each other."""
+        try:
+            first = self._first_of(result.configuration)
+        except Trouble:
+            return None  # the log of another run
+        return None if first is None else loss_difference(result, first)

@@ -1,0 +1,113 @@
+"""`outcome_of`: what a suite as a whole has answered, by its kind; one verdict, and what it rests on. Pure."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from statistics import fmean, stdev
+
+from llmb_tui.analysis.statistics import FINEST_PCT, mean_half_width, t_95, welch_half_width
+from llmb_tui.suites.suite import SuiteRow
+from llmb_tui.suites.suite_progress import RowProgress, SuiteProgress
+from llmb_tui.text import plural, two_digits
+from llmb_tui.watch.state import Result
+
+
+@dataclass(frozen=True, slots=True)
+class SuiteOutcome:
+    """What came of a suite."""
+
+    result: Result | None
+    """One verdict for all; None while it goes on, and of a suite that gives none."""
+    lines: tuple[str, ...]
+    """For a person: the answer first, then what it rests on."""
+
+
+def outcome_of(progress: SuiteProgress) -> SuiteOutcome:
+    """What it has answered so far."""
+    answer = {"tune": _tune, "acceptance": _acceptance, "repeat": _repeat}.get(progress.plan.suite.kind)
+    return answer(progress) if answer is not None else SuiteOutcome(None, (progress.words,))
+
+
+def trials_of(progress: SuiteProgress) -> list[RowProgress]:
+    """The short runs of a `tune` that ended well and have step times, the fastest first."""
+    tried = (row for row in progress.rows if row.steps_s and not row.planned.row.of_best)
+    return sorted(tried, key=lambda row: fmean(row.steps_s))
+
+
+def with_best(progress: SuiteProgress) -> SuiteRow | None:
+    """The full run of a `tune` with the layout of the fastest short run.
+
+    None as long as short runs go on, and where none of them has a step time.
+    """
+    last, trials = progress.plan.suite.rows[-1], trials_of(progress)
+    if not last.of_best or progress.trying or not trials:
+        return None
+    fastest = trials[0].planned.row.selection
+    return replace(last, selection=replace(last.selection, overrides=fastest.overrides))
+
+
+def _acceptance(progress: SuiteProgress) -> SuiteOutcome:
+    """All have to pass; as long as a log is not read nobody knows whether they do."""
+    if not progress.over or progress.unread:
+        return SuiteOutcome(None, (progress.words,))
+    bad = [row for row in progress.rows if row.standing != "done" or row.result == "FAIL"]
+    doubtful = [row for row in progress.rows if row.standing == "done" and row.result in ("WARN", None)]
+    result: Result = "FAIL" if bad else "WARN" if doubtful else "PASS"
+    lines = [f"{result}: {progress.results('PASS')} of {plural(len(progress.rows), 'configuration')} pass."]
+    lines += [f"{row.planned.row.key}: {row.result or row.state}" for row in (*bad, *doubtful)]
+    return SuiteOutcome(result, tuple(lines))
+
+
+def _repeat(progress: SuiteProgress) -> SuiteOutcome:
+    values = [row.step_time_s for row in progress.rows if row.step_time_s is not None]
+    half = mean_half_width(values)
+    if half is None:
+        return SuiteOutcome(None, (progress.words,))
+    mean, deviation = fmean(values), stdev(values)
+    finest = FINEST_PCT / 100 * mean
+    half, alike = max(finest, half), max(finest, t_95(len(values) - 1) * math.sqrt(2) * deviation)
+    reach = f"{min(values):.4g} to {max(values):.4g} s"
+    line = f"step time {mean:.4g} ± {two_digits(half)} s (95 %, {len(values)} runs), {reach}"
+    share = two_digits(100 * deviation / mean)
+    noise = f"noise {share} %: two runs that differ by less than {two_digits(alike)} s are alike"
+    return SuiteOutcome(None, (line, noise, progress.words))
+
+
+def _tune(progress: SuiteProgress) -> SuiteOutcome:
+    trials = trials_of(progress)
+    lines = [_compared(trials)] if len(trials) > 1 and not progress.trying else []
+    lines += [_model_error(trials)] if trials else []
+    lines += [f"{fmean(trial.steps_s):.4g} s  {trial.planned.row.key}" for trial in trials]
+    last = progress.rows[-1]
+    if last.planned.row.of_best and last.step_time_s is not None:
+        verdict = f", {last.result}" if last.result else ""
+        lines.insert(0, f"full run of the best: {last.step_time_s:.4g} s{verdict}")
+    return SuiteOutcome(last.result if progress.over else None, (*lines, progress.words))
+
+
+def _compared(trials: Sequence[RowProgress]) -> str:
+    first, second = trials[:2]
+    difference = fmean(second.steps_s) - fmean(first.steps_s)
+    half, share = welch_half_width(second.steps_s, first.steps_s), 100 * difference / fmean(first.steps_s)
+    if half is None:
+        return f"The fastest is {two_digits(share)} % faster than the next; how much of it is noise cannot be said."
+    by = f"by {two_digits(share)} % ({two_digits(difference)} ± {two_digits(half)} s)"
+    if abs(difference) <= half:
+        alike = "they are equally fast as far as these runs say"
+        return f"The fastest two differ {by}, which is not more than the noise of their steps: {alike}."
+    rest = "how much two runs of one layout differ, `repeat` says"
+    return f"The fastest is faster than the next {by}, more than the noise of their steps; {rest}."
+
+
+def _model_error(trials: Sequence[RowProgress]) -> str:
+    """By how much the estimates were too high (+) or too low (-)."""
+    estimates = ((one.planned.plan.estimate, fmean(one.steps_s)) for one in trials)
+    errors = [100 * (estimate.step_time_s / mean_s - 1) for estimate, mean_s in estimates if estimate is not None]
+    if not errors:
+        return "The model had no estimate to compare with."
+    mean, worst = fmean(map(abs, errors)), max(errors, key=abs)
+    return (
+        f"The model was wrong by {mean:.1f} % on average, by {worst:+.1f} % at most, in per cent of what was measured."
+    )

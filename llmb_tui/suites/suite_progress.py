@@ -1,0 +1,245 @@
+"""`progress_of`: how a suite stands, folded from the records of its runs. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Set
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Literal
+
+from llmb_tui.errors import Trouble
+from llmb_tui.suites.suite_plan import PlannedRow, SuitePlan, wall_s
+from llmb_tui.text import plural
+from llmb_tui.watch.progress import after_warm_up
+from llmb_tui.watch.report import state_word
+from llmb_tui.watch.run_records import RunRecord
+from llmb_tui.watch.state import ENDED, FAILED, Result
+from llmb_tui.watch.verdict import rule_s
+
+Standing = Literal["not sent", "unknown", "waiting", "running", "done", "refused", "failed", "cancelled"]
+"""Of a row. `unknown`: whether it has a job is not known, or what is here of its run cannot be read. `waiting`: in the
+queue. `done`: it ran to its end. `refused`: it has no job, and is sent again when the suite is submitted again.
+`failed`: it ended badly. `cancelled`: by a person, or withdrawn before it was sent."""
+OVER: tuple[Standing, ...] = ("done", "refused", "failed", "cancelled")
+_IN_QUEUE = ("submitted", "queued")
+
+
+@dataclass(frozen=True, slots=True)
+class RowProgress:
+    """How one row stands."""
+
+    planned: PlannedRow
+    standing: Standing
+    record: RunRecord | None
+    """Its run; None as long as nothing of it is stored, and where that cannot be read."""
+    trouble: Trouble | None = None
+    """Why what is stored of its run cannot be read: it may have a job, so it is never sent."""
+
+    @property
+    def state(self) -> str:
+        """In one word, as `jobs` has it; `not sent` before."""
+        return state_word(self.record.run, self.record.state) if self.record else self.standing
+
+    @property
+    def result(self) -> Result | None:
+        """The verdict of a row that is done; None for any other, and without one."""
+        verdict = self._done.state.verdict if self._done else None
+        return verdict.result if verdict else None
+
+    @property
+    def step_time_s(self) -> float | None:
+        """By the recipe's rule, of a row that is done; None for any other."""
+        done = self._done
+        return rule_s(done.run.plan, done.run.rule, done.state.progress) if done else None
+
+    @property
+    def steps_s(self) -> tuple[float, ...]:
+        """Step times after the warm-up, of a row that is done; none of any other."""
+        return tuple(after_warm_up(self._done.state.progress.step_times_s)) if self._done else ()
+
+    @property
+    def unread(self) -> bool:
+        """Its job is over, and more of its log may be on the cluster than was read."""
+        return self.record is not None and self.record.state.log_unread
+
+    @property
+    def _done(self) -> RunRecord | None:
+        return self.record if self.standing == "done" else None
+
+    @property
+    def left_s(self) -> float:
+        """Seconds of training that are still expected of it."""
+        if self.standing in OVER:
+            return 0.0
+        if self.record is not None and self.standing == "running":
+            state = self.record.state
+            if state.eta_s is not None:
+                return state.eta_s
+            total = state.progress.steps_total or self.planned.plan.steps
+            return self.planned.expected_s * max(0.0, 1 - state.progress.steps_done / total) if total else 0.0
+        return self.planned.expected_s
+
+    @property
+    def gpu_hours_left(self) -> float:
+        """The same in GPU-hours."""
+        return self.planned.plan.selection.scale * self.left_s / 3600
+
+
+@dataclass(frozen=True)
+class SuiteProgress:
+    """How all of it stands."""
+
+    plan: SuitePlan
+    rows: tuple[RowProgress, ...]
+    free_nodes: int | None = None
+    given_up: frozenset[str] | None = None
+    """Ids of the runs whose logs who submits it has waited for long enough. None: who looks waits for no log."""
+
+    def count(self, *standings: Standing) -> int:
+        """How many rows stand so."""
+        return sum(row.standing in standings for row in self.rows)
+
+    def results(self, result: Result | None) -> int:
+        """How many rows are done with that verdict; None: done without one."""
+        return sum(row.standing == "done" and row.result == result for row in self.rows)
+
+    @property
+    def unread(self) -> int:
+        """How many rows are done whose logs were not read to their end: their verdicts are not known."""
+        return sum(row.standing == "done" and row.unread for row in self.rows)
+
+    @property
+    def unreadable(self) -> int:
+        """How many rows have a run of which what is here cannot be read: waiting tells nothing of them."""
+        return sum(row.trouble is not None for row in self.rows)
+
+    @property
+    def failures(self) -> int:
+        """Runs that were refused or did not end well, but those that a person has cancelled."""
+        return self.count("refused", "failed")
+
+    @property
+    def stopped(self) -> bool:
+        """Nothing more is sent: it was cancelled, so many have failed, or a `tune` has no layout to take."""
+        most = self.plan.suite.stop_after
+        if self.plan.suite.cancelled or (most is not None and self.failures >= most):
+            return True
+        return self._has_no_layout
+
+    @property
+    def _has_no_layout(self) -> bool:
+        tried = [row for row in self.rows if not row.planned.row.of_best]
+        return len(tried) < len(self.rows) and not self.trying and not any(row.steps_s for row in tried)
+
+    @property
+    def trying(self) -> bool:
+        """Short runs of a `tune` go on or are still to be sent, or logs that say how fast they were are waited for."""
+        tried = [row for row in self.rows if not row.planned.row.of_best and row.trouble is None]
+        return any(row.standing not in OVER or self._awaits_log(row) for row in tried)
+
+    @cached_property
+    def over(self) -> bool:
+        """Nothing of it goes on, and nothing more will be sent."""
+        going = self.count("unknown", "waiting", "running")
+        return going == 0 and (self.stopped or self.count("not sent") == 0)
+
+    @property
+    def unfinished(self) -> bool:
+        """To submit it again would go on with it: it is not over, rows of it were refused, or logs may still come."""
+        to_come = self._has_no_layout and any(row.unread for row in self.rows)
+        return not self.over or (not self.plan.suite.cancelled and (self.count("refused") > 0 or to_come))
+
+    @property
+    def to_send(self) -> int:
+        """How many runs are sent where it is submitted again: those that were refused, and what is still to come."""
+        if self.plan.suite.cancelled:
+            return 0
+        return self.count("refused") + (0 if self.stopped else self.count("not sent"))
+
+    @property
+    def gpu_hours_left(self) -> float:
+        """Expected, of what goes on and what is still to be sent."""
+        return sum(row.gpu_hours_left for row in self._ahead)
+
+    @property
+    def held_nodes(self) -> int:
+        """Nodes on which its rows run."""
+        return sum(row.planned.plan.nodes for row in self.rows if row.standing == "running")
+
+    @property
+    def left_s(self) -> float | None:
+        """Seconds of training until all is over, on the nodes that the running rows hold and those that are free.
+
+        None where that is not known. Start-up and queue are not in it.
+        """
+        nodes = None if self.free_nodes is None else self.held_nodes + self.free_nodes
+        jobs = [(row.planned.plan.nodes, row.left_s) for row in self._ahead]
+        return wall_s(jobs, nodes, self.plan.suite.at_a_time)
+
+    @property
+    def serial_left_s(self) -> float:
+        """The same if what is left ran one after the other."""
+        return sum(row.left_s for row in self._ahead)
+
+    @property
+    def words(self) -> str:
+        """One line: `7 of 12 done: 6 PASS, 1 FAIL · 2 running · 3 waiting`."""
+        verdicts = [f"{count} {result}" for result in ("PASS", "WARN", "FAIL") if (count := self.results(result))]
+        if none := self.results(None):
+            verdicts.append(f"{none} without a verdict")
+        parts = [f"{self.count('done')} of {plural(len(self.rows), 'run')} done"]
+        parts[0] += f": {', '.join(verdicts)}" if verdicts else ""
+        for standing in ("refused", "failed", "cancelled", "running", "waiting", "unknown", "not sent"):
+            if count := self.count(standing):
+                parts.append(f"{count} {standing}")
+        return " · ".join(parts)
+
+    def _awaits_log(self, row: RowProgress) -> bool:
+        return self.given_up is not None and row.unread and row.planned.row.run_id not in self.given_up
+
+    @property
+    def _ahead(self) -> list[RowProgress]:
+        """What goes on first, then what is to be sent, in the suite's order."""
+        going = [row for row in self.rows if row.standing in ("running", "waiting", "unknown")]
+        return going if self.stopped else going + [row for row in self.rows if row.standing == "not sent"]
+
+
+def progress_of(plan: SuitePlan, records: Mapping[str, RunRecord | Trouble]) -> SuiteProgress:
+    """How a suite stands, by the records of its runs, by run id; others may be among them."""
+    rows = tuple(_row_progress(planned, records.get(planned.row.run_id)) for planned in plan.rows)
+    return SuiteProgress(plan, rows)
+
+
+def _row_progress(planned: PlannedRow, found: RunRecord | Trouble | None) -> RowProgress:
+    if isinstance(found, Trouble):
+        return RowProgress(planned, "unknown", None, found)
+    return RowProgress(planned, standing_of(found), found)
+
+
+def standing_of(record: RunRecord | None) -> Standing:
+    """How the row of a run stands; None: there is no such run yet."""
+    if record is None or record.run.submission == "intended":
+        return "not sent"
+    run, stage = record.run, record.state.stage
+    if run.submission == "unknown":
+        return "unknown"
+    if run.submission == "refused":
+        return "refused"
+    if run.submission == "withdrawn":  # one that was under way certainly never reached its cluster: it is sent anew
+        return "cancelled" if run.sent_at is None else "not sent"
+    if stage in ENDED:
+        return "done" if stage == "done" else "failed" if stage in FAILED else "cancelled"
+    return "waiting" if state_word(run, record.state) in _IN_QUEUE else "running"
+
+
+def log_to_read(progress: SuiteProgress, last: str, read: Set[str]) -> str | None:
+    """Id of the run whose log is copied next, one at a time: of those that have ended the first that is not `read`.
+
+    Else the running one behind `last`; None: none is left.
+    """
+    records = [(row, row.record) for row in progress.rows if row.record is not None and row.record.run.job_ids]
+    for row, record in records:
+        if row.standing in OVER and row.unread and record.run.id not in read:
+            return record.run.id
+    running = [record.run.id for row, record in records if row.standing == "running"]
+    return running[(running.index(last) + 1) % len(running) if last in running else 0] if running else None

@@ -1,0 +1,198 @@
+"""Runs side by side: noise of repeats, differences within it and beyond it. Values by hand."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import replace
+from typing import Any
+
+import pytest
+
+from llmb_tui.analysis.compare import compare, group
+from llmb_tui.analysis.comparison_tables import RUN, contrasts_table, groups_table
+from llmb_tui.analysis.result import RunResult
+from llmb_tui.analysis.table import Table
+from llmb_tui.plan.selection import Selection
+from llmb_tui.text import two_digits
+from tests.kit.results import make_result, profiled
+from tests.kit.runs import CREATED_AT, NEMOTRON
+
+BF16 = replace(NEMOTRON, dtype="bf16")
+
+
+def repeats(name: str, *seconds: float, selection: Selection = NEMOTRON, **changes: Any) -> list[RunResult]:
+    return [
+        make_result(f"{name}{at}", one, selection, submitted_at=CREATED_AT + at, **changes)
+        for at, one in enumerate(seconds)
+    ]
+
+
+def test_the_noise_of_repeats() -> None:
+    """1.98, 2.00, 1.99: deviation 0.01 s, and t = 4.303 for two degrees of freedom."""
+    (found,) = group(repeats("a", 1.98, 2.00, 1.99))
+    assert math.isclose(found.mean_s, 1.99)
+    assert found.noise_pct == pytest.approx(100 * 0.01 / 1.99)
+    assert found.half_width_pct == pytest.approx(100 * 4.303 * 0.01 / math.sqrt(3) / 1.99)
+    assert found.of_published_pct == pytest.approx(100 * 1.98 / 1.99)
+    assert found.within_run_pct is None
+    assert found.noise_words == "mean 1.99 s of 3 runs, deviation 0.5 %, 95 % interval of the mean ± 1.2 %"
+
+
+def test_what_is_twice_as_slow_and_more_is_said_in_whole_per_cent() -> None:
+    """Of 0.5 and 9.5 s: deviation 6.364 s of 5; t = 12.706 for one degree of freedom. Welch: √36.25 × 12.706 / 5."""
+    (one,) = compare(repeats("slow", 4.9, 5.0, 5.1), repeats("fast", 1.98, 1.99, 2.00)).contrasts
+    assert one.words.startswith("151 % ± 13 % slower (by the noise between repeats")
+    (noisy,) = compare(repeats("slow", 0.5, 9.5), repeats("fast", 1.0, 9.0)).contrasts
+    assert noisy.words.startswith("within the noise: +0 % ± 1,530 % (")
+    assert "deviation 127 %, 95 % interval of the mean ± 1,144 %" in noisy.other.noise_words
+    assert [two_digits(value) for value in (0.0123, 4.56, 99.49, 99.5, 100.0, -250.0, 12345.0)] == [
+        "0.012", "4.6", "99", "100", "100", "-250", "12,345",
+    ]  # fmt: skip
+    assert [two_digits(value, "+") for value in (0.04, 250.0, -99.9)] == ["+0.04", "+250", "-100"]
+
+
+def test_welch_between_repeats() -> None:
+    """Variances 1e-4 / 3 and 2e-4 / 2, Welch–Satterthwaite: 1.6 degrees of freedom, so t of 1, 12.706."""
+    (contrast,) = compare([*repeats("a", 1.98, 2.00, 1.99), *repeats("b", 2.66, 2.68, selection=BF16)]).contrasts
+    assert contrast.difference_pct == pytest.approx(100 * (2.67 / 1.99 - 1))
+    half = 12.706 * math.sqrt(1e-4 / 3 + 2e-4 / 2) / 1.99
+    assert contrast.half_width_pct == pytest.approx(100 * half)
+    assert (contrast.basis, contrast.outcome) == ("repeats", "slower")
+
+
+def test_what_others_are_held_against_comes_first() -> None:
+    """`compare A B` is read from A to B, and so is `compare B --against A`."""
+    (old,), (new,) = repeats("old", 1.98), repeats("new", 2.2)
+    for comparison in (compare([old, new]), compare([new], against=[old])):
+        assert [run.id for run in comparison.runs] == ["old0", "new0"]
+        assert [one.other.runs[0].id for one in comparison.contrasts] == ["new0"]
+
+
+def test_repeats_whose_submission_is_not_known_are_in_the_order_of_their_logs() -> None:
+    late, early = (
+        make_result(name, 2.0, submitted_at=None, ended_at=at) for name, at in (("late", 9.0), ("early", 5.0))
+    )
+    (found,) = group([late, early])
+    assert [run.id for run in found.runs] == ["early", "late"]
+
+
+def test_a_difference_inside_the_noise_is_called_that() -> None:
+    comparison = compare(repeats("new", 1.99, 2.02, 1.98), against=repeats("old", 1.97, 2.00, 2.01))
+    (contrast,) = comparison.contrasts
+    assert contrast.difference_pct == pytest.approx(100 * (5.99 / 5.98 - 1))
+    assert contrast.outcome == "within the noise"
+    assert contrast.words.startswith("within the noise: +0.17 % ± 2.")
+    assert comparison.likeness.purpose == "changes"
+    assert [name.partition(" (")[2] for name in comparison.names] == ["old0, old1, old2)", "new0, new1, new2)"]
+
+
+def test_one_run_against_repeats_takes_their_noise_for_both() -> None:
+    (contrast,) = compare(repeats("new", 2.05), against=repeats("old", 1.98, 2.00, 1.99)).contrasts
+    deviation, ratio = 0.01 / 1.99, 2.05 / 1.99
+    assert contrast.half_width_pct == pytest.approx(100 * 4.303 * deviation * math.hypot(1 / math.sqrt(3), ratio))
+    assert (contrast.basis, contrast.outcome) == ("one side's repeats", "slower")
+
+
+def test_single_runs_say_what_their_noise_is_not() -> None:
+    """45 steps after the warm-up, by turns 1.98 and 2.00 s, and the last one counts: t of 30 and more is 2.042."""
+    steps = [1.98 + 0.02 * (at % 2) for at in range(50)]
+    old, new = make_result("old", steps), make_result("new", [s + 0.01 for s in steps])
+    (contrast,) = compare([new], against=[old]).contrasts
+    spread = old.steady
+    assert spread is not None
+    assert spread.count == 45
+    assert contrast.base.within_run_pct == pytest.approx(100 * 2.042 * (spread.stdev or 0) / 2.00)
+    assert contrast.outcome == "within the noise"
+    assert "that between runs is not known: repeat them" in contrast.words
+
+
+def test_two_runs_of_one_configuration_are_held_against_each_other() -> None:
+    runs = repeats("r", 1.98, 2.05)
+    (contrast,) = compare(runs).contrasts
+    assert [contrast.base.runs[0].id, contrast.other.runs[0].id] == ["r0", "r1"]
+    assert contrast.basis == "single runs"
+    (group_of_both,) = compare(runs, purpose="repeats").groups
+    assert len(group_of_both.runs) == 2
+
+
+def test_no_interval_is_narrower_than_the_digits_of_a_log() -> None:
+    (contrast,) = compare(repeats("new", 1.981, 1.981), against=repeats("old", 1.98, 1.98)).contrasts
+    assert contrast.half_width_pct == contrast.base.half_width_pct == 0.1
+    assert contrast.outcome == "within the noise"
+
+
+def test_scales_are_compared_by_what_a_gpu_takes_for_a_token() -> None:
+    runs = [make_result("small", 2.0), make_result("large", 2.2, replace(NEMOTRON, scale=256))]
+    comparison = compare(runs)
+    assert comparison.likeness.purpose == "scales"
+    assert comparison.contrasts[0].difference_pct == pytest.approx(10)
+    assert comparison.names == ("64 GPUs", "256 GPUs")
+
+
+def test_runs_that_are_not_alike_have_no_difference() -> None:
+    comparison = compare(repeats("a", 1.98) + repeats("b", 2.9, selection=replace(BF16, scale=128)), purpose="scales")
+    assert not comparison.likeness.comparable
+    assert comparison.contrasts == ()
+
+
+def test_each_kind_is_compared_with_its_own() -> None:
+    """Two scales in two precisions are two curves."""
+    runs = [
+        make_result(f"{dtype}{scale}", seconds, replace(NEMOTRON, dtype=dtype, scale=scale))
+        for dtype, seconds in (("fp8", 2.0), ("bf16", 2.7))
+        for scale in (64, 256)
+    ]
+    comparison = compare(runs)
+    pairs = [(one.base.runs[0].id, one.other.runs[0].id) for one in comparison.contrasts]
+    assert pairs == [("fp864", "fp8256"), ("bf1664", "bf16256")]
+    assert comparison.likeness.comparable
+    words = {remark.aspect: remark.words for remark in comparison.likeness.warnings}
+    assert words["precision"].endswith("Each is compared with its own kind.")
+    assert not compare(runs, purpose="scales").likeness.comparable
+    assert not compare([runs[0], runs[3]]).likeness.comparable
+
+
+def test_other_rules_are_compared_by_medians() -> None:
+    old = replace(NEMOTRON, size="340b", scale=256)
+    new = replace(old, workload="nemotron4-340b", release="25.12")
+    comparison = compare([make_result("a", 3.0, old), make_result("b", 3.3, new)], purpose="releases")
+    assert comparison.measure == "median"
+    assert [one.mean_s for one in comparison.groups] == [3.0, 3.3]
+
+
+def test_two_sides_are_paired_by_configuration() -> None:
+    old = repeats("old", 1.98, 1.99) + repeats("oldb", 2.67, selection=BF16)
+    new = repeats("newb", 2.70, selection=BF16) + repeats("new", 2.00, 2.01)
+    alone = repeats("alone", 1.98, selection=replace(NEMOTRON, scale=16))
+    comparison = compare([*new, *alone], against=old)
+    pairs = [(one.base.runs[0].id, one.other.runs[0].id) for one in comparison.contrasts]
+    assert pairs == [("oldb0", "newb0"), ("old0", "new0")]
+    assert len(comparison.unpaired) == 1
+    assert "16 × H100" in comparison.unpaired[0]
+
+
+def test_a_single_pair_may_differ_in_what_can_be_compared() -> None:
+    fast, slow = repeats("f", 1.98), repeats("b", 2.67, selection=BF16)
+    assert compare(slow, against=fast).likeness.purpose == "precisions"
+    assert not compare(slow, against=fast, purpose="changes").likeness.comparable
+
+
+def test_what_tells_nothing_is_left_out_with_the_reason() -> None:
+    failed = replace(make_result("failed"), state="failed", comparable=False)
+    going = replace(make_result("going"), state="measuring", comparable=False)
+    comparison = compare([make_result("good"), failed, going, make_result("slow", selection=profiled())])
+    assert dict(comparison.left_out)["failed"] == "it is failed"
+    assert dict(comparison.left_out)["going"] == "it is measuring, as far as is known here"
+    assert "profiled" in dict(comparison.left_out)["slow"]
+    assert [run.id for one in comparison.groups for run in one.runs] == ["good"]
+
+
+def test_tables_have_every_run_group_and_difference() -> None:
+    """64 H100, 256 sequences of 4,096 tokens in 1.98 s: 529,584 tokens/s, as published."""
+    comparison = compare([*repeats("a", 1.98, 2.00), *repeats("b", 2.67, selection=BF16)])
+    table = Table.by(RUN, comparison.runs)
+    row = dict(zip(table.headings, table.rows[0], strict=True))
+    assert row["tokens/s"] == pytest.approx(256 * 4096 / 1.98)
+    assert row["of published %"] == pytest.approx(100)
+    assert row["verdict"] == "PASS"
+    assert [len(one.rows) for one in (table, groups_table(comparison), contrasts_table(comparison))] == [3, 2, 1]

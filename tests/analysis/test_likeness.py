@@ -1,0 +1,102 @@
+"""Which runs may be compared, for what, and the words where they may not."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+import pytest
+
+from llmb_tui.analysis.likeness import PURPOSES, Aspect, Purpose, likeness
+from llmb_tui.analysis.result import RunResult
+from llmb_tui.plan.selection import Overrides
+from tests.kit.results import make_result, profiled
+from tests.kit.runs import NEMOTRON
+
+BASE = make_result("base")
+BIG = replace(NEMOTRON, size="340b", scale=256)
+BIG_AGAIN = replace(BIG, workload="nemotron4-340b", release="25.12")
+
+
+def other(**changes: Any) -> RunResult:
+    return make_result("other", selection=replace(NEMOTRON, **changes))
+
+
+@pytest.mark.parametrize(
+    ("run", "refused"),
+    [
+        (other(dtype="bf16"), {"precision"}),
+        (other(scale=128), {"GPUs", "batch"}),
+        (other(overrides=Overrides(gbs=128)), {"batch"}),
+        (other(overrides=Overrides(seq_len=2048)), {"sequence length"}),
+        (other(overrides=Overrides(tp=4)), {"layout"}),
+        (other(overrides=Overrides(layers=16)), {"layers"}),
+        (make_result("other", selection=profiled()), {"options"}),
+        (make_result("other", selection=replace(NEMOTRON, release="25.04", size="340b", scale=256)), {"model", "GPUs"}),
+    ],
+)
+def test_repeats_are_alike_in_everything(run: RunResult, refused: set[Aspect]) -> None:
+    assert likeness([BASE, make_result("again")], "repeats").comparable
+    assert refused <= {remark.aspect for remark in likeness([BASE, run], "repeats").refusals}
+
+
+@pytest.mark.parametrize(
+    ("run", "aspect"),
+    [
+        (replace(BASE, id="other", procedure="upstream"), "procedure"),
+        (replace(BASE, id="other", cluster="selene"), "cluster"),
+        (replace(BASE, id="other", steps_total=100), "steps"),
+        (replace(BASE, id="other", plan=replace(BASE.plan, container="nvidia/nemo:25.04")), "container"),
+        (replace(BASE, id="other", plan=replace(BASE.plan, precision_variant="current")), "variant"),
+    ],
+)
+def test_what_may_differ_is_warned_of(run: RunResult, aspect: Aspect) -> None:
+    found = likeness([BASE, run], "repeats")
+    assert found.comparable
+    assert [remark.aspect for remark in found.warnings] == [aspect]
+    assert "base" in found.warnings[0].words
+    assert "other" in found.warnings[0].words
+
+
+@pytest.mark.parametrize(
+    ("run", "purpose"),
+    [
+        (replace(BASE, id="other"), "repeats"),
+        (replace(BASE, id="other", plan=replace(BASE.plan, container="nvidia/nemo:25.04")), "changes"),
+        (replace(BASE, id="other", cluster="selene"), "clusters"),
+        (other(scale=128), "scales"),
+        (other(dtype="bf16"), "precisions"),
+        (other(overrides=Overrides(tp=4)), "layouts"),
+    ],
+)
+def test_the_purpose_is_what_differs(run: RunResult, purpose: Purpose) -> None:
+    found = likeness([BASE, run])
+    assert (found.purpose, found.refusals, found.warnings) == (purpose, (), ())
+    assert likeness([BASE, run], purpose) == found
+
+
+def test_release_against_release_names_the_other_rule() -> None:
+    """340b on 256 GPUs: the last step against the mean of iterations 35–44, and another way of scaling fp8."""
+    found = likeness([make_result("a", selection=BIG), make_result("b", selection=BIG_AGAIN)], "releases")
+    assert {"rule", "variant"} <= {remark.aspect for remark in found.warnings}
+    assert "model" not in {remark.aspect for remark in found.refusals}
+    words = next(remark.words for remark in found.warnings if remark.aspect == "rule")
+    assert words.startswith("Their recipes count other steps: last step (a), mean of iterations 35–44 (b).")
+
+
+def test_a_refusal_names_the_runs_or_how_many() -> None:
+    runs = [BASE, *(other(dtype="bf16") for _ in range(12))]
+    found = likeness(runs, "repeats")
+    assert found.refusals[0].words == "They train with other precisions: fp8 (base), bf16 (12 runs)."
+
+
+def test_scales_of_two_batches_are_refused_at_one_scale() -> None:
+    runs = [BASE, other(overrides=Overrides(gbs=128)), make_result("more", selection=replace(NEMOTRON, scale=128))]
+    assert [remark.aspect for remark in likeness(runs, "scales").refusals] == ["batch"]
+    weak = [make_result("weak", selection=replace(NEMOTRON, scale=scale)) for scale in (16, 64, 2048)]
+    assert likeness(weak, "scales").warnings == ()
+
+
+def test_every_purpose_takes_repeats() -> None:
+    for purpose in PURPOSES:
+        assert likeness([BASE, make_result("again")], purpose).comparable

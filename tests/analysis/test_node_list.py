@@ -1,0 +1,77 @@
+"""Slurm's short form of node names, there and back."""
+
+from __future__ import annotations
+
+import re
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from llmb_tui.analysis.node_list import MOST_NODES, compress, expand
+
+NAMES = st.lists(st.from_regex(re.compile(r"[a-z][a-z0-9-]{0,6}[0-9]{0,4}"), fullmatch=True), max_size=30)
+
+
+@pytest.mark.parametrize(
+    ("text", "nodes"),
+    [
+        ("", ()),
+        ("gpu1", ("gpu1",)),
+        ("cn[001-004,7],gpu1", ("cn001", "cn002", "cn003", "cn004", "cn7", "gpu1")),
+        ("r[1-2]n[09-10]", ("r1n09", "r1n10", "r2n09", "r2n10")),
+        ("a[1-3],a2", ("a1", "a2", "a3")),
+        ("n[99-101].site", ("n99.site", "n100.site", "n101.site")),
+    ],
+)
+def test_expanded(text: str, nodes: tuple[str, ...]) -> None:
+    assert expand(text) == nodes
+
+
+@pytest.mark.parametrize(
+    ("nodes", "text"),
+    [
+        ((), ""),
+        (("cn007", "cn001", "cn003", "cn002", "gpu1", "login"), "cn[001-003,007],gpu1,login"),
+        (("n9", "n10", "n11"), "n9,n[10-11]"),
+        (("r1n1", "r2n1"), "r1n1,r2n1"),
+    ],
+)
+def test_compressed(nodes: tuple[str, ...], text: str) -> None:
+    assert compress(nodes) == text
+
+
+@given(NAMES)
+def test_there_and_back(nodes: list[str]) -> None:
+    assert sorted(expand(compress(nodes))) == sorted(set(nodes))
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "cn[1-",
+        "cn[4-1]",
+        "cn[]",
+        "cn[1-2-3]",
+        "cn[a-b]",
+        "cn1,,cn2",
+        ",",
+        "cn[[1]]",
+        "cn]1[",
+        "a b",
+        "$(id)",
+        "cn[1-999999999]",
+        "cn[1-999999999999999999999]",
+        "a[1-999]b[1-999]c[1-999]",
+        f"a[1-{MOST_NODES}],b",
+        pytest.param("a" * 2_000_000, id="too long"),
+    ],
+)
+def test_what_is_no_list_is_refused(text: str) -> None:
+    with pytest.raises(ValueError, match=r"."):
+        expand(text)
+
+
+def test_a_long_word_before_what_is_in_no_list_is_refused_at_once() -> None:
+    with pytest.raises(ValueError, match="names no nodes"):
+        expand("a" * 100_000 + "!")

@@ -1,0 +1,82 @@
+"""The plan that a run has left in its folder is the plan that it was."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+from typing import Any
+
+import pytest
+
+from llmb_tui.analysis.log_result import plan_in
+from llmb_tui.errors import Trouble
+from llmb_tui.plan.document import document
+from llmb_tui.plan.make import plan
+from llmb_tui.plan.plan import Plan
+from llmb_tui.plan.resolved import selections
+from llmb_tui.plan.selection import Overrides, RunOptions
+from tests.kit.runs import CATALOG, NEMOTRON
+
+
+def file_of(made: Plan) -> str:
+    """As `launch/files.py` writes it."""
+    return json.dumps(document(made) | {"steps": made.steps})
+
+
+def test_every_configuration_of_the_recipes() -> None:
+    for recipe in CATALOG.recipes:
+        for selection in selections(recipe):
+            made = plan(CATALOG, selection)
+            again = plan_in(CATALOG, file_of(made))
+            assert (document(again), again.steps) == (document(made), made.steps)
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [
+        {"overrides": Overrides(tp=4, mbs=1)},
+        {"overrides": Overrides(layers=8, seq_len=2048)},
+        {"steps": 80},
+        {"options": RunOptions(profile=True)},
+        {"options": RunOptions(profile=True, profile_start=10, profile_stop=12)},
+        {"options": RunOptions(nccl_trace=True, load_checkpoint="/lustre/c")},
+    ],
+)
+def test_what_was_changed_by_hand(changes: dict[str, Any]) -> None:
+    made = plan(CATALOG, replace(NEMOTRON, **changes))
+    again = plan_in(CATALOG, file_of(made))
+    assert (again.parallelism, again.steps, again.options) == (made.parallelism, made.steps, made.options)
+    assert again.estimate == made.estimate
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "",
+        "[]",
+        "{}",
+        "null",
+        "NaN",
+        '{"selection": {}, "parallelism": {}}',
+        '{"selection": [1], "parallelism": 3}',
+        "[" * 9999,
+    ],
+)
+def test_what_is_no_plan_is_refused_in_words(text: str) -> None:
+    with pytest.raises(Trouble) as refused:
+        plan_in(CATALOG, text)
+    assert refused.value.exit_code == 1
+
+
+def test_a_hostile_plan_is_refused_in_words() -> None:
+    good = json.loads(file_of(plan(CATALOG, NEMOTRON)))
+    for part, key, value in (
+        ("selection", "workload", "\x1b[2J"), ("selection", "scale", 1e308), ("parallelism", "tp", "x"),
+        ("parallelism", "gbs", {}), ("selection", "size", []),
+    ):  # fmt: skip
+        with pytest.raises(Trouble):
+            plan_in(CATALOG, json.dumps(good | {part: good[part] | {key: value}}))
+    with pytest.raises(Trouble):
+        plan_in(CATALOG, json.dumps(good | {"options": {"from": "x"}}))
+    with pytest.raises(Trouble):
+        plan_in(CATALOG, json.dumps(good | {"steps": "many"}))

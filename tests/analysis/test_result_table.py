@@ -1,0 +1,58 @@
+"""Tables in their three forms."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+import math
+
+from llmb_tui.analysis.table import Table, cell_text, unmarked
+from llmb_tui.cli.output import json_line
+
+TABLE = Table.of(
+    ("run", "step_s", "nodes"),
+    [("a|b *c*", 2.693123, 8), ('say "hi", twice\nplease', None, 1024), ("\x1b[31mred", math.nan, None)],
+)
+
+
+def test_csv_has_every_digit_and_reads_back() -> None:
+    rows = list(csv.reader(io.StringIO(TABLE.csv())))
+    assert rows == [
+        ["run", "step_s", "nodes"],
+        ["a|b *c*", "2.693123", "8"],
+        ['say "hi", twice\ufffdplease', "", "1024"],
+        ["red", "", ""],
+    ]
+
+
+def test_no_text_is_a_formula_of_a_spreadsheet() -> None:
+    texts = ("=HYPERLINK(A1)", "+1", " -2+3", "@SUM(1)", "a=b", "-")
+    table = Table.of(("text", "number"), [(text, -1.5) for text in texts])
+    rows = list(csv.reader(io.StringIO(table.csv())))
+    assert [row[0] for row in rows[1:]] == ["'=HYPERLINK(A1)", "'+1", "' -2+3", "'@SUM(1)", "a=b", "-"]
+    assert {row[1] for row in rows[1:]} == {"-1.5"}
+
+
+def test_no_text_is_mathematics() -> None:
+    assert unmarked("$SCRATCH/x:$PATH a^2") == r"\$SCRATCH/x:\$PATH a\^2"
+
+
+def test_markdown_takes_no_text_for_markup_and_puts_numbers_to_the_right() -> None:
+    assert TABLE.markdown().splitlines() == [
+        r"| run | step\_s | nodes |",
+        "| --- | ---: | ---: |",
+        r"| a\|b \*c\* | 2.693 | 8 |",
+        '| say "hi", twice\ufffdplease | – | 1,024 |',
+        "| red | – | – |",
+    ]
+
+
+def test_a_person_reads_four_digits_and_no_powers_of_ten() -> None:
+    assert [cell_text(cell) for cell in (392725.4, 0.01234567, 2.0, 12345, math.inf)] == [
+        "392,725", "0.01235", "2", "12,345", "–",
+    ]  # fmt: skip
+
+
+def test_json_has_no_word_that_json_does_not_know() -> None:
+    assert json.loads(json_line({"loss": math.nan, "all": (1, math.inf)})) == {"loss": None, "all": [1, None]}

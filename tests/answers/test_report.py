@@ -1,0 +1,379 @@
+"""A report holds the very numbers of the result, needs nothing from outside, and no text in it is markup."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from dataclasses import replace
+from html.parser import HTMLParser
+
+import pytest
+
+from llmb_tui.analysis.log_facts import LogFacts
+from llmb_tui.analysis.result import RunResult
+from llmb_tui.analysis.table import Table, cell_text
+from llmb_tui.answers.blocks import (
+    Banner,
+    Bullets,
+    Document,
+    Fact,
+    Facts,
+    Grid,
+    Listing,
+    Section,
+    Text,
+    document_json,
+)
+from llmb_tui.answers.document import document
+from llmb_tui.answers.html import html
+from llmb_tui.answers.markdown import escaped, markdown
+from llmb_tui.answers.reported_run import ReportedRun
+from llmb_tui.cluster.job import Job
+from llmb_tui.cluster.slurm.profile import SlurmProfile
+from llmb_tui.diagnosis.rule import Diagnosis
+from llmb_tui.launch.policy import Policy
+from llmb_tui.launch.spec import RunaiSpec
+from llmb_tui.plan.over_scale import over_scale
+from llmb_tui.plan.selection import Overrides, ProcedureId, RunOptions
+from llmb_tui.suites.suite import make_suite
+from llmb_tui.suites.suite_plan import plan_suite
+from llmb_tui.suites.suite_progress import progress_of
+from llmb_tui.watch.run_records import RunRecord
+from llmb_tui.watch.state import Progress, RunState, Stage
+from tests.kit.results import make_result, profiled
+from tests.kit.runs import CATALOG, CREATED_AT, NEMOTRON, make_run, make_spec
+
+NOW = CREATED_AT + 9000
+NO_MEMORY = Diagnosis("CUDA out of memory", "A GPU ran out of memory.", "Take a larger TP.")
+VOID = {"meta", "br", "hr", "img", "input", "link", "rect", "path", "circle"}
+
+
+class Page(HTMLParser):
+    """Checks that elements are closed in order, and keeps what a test asks for."""
+
+    def __init__(self, text: str) -> None:
+        super().__init__()
+        self.open: list[str] = []
+        self.tags: list[str] = []
+        self.links: list[str] = []
+        self.ids: list[str] = []
+        self.words: list[str] = []
+        self.feed(text)
+        self.close()
+        assert self.open == []
+        self.text = " ".join(" ".join(self.words).split())
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        self.tags.append(tag)
+        values = dict(attrs)
+        self.links += [value or "" for name, value in attrs if name in ("href", "src", "srcset", "action", "data")]
+        self.ids += [values["id"] or ""] if "id" in values else []
+        assert not any(name.startswith("on") for name in values)
+        if tag not in VOID:
+            self.open.append(tag)
+
+    def handle_startendtag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        self.handle_starttag(tag, attrs)
+        if tag not in VOID:
+            self.open.pop()
+
+    def handle_endtag(self, tag: str) -> None:
+        if tag not in VOID:
+            assert self.open.pop() == tag
+
+    def handle_data(self, data: str) -> None:
+        if not {"style", "desc"} & set(self.open):
+            self.words.append(data)
+
+
+def reported(result: RunResult, **changes: object) -> ReportedRun:
+    run = make_run(
+        result.id,
+        plan=result.plan,
+        rule=result.rule,
+        spec=replace(make_spec(result.id), overridden=(("NCCL_NVLS_ENABLE", "0", "1"),), otherwise=("vboost off",)),
+    )
+    recipe = CATALOG.recipe(result.plan.selection.workload, result.plan.selection.release)
+    return replace(ReportedRun(run, result, RunState(run.id), 0.95, recipe.title), **changes)  # type: ignore[arg-type]
+
+
+RUN = make_result("run1", [41.2, *(1.97 + 0.01 * (at % 4) for at in range(49))], nodes="cn[001-008]")
+ONE = reported(
+    RUN,
+    script="#!/bin/bash\nsrun python pretrain.py\n",
+    script_sha256="ab" * 32,
+    log_sha256="cd" * 32,
+    note="#weekly after the firmware",
+    over_scale=over_scale(CATALOG, NEMOTRON),
+    other_scales=(RUN,),
+    repeats=(RUN,),
+)
+MADE = document([ONE], NOW)
+
+
+def facts(made: Document) -> dict[str, str]:
+    blocks = [block for section in made.sections for block in section.blocks]
+    return {one.label: one.value for block in blocks if isinstance(block, Facts) for one in block.facts}
+
+
+def section(made: Document, title: str) -> str:
+    (found,) = [one for one in made.sections if one.title == title]
+    return " ".join(" ".join(one.items) for one in found.blocks if isinstance(one, Bullets))
+
+
+def test_the_very_numbers_of_the_result() -> None:
+    assert RUN.figures is not None
+    assert RUN.verdict is not None
+    assert RUN.plan.estimate is not None
+    figures, page = RUN.figures, Page(html(MADE))
+    for value in (figures.tokens_per_s, figures.tflops_per_gpu, figures.mfu_pct, figures.days_per_1t_tokens):
+        assert cell_text(value) in page.text
+        assert cell_text(value) in markdown(MADE)
+    for text in (f"{RUN.step_time_s:.4g} s", f"{100 * RUN.verdict.ratio:.1f} %", "published 1.98 s", "cn[001-008]"):
+        assert text in page.text
+    table = next(one for one in MADE.sections[0].blocks if isinstance(one, Grid)).table
+    assert table.rows[0][:3] == ("step time, s", RUN.step_time_s, RUN.plan.estimate.step_time_s)
+    assert table.rows[0][3] == pytest.approx(100 / RUN.verdict.ratio)
+
+
+def test_the_page_needs_nothing_and_parses() -> None:
+    page = Page(html(MADE))
+    assert page.links == []
+    assert not {"script", "link", "img", "iframe", "object", "form"} & set(page.tags)
+    assert re.findall(r"url\(|@import|https?:", html(MADE)) == []
+    assert "default-src 'none'" in html(MADE)
+    assert {"header", "main", "section", "table", "caption", "figure", "figcaption", "details", "footer"} <= {
+        *page.tags
+    }
+    assert page.tags.count("h1") == 1
+    assert len(page.ids) == len(set(page.ids))
+    assert "prefers-color-scheme:dark" in html(MADE)
+    assert "@media print" in html(MADE)
+
+
+def test_what_was_asked_what_ran_and_what_deviates() -> None:
+    known = facts(MADE)
+    assert known["GPUs"] == "64 × H100, 8 nodes of 8"
+    assert known["Container"] == "nvidia/nemo:25.02.01"
+    assert known["Digest of the container"].startswith("not known")
+    assert known["Script, SHA-256"] == "ab" * 32
+    assert known["Note of the operator"] == "#weekly after the firmware"
+    deviations = section(MADE, "Deviations from the published procedure")
+    assert "NCCL_NVLS_ENABLE is 1, from the cluster's profile; the recipe has 0." in deviations
+    assert "vboost off" in deviations
+    assert "not by NVIDIA's launch scripts" in deviations
+    numbers = section(MADE, "How the numbers were made")
+    assert "256 sequences of 4,096 tokens" in numbers
+    assert "3.85e14 FLOPs" in numbers
+
+
+def test_a_doubtful_run_says_why() -> None:
+    made = document([reported(make_result("p", 2.0, profiled()))], NOW)
+    assert made.banners[0].result == "WARN"
+    assert "profiled" in section(made, "The verdict and what it rests on")
+    by_hand = make_result(
+        "h", 2.0, replace(NEMOTRON, overrides=Overrides(tp=4), options=RunOptions(save_checkpoint=True))
+    )
+    deviations = section(document([reported(by_hand)], NOW), "Deviations from the published procedure")
+    assert "TP was set by hand to 4." in deviations
+    assert "save checkpoint" in deviations
+
+
+def test_a_run_without_a_verdict_says_so() -> None:
+    broken = make_result(
+        "b", [], state="failed", verdict=None, no_verdict="No verdict: the run ended before its first step."
+    )
+    made = document([reported(broken, state=RunState("b", "failed", progress=Progress(failure=NO_MEMORY)))], NOW)
+    assert made.banners == (Banner("", "The run ended before its first step. A GPU ran out of memory."),)
+    assert Page(html(made)).text.count("A GPU ran out of memory.") >= 1
+    assert "**No verdict** – The run ended" in markdown(made)
+
+
+def broken_off(run_id: str, stage: Stage = "failed", seconds: float = 1.98) -> ReportedRun:
+    """After the steps that its rule wants, so that it was judged."""
+    result = make_result(run_id, seconds, state=stage, steps_done=47)
+    return reported(result, state=RunState(run_id, stage, progress=Progress(failure=NO_MEMORY)))
+
+
+@pytest.mark.parametrize(
+    ("stage", "said"),
+    [
+        ("failed", "The run failed after 47 of 50 steps. A GPU ran out of memory."),
+        ("timeout", "The run timed out after 47 of 50 steps. A GPU ran out of memory."),
+        ("node_fail", "The run lost its nodes after 47 of 50 steps. A GPU ran out of memory."),
+        ("cancelled", "The run was cancelled after 47 of 50 steps."),
+    ],
+)
+def test_a_run_that_did_not_end_well_is_headed_by_that_whatever_it_was_until_then(stage: Stage, said: str) -> None:
+    one = broken_off("b", stage)
+    made = document([one], NOW)
+    (head,) = made.banners
+    assert head.result == ""
+    assert head.words.startswith(f"{said} Until then it was PASS, as fast as it should be: 100.0 % of the expected")
+    rests = next(part for part in made.sections if part.title == "The verdict and what it rests on")
+    assert isinstance(rests.blocks[0], Text)
+    assert rests.blocks[0].text.startswith(f"{said} Until then PASS: the expected step time over")
+    several = document([one, reported(make_result("well"))], NOW)
+    summary = next(block for block in several.sections[0].blocks if isinstance(block, Grid)).table
+    rows = [dict(zip(summary.headings, row, strict=True)) for row in summary.rows]
+    assert [(row["verdict"], row["% of expected speed"]) for row in rows] == [(None, None), ("PASS", 100.0)]
+
+
+def test_of_several_those_that_did_not_end_well_are_counted_and_take_the_pass_away() -> None:
+    well, slow = (reported(make_result(run_id, seconds)) for run_id, seconds in (("well", 1.98), ("slow", 2.4)))
+    heads = [document(runs, NOW).banners[0] for runs in ([broken_off("a"), broken_off("b")], [well, broken_off("a")])]
+    assert heads == [
+        Banner("", "Of 2 runs: 2 did not end well."),
+        Banner("", "Of 2 runs: 1 PASS, 1 did not end well."),
+    ]
+    assert document([slow, broken_off("a", seconds=2.4)], NOW).banners == (
+        Banner("FAIL", "Of 2 runs: 1 FAIL, 1 did not end well."),
+    )
+
+
+RUNAI = RunaiSpec(
+    "run1", "e", "w", "distributed", "p", None, 8, 8, "00:30:00", "nvcr.io/nvidia/nemo@sha256:" + "0" * 64, (), "",
+    None, None, (), (), notes=("no NUMA binding",),
+)  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("procedure", "spec", "said"),
+    [
+        ("runai", RUNAI, "a workload of Run:ai"),
+        ("runai", RUNAI, "No NUMA binding."),
+        ("llmb", None, "not everything that it has set is known"),
+        ("upstream", None, "NVIDIA's own scripts, as they are"),
+    ],
+)
+def test_each_procedure_says_in_what_it_deviates(procedure: ProcedureId, spec: RunaiSpec | None, said: str) -> None:
+    one = replace(ONE, run=replace(ONE.run, procedure=procedure, spec=spec))
+    made = document([one], NOW)
+    assert said in section(made, "Deviations from the published procedure")
+    assert ("Digest of the container" in facts(made)) == (spec is None)
+    assert html(made)
+    assert markdown(made)
+
+
+def test_simulated_is_said_where_the_verdict_is() -> None:
+    simulated = replace(ONE, result=replace(RUN, facts=LogFacts("nemo2", (), (), 0, simulated=True)))
+    made = document([simulated], NOW)
+    assert "no GPU has trained anything" in made.banners[0].words
+    assert "simulated" in made.subtitle
+    several = document([simulated, ONE], NOW)
+    assert several.banners[0].words == "Of 2 runs: 2 PASS. Simulated: no GPU has trained anything."
+
+
+def several() -> Sequence[ReportedRun]:
+    results = [
+        make_result(f"r{at}", seconds, replace(NEMOTRON, scale=gpus), submitted_at=CREATED_AT + 900 * at)
+        for at, (gpus, seconds) in enumerate([(16, 1.98), (64, 2.0), (64, 2.01), (64, 2.02), (256, 2.4)])
+    ]
+    return [reported(one, over_scale=over_scale(CATALOG, one.plan.selection)) for one in results]
+
+
+def test_several_runs_have_a_summary_and_a_comparison() -> None:
+    made = document(several(), NOW)
+    assert made.title == "5 runs"
+    assert made.banners == (Banner("FAIL", "Of 5 runs: 4 PASS, 1 FAIL."),)
+    summary = next(one for one in made.sections[0].blocks if isinstance(one, Grid))
+    assert [row[0] for row in summary.table.rows] == ["r0", "r1", "r2", "r3", "r4"]
+    assert "For all of them: release 25.04, cluster eos, state done." in summary.caption
+    assert {picture.name for picture in made.pictures} >= {"scale-1", "efficiency-1", "r0-steps", "r4-steps"}
+    assert len({picture.name for picture in made.pictures}) == len(made.pictures)
+    page = Page(html(made))
+    assert {link.removeprefix("#") for link in page.links} <= set(page.ids), "links lead into the page itself"
+    assert len(page.ids) == len(set(page.ids))
+    assert "noise" in page.text
+
+
+def test_runs_that_are_not_alike_are_not_held_against_each_other() -> None:
+    results = [make_result("a", 2.0), make_result("b", 2.7, replace(NEMOTRON, dtype="bf16", size="340b", scale=128))]
+    made = document([reported(one) for one in results], NOW)
+    words = " ".join(one.text for part in made.sections for one in part.blocks if isinstance(one, Text))
+    assert "not held against each other" in words
+
+
+def test_a_suite_says_what_it_answers_and_how_each_row_stands() -> None:
+    one = several()[0]
+    suite = replace(make_suite("weekly", "eos", [(NEMOTRON, "direct")] * 2, kind="acceptance"), id="s1")
+    rows = tuple(replace(row, run_id=run_id) for row, run_id in zip(suite.rows, (one.run.id, "later"), strict=True))
+    profile = SlurmProfile("eos", "eos.example.com", "acct", "batch", "/lustre/llmb")
+    plan = plan_suite(replace(suite, rows=rows), CATALOG, profile, Policy())
+    state = RunState(one.run.id, "done", verdict=one.result.verdict)
+    going = progress_of(plan, {one.run.id: RunRecord(one.run, state)})
+    made = document([one], NOW, [going])
+    assert made.title == "Suite weekly"
+    assert made.banners == (Banner("PASS", "Of 1 run: 1 PASS."),)
+    assert "#2" in Page(html(made)).text
+    assert facts(made)["Stands"].startswith("1 of 2 runs done: 1 PASS")
+    over = progress_of(plan, {row.run_id: RunRecord(one.run, state) for row in rows})
+    assert document([one], NOW, [over]).banners == (Banner("PASS", "2 of 2 configurations pass."),)
+    assert "nothing yet" in document([], NOW, [progress_of(plan, {})]).banners[0].words
+
+
+HOSTILE = "<script>alert(1)</script>\"'&<!-- ``` **b** [x](javascript:1) | \x1b]0;x\x07\u202e"
+EVIL = Document(
+    HOSTILE,
+    HOSTILE,
+    (Banner("PASS", HOSTILE),),
+    (
+        Section(
+            HOSTILE,
+            (
+                Text(HOSTILE),
+                Bullets((HOSTILE, "- a", "1. b", "# c")),
+                Facts((Fact(HOSTILE, HOSTILE), Fact("exact", "a `b` ``c``", exact=True))),
+                Grid(HOSTILE, Table.of(("", "b"), [(HOSTILE, HOSTILE)])),
+                Listing(HOSTILE, f"{HOSTILE}\n```\n</code></pre><script>"),
+            ),
+        ),
+    ),
+    HOSTILE,
+)
+
+
+def test_hostile_text_stays_text() -> None:
+    text = html(EVIL)
+    page = Page(text)
+    assert "script" not in page.tags
+    assert "<script" not in text
+    assert "<!--" not in text
+    assert text.count("alert(1)") >= 9
+    for written in (text, markdown(EVIL)):
+        assert "\x1b" not in written
+        assert "\u202e" not in written
+
+
+def test_markdown_escapes_what_is_markup() -> None:
+    text = markdown(EVIL)
+    outside = re.sub(r"(?ms)^(`{3,})text\n.*?^\1$", "", text)
+    assert not re.search(r"(?<!\\)<script", outside)
+    assert not re.search(r"(?<!\\)\[x(?<!\\)\]\(", outside)
+    assert "\\*\\*b\\*\\*" in outside
+    assert "- \\- a\n- 1. b\n" not in outside
+    assert "```` a `b` ``c``" not in outside
+    assert "``` a `b` ``c`` ```" in outside
+    (row,) = [line for line in outside.splitlines() if line.startswith("| \\<script")]
+    assert len(re.findall(r"(?<!\\)\|", row)) == 3
+    assert escaped("# c") == "\\# c"
+    assert escaped("1. b") == "1\\. b"
+
+
+def test_a_fence_is_longer_than_what_it_holds() -> None:
+    text = markdown(Document("t", "s", (), (Section("x", (Listing("script", "a\n````\nb"),)),), "m"))
+    assert "`````text\na\n````\nb\n`````" in text
+
+
+def test_the_json_document_has_the_same() -> None:
+    made = document_json(MADE)
+    assert made["verdicts"][0]["result"] == "PASS"
+    kinds = {block["kind"] for part in made["sections"] for block in part["blocks"]}
+    assert kinds == {"table", "facts", "chart", "text", "list", "listing"}
+    (steps,) = [one for part in made["sections"] for one in part["blocks"] if one.get("name") == "steps"]
+    assert steps["series"][0]["points"][0] == [0, 41.2]
+
+
+def test_a_job_says_its_nodes_and_time() -> None:
+    job = Job("48123", "run", "COMPLETED", nodes=8, elapsed_s=311.0, node_list="cn[001-008]")
+    assert facts(document([reported(replace(RUN, job=job))], NOW))["Time of the job"] == "311 s"

@@ -1,0 +1,136 @@
+"""What is said of runs, and their tags: kept beside them, by every version, and harmless to show."""
+
+from __future__ import annotations
+
+import json
+import os
+from pathlib import Path
+
+import pytest
+
+from llmb_tui.errors import Trouble
+from llmb_tui.launch.notes import LONGEST_NOTE, Note, Notes
+from llmb_tui.launch.runs import Runs
+from llmb_tui.store.paths import Places
+from tests.kit import verbs
+from tests.kit.runs import make_run
+
+
+@pytest.fixture
+def runs(tmp_path: Path) -> Runs:
+    runs = Runs(Places(tmp_path / "config", tmp_path / "state"))
+    for run_id in ("one", "two"):
+        runs.save(make_run(run_id, job_state="COMPLETED"))
+    return runs
+
+
+@pytest.fixture
+def notes(runs: Runs) -> Notes:
+    return Notes(runs)
+
+
+def test_a_note_is_kept_in_a_private_file_of_the_run(runs: Runs, notes: Notes) -> None:
+    assert (notes.of("one"), notes.all()) == (Note(), {})
+    said = notes.change("one", "after the\n new  driver", add=("Driver-570", "#baseline"))
+    assert said == notes.of("one") == Note("after the new driver", ("driver-570", "baseline"))
+    assert notes.all() == {"one": said}
+    assert os.stat(runs.folder("one") / "note.json").st_mode & 0o777 == 0o600
+    assert notes.change("one", remove=("DRIVER-570",)) == Note("after the new driver", ("baseline",))
+    assert notes.change("one", "", remove=("#baseline",)) == Note()
+    assert notes.all() == {}
+
+
+def test_saying_the_same_again_writes_nothing(runs: Runs, notes: Notes) -> None:
+    notes.change("one", "said", add=("t",))
+    before = os.stat(runs.folder("one") / "note.json").st_ino
+    notes.change("one", "said", add=("T",), remove=("other",))
+    assert os.stat(runs.folder("one") / "note.json").st_ino == before
+    notes.change("two", "")
+    assert not (runs.folder("two") / "note.json").exists()
+
+
+def test_what_a_newer_version_keeps_there_stays(runs: Runs, notes: Notes) -> None:
+    file = runs.folder("one") / "note.json"
+    file.write_text(json.dumps({"note": "old", "stars": 5}))
+    assert notes.change("one", add=("kept",)) == Note("old", ("kept",))
+    assert json.loads(file.read_text()) == {"note": "old", "stars": 5, "tags": ["kept"]}
+
+
+@pytest.mark.parametrize("text", ["", "{", "[]", '{"note": 1, "tags": {}}', "\xff", "x" * 70000])
+def test_a_damaged_file_says_nothing(runs: Runs, notes: Notes, text: str) -> None:
+    (runs.folder("one") / "note.json").write_bytes(text.encode("latin-1"))
+    assert (notes.of("one"), notes.all()) == (Note(), {})
+
+
+def test_a_damaged_file_is_not_written_over(runs: Runs, notes: Notes) -> None:
+    file = runs.folder("one") / "note.json"
+    file.write_text("{")
+    with pytest.raises(Trouble, match="holds no note"):
+        notes.change("one", "new")
+    assert file.read_text() == "{"
+
+
+def test_a_link_is_no_note(runs: Runs, notes: Notes, tmp_path: Path) -> None:
+    elsewhere = tmp_path / "elsewhere"
+    elsewhere.write_text('{"note": "secret"}')
+    (runs.folder("one") / "note.json").symlink_to(elsewhere)
+    assert notes.of("one") == Note()
+    with pytest.raises(Trouble, match="symbolic link"):
+        notes.change("one", "new")
+    assert elsewhere.read_text() == '{"note": "secret"}'
+
+
+def test_what_somebody_wrote_there_is_cleaned_and_bounded(runs: Runs, notes: Notes) -> None:
+    wild = {"note": "\x1b]52;c;eA==\x07a\nb" + "c" * 2000, "tags": ["\x1b[31mred", "A", "a b", 3, *map(str, range(40))]}
+    (runs.folder("one") / "note.json").write_text(json.dumps(wild))
+    said = notes.of("one")
+    assert said.text.startswith("a bc")
+    assert len(said.text) <= LONGEST_NOTE
+    assert said.tags[:2] == ("a", "0")
+    assert len(said.tags) == 16
+
+
+@pytest.mark.parametrize(
+    ("text", "tags", "words"),
+    [
+        ("x" * (LONGEST_NOTE + 1), (), "at most 1,000"),
+        (None, ("two words",), "cannot be a tag"),
+        (None, ("\x1b[31m",), "cannot be a tag"),
+        (None, tuple(map(str, range(17))), "at most 16 tags"),
+    ],
+)
+def test_what_is_no_note_is_refused(notes: Notes, text: str | None, tags: tuple[str, ...], words: str) -> None:
+    with pytest.raises(Trouble, match=words) as refused:
+        notes.change("one", text, tags)
+    assert refused.value.exit_code == 1
+    assert notes.of("one") == Note()
+
+
+def test_there_is_no_note_of_no_run(notes: Notes) -> None:
+    with pytest.raises(Trouble, match="There is no run three") as refused:
+        notes.change("three", "said")
+    assert refused.value.exit_code == 1
+
+
+@pytest.mark.usefixtures("runs")
+def test_the_verb_says_and_changes_it_and_jobs_shows_it(tmp_path: Path) -> None:
+    def answer(*words: str) -> str:
+        said = verbs.run(words, verbs.environment(tmp_path))
+        assert (said.returncode, said.stderr) == (0, "")
+        return said.stdout
+
+    assert "note" not in answer("jobs").splitlines()[0]
+    assert answer("note", "one") == ""
+    assert answer("note", "one", "slow node swapped", "--tag", "after", "--tag", "b") == "#after #b slow node swapped\n"
+    assert json.loads(answer("note", "one", "--untag", "b", "--json")) == {
+        "id": "one",
+        "note": "slow node swapped",
+        "tags": ["after"],
+    }
+    listed = {one["id"]: (one["note"], one["tags"]) for one in json.loads(answer("jobs", "--json"))}
+    assert listed == {"one": ("slow node swapped", ["after"]), "two": ("", [])}
+    heading, *rows = answer("jobs").splitlines()
+    assert heading.endswith("note")
+    assert [row.endswith("#after slow node swapped") for row in rows] == [row.startswith("one") for row in rows]
+    refused = verbs.run(("note", "nothing"), verbs.environment(tmp_path))
+    assert (refused.returncode, "There is no run nothing" in refused.stderr) == (1, True)

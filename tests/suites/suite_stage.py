@@ -1,0 +1,199 @@
+"""A runner of suites over a cluster that does what a test says; what is remembered here is real."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any, cast
+
+from llmb_tui.cluster.slurm.profile import SlurmProfile
+from llmb_tui.errors import Trouble
+from llmb_tui.launch.direct.spec_of import launch_spec
+from llmb_tui.launch.policy import Policy
+from llmb_tui.launch.prepared import PreparedRun
+from llmb_tui.launch.readiness import ClusterEvidence
+from llmb_tui.launch.run import Run, Submission
+from llmb_tui.launch.runs import Runs
+from llmb_tui.launch.step_state import StepState
+from llmb_tui.preflight.report import Check, Preflight
+from llmb_tui.request import RunRequest
+from llmb_tui.store.journal import Journal
+from llmb_tui.store.paths import Places
+from llmb_tui.suites.runner import SuiteRunner
+from llmb_tui.suites.suite import Suite
+from llmb_tui.suites.suite_progress import SuiteProgress
+from llmb_tui.suites.suites import Suites
+from llmb_tui.watch.run_records import RunRecords, RunsChanged
+from tests.kit.runs import CATALOG
+
+EOS = SlurmProfile("eos", "eos.example.com", "acct", "batch", "/lustre/llmb")
+
+
+class Killed(BaseException):
+    """The program is gone."""
+
+
+@dataclass
+class Stage:
+    """One machine; `runner` is a program on it, which knows only what is on the disk."""
+
+    folder: Path
+    outcomes: dict[int, Submission | Trouble] = field(default_factory=dict)
+    """What becomes of the n-th submission, from 1 on, unless it gets its job."""
+    kill_at: int | None = None
+    """The program is killed at the n-th moment at which it could be."""
+    ends: Callable[[Run], str] = lambda _: "COMPLETED"
+    failed_checks: tuple[Check, ...] = ()
+    jobs: list[tuple[str, str]] = field(default_factory=list)
+    """(run, dependency) of every job that the cluster got."""
+    most_going: int = 0
+    moments: int = 0
+    told: list[str] = field(default_factory=list)
+    settles_as: Submission = "submitted"
+    crowd: int = 1
+    """A job ends as soon as so many run."""
+    copied: bool = True
+    """The log of a job is here as soon as the job has ended."""
+
+    def __post_init__(self) -> None:
+        places = Places(self.folder / "config", self.folder / "state")
+        self.runs = Runs(places)
+        self.records = RunRecords(self.runs)
+        self.clusters = SimpleNamespace(
+            profile=lambda _: EOS, cluster=lambda _: self, require_withdrawing=lambda _: None
+        )
+        self.suites = Suites(places, self.runs, self.records, CATALOG, cast("Any", self.clusters), Policy())
+        self.journal = Journal(places.journal)
+        self.timing = SimpleNamespace(settle_every_s=0.01, look_every_s=0.01)
+        self.policy = Policy()
+        self._ended = threading.Event()
+
+    @property
+    def runner(self) -> SuiteRunner:
+        launcher: Any = SimpleNamespace(
+            asking_once=lambda: launcher,
+            evidence=lambda _: ClusterEvidence(Preflight(self.failed_checks), (StepState("a", "A", "done"),)),
+            prepare=self.prepare,
+            submit=self.submit,
+            resume=self.resume,
+            policy=self.policy,
+            catalog=CATALOG,
+            runs=self.runs,
+            journal=self.journal,
+        )
+        feed, clusters = cast("Any", self), cast("Any", self.clusters)
+        return SuiteRunner(self.suites, launcher, feed, clusters)
+
+    def go(self, suite: Suite, stop: threading.Event | None = None) -> SuiteProgress:
+        """One program that submits, until it ends or is killed."""
+        return self.runner.submit(suite, self.told.append, stop or threading.Event())
+
+    # A cluster that is always there.
+
+    read_only = False
+
+    def require_changes(self) -> None: ...
+
+    def connect(self, prompter: object) -> None: ...
+
+    # A launcher, each of whose runs is sent at most once.
+
+    def prepare(self, request: RunRequest, run_id: str) -> PreparedRun:
+        self.moment()
+        return PreparedRun(request, Run.of(request, launch_spec(request, run_id), 1.0), "#!/bin/sh\n")
+
+    def resume(self, request: RunRequest, run: Run, *, evidence: object) -> Run:
+        prepared = self.prepare(replace(request, dependency=run.dependency), run.id)
+        assert prepared.run.spec == run.spec
+        return self.submit(prepared, evidence)
+
+    def submit(self, prepared: PreparedRun, evidence: object) -> Run:
+        assert evidence is not None
+        with self.runs.lock(prepared.run.id):
+            return self._submit(prepared.run, prepared.request.dependency)
+
+    def _submit(self, run: Run, dependency: str) -> Run:
+        assert not self.runs.has(run.id) or self.runs.load(run.id).submission == "intended"
+        self.runs.save(run)
+        self.moment()
+        self.runs.save(run := replace(run, submission="unknown", sent_at=2.0 + len(self.jobs)))
+        outcome = self.outcomes.pop(len(self.jobs) + 1, "submitted")
+        if isinstance(outcome, Trouble):
+            self.runs.save(replace(run, submission="intended", sent_at=None))
+            raise outcome
+        if outcome == "submitted" or (outcome == "unknown" and self.settles_as == "submitted"):
+            assert run.id not in dict(self.jobs), "a run was sent twice"
+            self.jobs.append((run.id, dependency))
+        self.moment()
+        if outcome == "submitted":
+            run = replace(run, submission="submitted", job_ids=(self._job(run.id),), job_state="RUNNING")
+        self.runs.save(run := replace(run, submission=outcome))
+        self.most_going = max(self.most_going, sum(one.going for one in self.runs.all()))
+        self.moment()
+        if outcome in ("refused", "withdrawn"):
+            raise Trouble(f"It was {outcome}.")
+        return run
+
+    def moment(self) -> None:
+        self.moments += 1
+        if self.moments == self.kill_at:
+            raise Killed
+
+    def _job(self, run_id: str) -> str:
+        return str(100 + [one for one, _ in self.jobs].index(run_id))
+
+    # A feed of runs: what was unknown is settled, and jobs end one after the other.
+
+    def follow(self, post: Callable[[RunsChanged], object]) -> SimpleNamespace:
+        ended = threading.Event()
+
+        def play() -> None:
+            while not ended.wait(0.002):
+                for run in self.runs.all():
+                    if run.submission == "unknown":
+                        self.settle(run.id)
+                        post(RunsChanged())
+                going = [run for run in self.runs.all() if run.submission == "submitted" and run.going]
+                if len(going) >= self.crowd:
+                    last = self.ends(going[-1])
+                    if last != "RUNNING":
+                        self.runs.save(replace(going[-1], job_state=last, log_read=self.copied))
+                        post(RunsChanged())
+
+        thread = threading.Thread(target=play, daemon=True)
+        thread.start()
+
+        def end() -> None:
+            ended.set()
+            thread.join()
+
+        return SimpleNamespace(end=end)
+
+    def settle(self, run_id: str, prompter: object = None) -> Run:  # noqa: ARG002 - as the feed has it
+        with self.runs.lock(run_id, wait=False) as mine:
+            return self._settle(self.runs.load(run_id)) if mine else self.runs.load(run_id)
+
+    def _settle(self, run: Run) -> Run:
+        run_id = run.id
+        if run.submission == "unknown":
+            jobs = (self._job(run_id),) if run_id in dict(self.jobs) else ()
+            submission: Submission = "submitted" if jobs else "withdrawn"
+            self.runs.save(run := replace(run, submission=submission, job_ids=jobs, job_state="RUNNING"))
+        return run
+
+    def cancel(self, run: Run, prompter: object = None) -> tuple[str, ...]:  # noqa: ARG002 - as above
+        self.runs.save(replace(run, job_state="CANCELLED"))
+        return run.job_ids
+
+    def monitor(self, run_id: str) -> SimpleNamespace:
+        self.runs.save_log_read(run_id)
+        return self.seen()
+
+    @staticmethod
+    def seen(link: str = "live", note: str = "", *, unread: bool = False) -> SimpleNamespace:
+        """A monitor whose one look finds that."""
+        state = SimpleNamespace(link=link, link_note=note, log_unread=unread)
+        return SimpleNamespace(once=lambda: state)

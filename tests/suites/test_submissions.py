@@ -1,0 +1,81 @@
+"""Suites are submitted in threads that no screen holds; who asks again is told how each stands."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable
+from dataclasses import replace
+from typing import Any
+
+import pytest
+
+from llmb_tui.cluster.prompter import Prompter
+from llmb_tui.errors import Trouble
+from llmb_tui.suites.submissions import Sending, Submissions
+from llmb_tui.suites.suite import Suite, make_suite
+from tests.kit.runs import NEMOTRON
+from tests.kit.waiting import until
+
+SUITE = replace(make_suite("mine", "eos", [(NEMOTRON, "direct")]), id="s1")
+
+
+class Runner:
+    """Says two words, the second when it may; then ends as it is told."""
+
+    def __init__(self, error: Exception | None = None) -> None:
+        self.go = threading.Event()
+        self.begun = 0
+        self.stop: threading.Event | None = None
+        self.error = error
+
+    def submit(self, suite: Suite, tell: Callable[[str], None], stop: threading.Event, _: Prompter | None) -> Any:
+        self.begun += 1
+        self.stop = stop
+        tell(f"checking {suite.cluster}")
+        assert self.go.wait(10)
+        tell("job 1")
+        if self.error:
+            raise self.error
+
+
+def test_it_goes_on_and_is_not_begun_twice() -> None:
+    runner = Runner()
+    submissions = Submissions(runner.submit)
+    heard: list[str] = []
+    end = submissions.follow(heard.append)
+    assert submissions.of("s1") is None
+    submissions.begin(SUITE)
+    until(lambda: submissions.of("s1") == Sending("checking eos"), "the first words")
+    submissions.begin(SUITE)
+    runner.go.set()
+    until(lambda: submissions.of("s1") == Sending("job 1", goes_on=False), "the end")
+    assert (runner.begun, heard) == (1, ["s1"] * 3)
+    end()
+    submissions.begin(SUITE)
+    until(lambda: runner.begun == 2, "it is begun again")
+    assert heard == ["s1"] * 3
+
+
+@pytest.mark.parametrize("error", [Trouble("eos does not answer."), KeyError("a value of somebody")])
+def test_what_ends_it_early_is_told(error: Exception) -> None:
+    runner = Runner(error)
+    submissions = Submissions(runner.submit)
+    runner.go.set()
+    submissions.begin(SUITE)
+    until(lambda: (of := submissions.of("s1")) is not None and not of.goes_on, "the end")
+    ended = submissions.of("s1")
+    assert ended is not None
+    assert ended.trouble is not None
+    assert ended.words == "job 1"
+    assert "somebody" not in str(ended.trouble)
+
+
+def test_the_end_of_the_program_ends_it_between_two_rows() -> None:
+    runner = Runner()
+    submissions = Submissions(runner.submit)
+    submissions.begin(SUITE)
+    until(lambda: runner.stop is not None, "it is begun")
+    submissions.end()
+    assert runner.stop is not None
+    assert runner.stop.is_set()
+    runner.go.set()

@@ -1,0 +1,205 @@
+"""A suite while it is chosen: what multiplies, what can be had, what is taken out, and what its rows are called."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+
+from llmb_tui.cluster.slurm.profile import SlurmProfile
+from llmb_tui.launch.policy import Policy
+from llmb_tui.plan.selection import Overrides
+from llmb_tui.suites.draft import (
+    Axis,
+    Offer,
+    SuiteDraft,
+    Value,
+    draft_of,
+    offers,
+    product,
+    switched,
+    taken_out,
+    with_number,
+)
+from llmb_tui.suites.draft_plan import DraftPlan, kinds, plan_draft, usual_name
+from llmb_tui.suites.suite import SuiteKind
+from llmb_tui.suites.suite_plan import Nodes
+from tests.kit.runs import CATALOG, NEMOTRON
+
+EOS = SlurmProfile("eos", "eos.example.com", "acct", "batch", "/lustre/llmb")
+DRAFT = draft_of(NEMOTRON, "direct", "eos")
+LLAMA = ("llama3.1", "25.04", "8b")
+
+
+def planned(draft: SuiteDraft, nodes: Nodes | None = None) -> DraftPlan:
+    return plan_draft(draft, CATALOG, EOS, Policy(), nodes or Nodes())
+
+
+def sent_scales(plan: DraftPlan) -> list[int]:
+    assert plan.sent is not None
+    return [row.row.selection.scale for row in plan.sent.rows]
+
+
+def with_value(draft: SuiteDraft, axis: Axis, value: Value) -> SuiteDraft:
+    return switched(draft, axis, offers(draft, CATALOG)[axis], value)
+
+
+def offer(draft: SuiteDraft, axis: Axis, value: Value) -> Offer:
+    return next(one for one in offers(draft, CATALOG)[axis] if one.value == value)
+
+
+def test_begins_with_the_one_run_of_the_base() -> None:
+    assert product(DRAFT) == [NEMOTRON]
+
+
+def test_every_combination_is_a_run_and_the_repeats_change_fastest() -> None:
+    draft = with_value(with_value(DRAFT, "scales", 16), "dtypes", "bf16")
+    draft = replace(draft, count=2)
+    runs = [(selection.dtype, selection.scale) for selection in product(draft)]
+    assert len(runs) == 8
+    assert runs[:4] == [(draft.dtypes[0], 16)] * 2 + [(draft.dtypes[0], 64)] * 2
+
+
+def test_a_value_that_is_switched_twice_is_out_again() -> None:
+    assert with_value(with_value(DRAFT, "scales", 16), "scales", 16) == DRAFT
+
+
+def test_values_stand_in_the_order_of_what_is_offered() -> None:
+    draft = with_value(with_value(DRAFT, "scales", 256), "scales", 16)
+    assert draft.scales == (16, 64, 256)
+
+
+def test_without_any_value_of_an_axis_there_is_nothing_to_run() -> None:
+    plan = planned(with_value(DRAFT, "scales", 64))
+    assert plan.nothing is not None
+    assert plan.nothing.why == "Nothing is chosen of: GPUs."
+    assert (plan.rows, plan.sent) == ((), None)
+
+
+def test_more_runs_than_anybody_means_are_not_planned() -> None:
+    plan = planned(replace(DRAFT, count=1001))
+    assert plan.nothing is not None
+    assert plan.nothing.what == "These are 1,001 runs."
+
+
+def test_what_is_not_published_cannot_be_chosen_and_says_so() -> None:
+    of_proxy = replace(DRAFT, workloads=(("nemotron4-340b", "25.12", "340b"),))
+    assert offer(of_proxy, "scales", 64).chosen
+    assert offer(draft_of(replace(NEMOTRON, gpu="gb200"), "direct", "eos"), "workloads", LLAMA).why_not == (
+        "not published for GB200"
+    )
+
+
+def test_the_base_is_offered_although_nobody_has_published_it() -> None:
+    odd = draft_of(replace(NEMOTRON, scale=24, overrides=Overrides(tp=4)), "direct", "eos")
+    assert offer(odd, "scales", 24) == Offer(24, "24", "not published", chosen=True)
+    assert [one.label for one in offers(odd, CATALOG)["layouts"]] == ["tp4"]
+
+
+def test_rows_are_taken_out_and_put_back() -> None:
+    draft = with_value(DRAFT, "scales", 16)
+    first = planned(draft).rows[0].row.key
+    out = taken_out(draft, [first])
+    assert sent_scales(planned(out)) == [64]
+    assert len(planned(out).rows) == 2
+    assert taken_out(out, [first]) == draft
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "out", "stays"),
+    [
+        (None, 3, ("",), True),
+        (3, None, (" #1", " #2", " #3"), True),
+        (3, 2, (" #1", " #2", " #3"), True),
+        (3, 2, (" #1", " #2"), False),
+        (3, None, (" #2",), False),
+        (1, 10**12, ("",), True),
+    ],
+)
+def test_a_row_that_is_out_stays_out_however_often_it_is_repeated(
+    before: int | None, after: int | None, out: tuple[str, ...], stays: bool
+) -> None:
+    draft = with_number(replace(DRAFT, scales=(16, 64)), "count", before)
+    key = "nemotron4@25.04 15b fp8 16"
+    changed = with_number(taken_out(draft, [key + number for number in out]), "count", after)
+    if after == 10**12:  # nobody means that; the field is typed on
+        changed = with_number(changed, "count", after := 2)
+    assert sent_scales(planned(changed)) == ([] if stays else [16] * (after or 1)) + [64] * (after or 1)
+
+
+@pytest.mark.parametrize("kind", ["tune", "repeat"])
+def test_other_kinds_repeat_in_their_own_way(kind: SuiteKind) -> None:
+    draft = replace(DRAFT, kind=kind)
+    last = planned(draft).rows[3].row.key
+    more = planned(with_number(taken_out(draft, [last]), "count", 6))
+    assert (last in more.draft.taken_out) == (kind == "tune")
+
+
+def test_order_is_shuffled_in_what_is_sent_and_not_in_what_is_shown() -> None:
+    draft = replace(DRAFT, scales=(16, 32, 64, 128, 256, 512), shuffle=3)
+    plan = planned(draft)
+    assert [row.row.selection.scale for row in plan.rows] == list(draft.scales)
+    assert sorted(sent_scales(plan)) == list(draft.scales) != sent_scales(plan)
+
+
+def test_a_row_that_cannot_run_stands_against_the_suite_until_it_is_out() -> None:
+    draft = replace(DRAFT, scales=(64, 24))
+    (blocked,) = planned(draft).blocked
+    assert blocked.row.selection.scale == 24
+    for draft_, against in ((draft, blocked.blockers), (taken_out(draft, [blocked.row.key]), ())):
+        sent = planned(draft_).sent
+        assert sent is not None
+        assert tuple(dict.fromkeys(problem for _, problem in sent.blockers)) == against
+
+
+def test_rows_are_called_by_what_tells_them_apart() -> None:
+    plan = planned(replace(DRAFT, dtypes=("bf16", "fp8"), count=2))
+    assert plan.shared == "nemotron4@25.04 15b"
+    assert list(plan.labels.values()) == ["bf16 #1", "bf16 #2", "fp8 #1", "fp8 #2"]
+
+
+def test_rows_that_differ_in_scale_alone_have_a_name_all_the_same() -> None:
+    assert set(planned(replace(DRAFT, scales=(16, 64))).labels.values()) == {"15b fp8"}
+
+
+def test_suites_are_named_by_what_they_are_of() -> None:
+    assert usual_name(DRAFT) == "nemotron4 15b fp8"
+    assert usual_name(replace(DRAFT, workloads=(*DRAFT.workloads, LLAMA))) == "nemotron4 llama3.1 fp8"
+    assert planned(replace(DRAFT, kind="scaling")).name == "scaling nemotron4@25.04 15b h100 fp8"
+    assert planned(replace(DRAFT, name="mine")).name == "mine"
+
+
+def test_a_ready_made_suite_goes_as_far_as_the_partition() -> None:
+    plan = planned(replace(DRAFT, kind="scaling"), Nodes(free=2, all=8))
+    assert max(sent_scales(plan)) == 64
+    assert plan.sent is not None
+    assert plan.sent.suite.kind == "scaling"
+
+
+def test_kinds_say_why_they_cannot_be_had() -> None:
+    against = {kind: why_not for kind, _, why_not in kinds(DRAFT, CATALOG, Nodes(all=1))}
+    assert against == dict.fromkeys(("custom", "tune"), "") | dict.fromkeys(
+        ("precision", "repeat"), "No configuration of it can be launched."
+    ) | dict.fromkeys(("scaling", "acceptance"), "No published configuration is left.")
+    assert not any(why_not for _, _, why_not in kinds(DRAFT, CATALOG, Nodes()))
+
+
+@pytest.mark.parametrize("count", [None, 2])
+def test_a_tune_keeps_the_full_run_of_the_best(count: int | None) -> None:
+    *tried, full = planned(replace(DRAFT, kind="tune", count=count)).rows
+    assert len(tried) == (count or 4)
+    assert full.row.of_best
+    assert not any(row.row.of_best for row in tried)
+
+
+def test_a_tune_without_a_short_run_is_refused() -> None:
+    draft = replace(DRAFT, kind="tune", count=2)
+    first, second, _ = (row.row.key for row in planned(draft).rows)
+    with_one, without = planned(taken_out(draft, [first])), planned(taken_out(draft, [first, second]))
+    assert with_one.sent is not None
+    assert with_one.sent.blockers == ()
+    assert without.sent is not None
+    ((row, problem),) = without.sent.blockers
+    assert row is None
+    assert "never be sent" in problem.reason
+    assert problem.fix
