@@ -1,0 +1,38 @@
+"""No room is outside a wall because somebody forgot to name it there."""
+
+from __future__ import annotations
+
+import tomllib
+from pathlib import Path
+
+import pytest
+
+import llmb_tui
+
+PACKAGE = Path(llmb_tui.__file__).parent
+CONTRACTS = tomllib.loads((PACKAGE.parent / "pyproject.toml").read_text())["tool"]["importlinter"]["contracts"]
+ALLOWED = {
+    "only ui knows Textual": {"ui", "cli"},
+    "only cluster and demo know paramiko": {"cluster", "demo"},
+    "only cluster/runai and demo speak HTTP": {"demo"},
+    "only launch and remote know nemo-run": {"launch", "remote"},
+    "only fit knows numpy": {"fit", "cli"},
+    "nothing but cli imports demo": {"cli", "demo"},
+}
+"""Rooms that a contract leaves out, by its name."""
+
+
+def rooms() -> set[str]:
+    modules = {path.stem for path in PACKAGE.glob("*.py") if not path.name.startswith("__")}
+    return modules | {path.parent.name for path in PACKAGE.glob("*/__init__.py")}
+
+
+def test_every_contract_about_one_room_is_listed_here() -> None:
+    names = {contract["name"] for contract in CONTRACTS}
+    assert {name for name in names if name.startswith(("only ", "nothing but "))} == set(ALLOWED)
+
+
+@pytest.mark.parametrize("name", ALLOWED)
+def test_a_contract_holds_for_every_room_that_it_does_not_allow(name: str) -> None:
+    (contract,) = (contract for contract in CONTRACTS if contract["name"] == name)
+    assert {module.split(".")[1] for module in contract["source_modules"]} == rooms() - ALLOWED[name]
