@@ -123,7 +123,7 @@ $(VENV)/.ready: requirements.lock pyproject.toml
 	@$(HAS_VENV) || { [ "$$(command -v $(PYTHON))" -ef /usr/bin/python3 ] && \
 		{ $(GET_VENV) || { $(APT) update && $(GET_VENV); }; } >/dev/null 2>&1 && $(HAS_VENV); } || \
 		{ echo "$(PYTHON) cannot make environments: apt install python3-venv, or make PYTHON=ANOTHER" >&2; exit 1; }
-	$(PYTHON) -m venv $(VENV)
+	$(PYTHON) -m venv --clear $(VENV)
 	@sed -n '/^uv==/,/[^\\]$$/p' requirements.lock > $(VENV)/uv.lock
 	$(PIP) --requirement $(VENV)/uv.lock
 	$(BIN)/uv pip install --python $(BIN)/python --quiet --compile-bytecode --no-deps --requirement requirements.lock || \
@@ -131,10 +131,11 @@ $(VENV)/.ready: requirements.lock pyproject.toml
 	$(PIP) --no-build-isolation --editable .
 	@touch $@
 
-# For maintainers: pins what is asked for, for all platforms and each supported Python. LOCK=--upgrade takes newer versions.
+# For maintainers: pins what is asked for, for all platforms and each supported Python, without requirements-excluded.txt.
+# LOCK=--upgrade takes newer versions.
 lock: $(VENV)/.ready
 	$(BIN)/uv pip compile $(LOCK) --quiet --universal --python-version $(OLDEST) --extra dev --no-emit-index-url --no-header \
-		--no-annotate --generate-hashes pyproject.toml -o requirements.lock
+		--no-annotate --generate-hashes --excludes requirements-excluded.txt pyproject.toml -o requirements.lock
 
 clean:
 	rm -rf $(VENV) $(PYTHONS:%=.venv-%) .bench .nemo .upstream .wheels
