@@ -25,7 +25,8 @@ TIMES ?= 20
 TESTS ?= tests/rig tests/ui tests/journey
 
 # No rig and no demo cluster; of the screens, the whole way through the wizard, and all of a suite's.
-PORTABLE := $(addprefix tests/,catalog plan wizard diagnosis fit store cluster cluster_files analysis answers evidence suites watch house) \
+PORTABLE := $(addprefix tests/,catalog plan wizard diagnosis fit store cluster watch house) \
+	$(addprefix tests/,analysis suites evidence cluster_files answers) \
 	tests/ui/wizard/test_wizard_journey.py tests/ui/suite \
 	--ignore tests/watch/test_watch_monitor.py --ignore-glob '*_on_demo*'
 

@@ -137,7 +137,7 @@ class RunResult:
     starts: int = 0
     """How often the training began, in one log or several."""
     validity: tuple[ValidityCheck, ...] = ()
-    """Checks that it was what it claims to be; none without a step."""
+    """Validity checks of the run; empty before its first step."""
     facts: LogFacts | None = None
     """What its whole log says, where that was read."""
 

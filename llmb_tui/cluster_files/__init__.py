@@ -1,1 +1,1 @@
-"""Files that runs and installs have left on a cluster, and removing them, there and here."""
+"""Files of runs and installs on a cluster: fetch them, list their size, remove them."""

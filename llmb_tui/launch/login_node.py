@@ -43,7 +43,7 @@ class Preparation:
     needed: tuple[str, ...]
     """Directories, and files that must not be empty, that the install leaves."""
     folder: str
-    """Folder of the run, which is made; all that is made below it, only the operator may write to."""
+    """Folder of the run. Only the operator may write to it, and to all folders below it."""
     folders: tuple[str, ...]
     files: tuple[tuple[str, str], ...]
     """(path, text), in the order in which they are written."""
@@ -194,8 +194,9 @@ def _prepare(session: Session, preparation: Preparation) -> None:
     Raises Trouble (exit code 1) where something is not installed or the token is not there, and where the folder of
     the run cannot be made.
     """
+    install = session.profile.install_dir.rstrip("/")
     words = [
-        install := session.profile.install_dir.rstrip("/"),
+        install,
         preparation.folder,
         preparation.token,
         str(len(preparation.needed)),

@@ -11,9 +11,8 @@ umask 077
 name=./${path##*/}
 rm -f "$name.$$"
 set -C
-if ! cat >"$name.$$"; then said=; elif [ "$(wc -c <"$name.$$")" -ne "$3" ]; then said="The file was cut short."; else
-    renamed "$name.$$" "$name" && exit
+if cat >"$name.$$"; then
+    if [ "$(wc -c <"$name.$$")" -eq "$3" ]; then renamed "$name.$$" "$name" && exit; else echo "The file was cut short." >&2; fi
 fi
-[ -z "$said" ] || echo "$said" >&2
 rm -f "$name.$$"
 exit 1

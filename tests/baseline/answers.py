@@ -133,7 +133,7 @@ PROSE = frozenset("reasons against rule words note anchor label lines reason fix
 def difference(before: Any, now: Any, at: str = "$", *, values: bool = True) -> str:
     """First place where two JSON documents differ: keys, their order, types, numbers and words. Empty if they do not.
 
-    `values`: numbers, words and what is null count, not only the form.
+    `values`: compare numbers, words and nulls; otherwise only the form.
     """
     found: Iterable[str] = ()
     if not values and None in (before, now):

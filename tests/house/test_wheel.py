@@ -1,4 +1,4 @@
-"""The wheel, installed beside the packages of the lock that the program needs, has all its files, runs and renders."""
+"""The wheel has all its files; with only the locked packages that it requires, it runs and renders a batch script."""
 
 from __future__ import annotations
 
