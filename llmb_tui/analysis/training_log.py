@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import errno
 import os
+import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
@@ -12,7 +13,6 @@ from io import BytesIO
 from pathlib import Path
 from typing import BinaryIO
 
-from llmb_tui.analysis.upstream_rules import job_and_start
 from llmb_tui.cluster.batch import ask
 from llmb_tui.cluster.llmb.files import MOST_BYTES
 from llmb_tui.cluster.remote_text import remote_text
@@ -29,6 +29,9 @@ _MOST_LINES = 2 << 20
 _AT_ONCE, _BYTES_AT_ONCE = 32, 4 * _MOST_LINES
 """Logs, and at most so much of them, in one call."""
 _DEADLINE_S = 120.0
+# The Hydra recipes' names end with the number of GPUs and the job: `log-nemo_grok1_314b_512_48123.out`.
+_LLMB_LOG = re.compile(r"log-(?!nemo_).*_(\d+)_(\d+)\.out")
+_SLURM_LOG = re.compile(r"slurm-(\d+)\.out")
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,6 +66,16 @@ class TrainingLog:
         """Of the job that wrote it, by its name; empty where that does not say."""
         known = job_and_start(self.file_name)
         return known[0] if known else ""
+
+
+def job_and_start(name: str) -> tuple[str, int] | None:
+    """(job id, how often the job was restarted) of a log's name, as llmb-run reads it; None for another name.
+
+    Of several logs of a job the highest number counts. `slurm-<job>.out` is one only where there is no other.
+    """
+    if match := _LLMB_LOG.fullmatch(name):
+        return match[1], int(match[2])
+    return (match[1], -1) if (match := _SLURM_LOG.fullmatch(name)) else None
 
 
 def trains(name: str) -> bool:

@@ -48,10 +48,6 @@ _LLMB_TIME_MS = re.compile(rf"elapsed time per iteration \(ms\):\s*{_NUMBER}")
 _LLMB_SPEED = re.compile(rf"(?<![0-9]){_NUMBER}\s*(?:MODEL_)?TFLOP/s/GPU")
 _LLMB_NOT_A_NUMBER = re.compile(r"\bgrad[ _]norm\s*:\s*nan\b", re.IGNORECASE)
 
-# The Hydra recipes' names end with the number of GPUs and the job: `log-nemo_grok1_314b_512_48123.out`.
-_LLMB_LOG = re.compile(r"log-(?!nemo_).*_(\d+)_(\d+)\.out")
-_SLURM_LOG = re.compile(r"slurm-(\d+)\.out")
-
 
 @dataclass(frozen=True, slots=True)
 class UpstreamResult:
@@ -79,16 +75,6 @@ class UpstreamResult:
 def counts_as_log(name: str) -> bool:
     """Whether parse_train_timing looks into a file of this name."""
     return name.endswith(".out") and not any(word in name for word in _NOT_PARSED)
-
-
-def job_and_start(name: str) -> tuple[str, int] | None:
-    """(job id, how often the job was restarted) of a log's name, as llmb-run reads it; None for another name.
-
-    Of several logs of a job the highest number counts. `slurm-<job>.out` is one only where there is no other.
-    """
-    if match := _LLMB_LOG.fullmatch(name):
-        return match[1], int(match[2])
-    return (match[1], -1) if (match := _SLURM_LOG.fullmatch(name)) else None
 
 
 def parse_train_timing(file: BinaryIO, name: str) -> UpstreamResult | None:
