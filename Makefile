@@ -19,13 +19,13 @@ PIP = $(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps
 WORKERS ?= 8
 export PYTHONDONTWRITEBYTECODE =
 
-QUICK := $(addprefix tests/,catalog plan wizard fit store watch launch cluster house) \
+QUICK := $(addprefix tests/,language catalog plan wizard fit store watch launch cluster house) \
 	--ignore tests/watch/test_watch_monitor.py --ignore tests/launch/test_upstream_steps.py --ignore-glob '*_on_demo*'
 TIMES ?= 20
 TESTS ?= tests/rig tests/ui tests/journey
 
 # No rig and no demo cluster; of the screens, the whole way through the wizard, and all of a suite's.
-PORTABLE := $(addprefix tests/,catalog plan wizard diagnosis fit store cluster watch house) \
+PORTABLE := $(addprefix tests/,language catalog plan wizard diagnosis fit store cluster watch house) \
 	$(addprefix tests/,analysis suites evidence cluster_files answers) \
 	tests/ui/wizard/test_wizard_journey.py tests/ui/suite \
 	--ignore tests/watch/test_watch_monitor.py --ignore-glob '*_on_demo*'

@@ -12,9 +12,9 @@ from llmb_tui.cluster.profile import ClusterProfile
 from llmb_tui.cluster.runai.profile import RunaiProfile
 from llmb_tui.cluster.slurm.profile import LOCAL
 from llmb_tui.errors import Trouble
+from llmb_tui.language.text import clean_line
 from llmb_tui.launch.policy import Policy
 from llmb_tui.store.files import locked
-from llmb_tui.text import clean_line
 from llmb_tui.toml.read import UNLISTED, toml_files
 
 if TYPE_CHECKING:

@@ -28,7 +28,7 @@ class Trouble(Exception):
 
     `exit_code` is what a verb answers with: 1 when the request is wrong or impossible, 2 when the
     cluster or the machine failed (docs/verbs.md). The texts may hold remote text: clean it
-    with `llmb_tui.text.clean` before it comes here.
+    with `llmb_tui.language.text.clean` before it comes here.
     """
 
     def __init__(self, what: str, why: str = "", fix: str = "", exit_code: int = 2) -> None:

@@ -6,7 +6,6 @@ import threading
 from collections.abc import Iterable
 from functools import cache
 
-from llmb_tui.analysis.log_facts import kept_facts, read_log
 from llmb_tui.analysis.result import (
     Configuration,
     LossDifference,
@@ -17,6 +16,7 @@ from llmb_tui.analysis.result import (
 )
 from llmb_tui.errors import Trouble
 from llmb_tui.launch.runs import Runs
+from llmb_tui.watch.log_facts import kept_facts, read_log
 from llmb_tui.watch.run_records import RunRecord, RunRecords
 
 

@@ -1,1 +1,1 @@
-"""And beside others? Finished runs in; comparisons, suites, reports and archives out."""
+"""How does it compare? Run results in; comparisons, scaling, slow nodes and changes over time out."""

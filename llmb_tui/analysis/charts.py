@@ -23,9 +23,9 @@ from llmb_tui.analysis.chart import (
 from llmb_tui.analysis.result import RunResult
 from llmb_tui.analysis.scaling import ScalePoint, ScalingCurve
 from llmb_tui.analysis.table import Table
+from llmb_tui.language.text import plural
 from llmb_tui.plan.over_scale import AtScale
 from llmb_tui.plan.plan import METHOD_NAMES, METHOD_WORDS, Estimate, Plan
-from llmb_tui.text import plural
 
 _SECONDS = "step time, s"
 _GPUS = "GPUs"

@@ -17,8 +17,8 @@ from typing import Literal
 from llmb_tui.analysis.likeness import Likeness, Purpose, Remark, aspect_words, distinctions, likeness, run_names
 from llmb_tui.analysis.result import Configuration, RunResult
 from llmb_tui.analysis.statistics import FINEST_PCT, mean_half_width, t_95, welch_half_width
+from llmb_tui.language.text import plural, two_digits
 from llmb_tui.plan.selection import PROCEDURE_NAMES, ProcedureId
-from llmb_tui.text import plural, two_digits
 from llmb_tui.watch.state import ENDED, LONGEST_STEP_S, SHORTEST_STEP_S
 from llmb_tui.watch.validity import failed
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from llmb_tui.analysis.compare import Comparison
 from llmb_tui.analysis.likeness import distinctions
-from llmb_tui.analysis.node_list import compress
 from llmb_tui.analysis.table import Cell, Column, Table
+from llmb_tui.language.node_list import compress
 
 _FIGURES: tuple[Column, ...] = (
     ("mean s", "steady.mean"),

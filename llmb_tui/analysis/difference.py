@@ -12,13 +12,13 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, fields
 from typing import Literal
 
-from llmb_tui.analysis.log_facts import LogFacts
-from llmb_tui.analysis.redact import hidden_value, without_secrets
 from llmb_tui.analysis.result import RunResult, configuration_of
+from llmb_tui.language.redact import hidden_value, without_secrets
+from llmb_tui.language.text import clean
 from llmb_tui.launch.run import Run
 from llmb_tui.launch.runs import Runs
 from llmb_tui.plan.selection import PROCEDURE_TITLES, is_given
-from llmb_tui.text import clean
+from llmb_tui.watch.log_facts import LogFacts
 
 _OWN = frozenset(
     "run_id experiment task experiment_dir task_dir job_name folder workload log files env overridden".split()

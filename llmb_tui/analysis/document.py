@@ -8,8 +8,6 @@ from typing import Any
 
 from llmb_tui.analysis.compare import Comparison, Group
 from llmb_tui.analysis.difference import RunDifference
-from llmb_tui.analysis.log_facts import LogFacts
-from llmb_tui.analysis.log_result import LAST_STEP, LogResult
 from llmb_tui.analysis.result import Figures, LossDifference, RunResult, figures_of, loss_check, steady_of
 from llmb_tui.analysis.scaling import ScalePoint, ScalingCurve
 from llmb_tui.analysis.slow_nodes import RULE, SlowNodes
@@ -17,6 +15,8 @@ from llmb_tui.analysis.statistics import Spread, spread
 from llmb_tui.analysis.upstream_rules import UpstreamResult
 from llmb_tui.plan.document import document as plan_document
 from llmb_tui.plan.plan import Plan
+from llmb_tui.watch.log_facts import LogFacts
+from llmb_tui.watch.log_result import LAST_STEP, LogResult
 from llmb_tui.watch.progress import WARM_UP_STEPS
 from llmb_tui.watch.report import validity_document
 from llmb_tui.watch.verdict import rule_words

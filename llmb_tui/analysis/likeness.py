@@ -13,8 +13,8 @@ from typing import Literal
 
 from llmb_tui.analysis.result import RunResult
 from llmb_tui.catalog.recipe import VARIANT_WORDS
+from llmb_tui.language.text import plural
 from llmb_tui.plan.selection import FIELDS, PROCEDURE_TITLES
-from llmb_tui.text import plural
 
 Purpose = Literal["repeats", "changes", "clusters", "layouts", "precisions", "scales", "releases", "gpus"]
 Aspect = Literal[

@@ -10,14 +10,14 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 
-from llmb_tui.analysis.log_facts import CheckpointTime, LogFacts
 from llmb_tui.analysis.statistics import Spread, spread
 from llmb_tui.catalog.recipe import ResultRule, Variant
 from llmb_tui.cluster.job import Job
+from llmb_tui.language.text import plural
 from llmb_tui.plan import throughput
 from llmb_tui.plan.plan import Parallelism, Plan, Scaling
 from llmb_tui.plan.selection import ProcedureId, RunOptions
-from llmb_tui.text import plural
+from llmb_tui.watch.log_facts import CheckpointTime, LogFacts
 from llmb_tui.watch.progress import after_warm_up
 from llmb_tui.watch.report import state_word
 from llmb_tui.watch.run_records import RunRecord

@@ -9,7 +9,7 @@ from html import escape
 from pathlib import Path
 
 from llmb_tui.analysis.chart import Axis, Chart, Point, ReferenceLine, Role, Series, apart
-from llmb_tui.text import clean_line
+from llmb_tui.language.text import clean_line
 
 _WIDTH, _LEFT, _TOP, _PLOT = 620.0, 52.0, 46.0, 220.0
 _RIGHT = 24.0

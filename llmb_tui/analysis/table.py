@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
 
-from llmb_tui.text import clean_line
+from llmb_tui.language.text import clean_line
 
 Cell = str | int | float | None
 """A text may be remote; None and a float that is no finite number are unknown."""

@@ -29,10 +29,10 @@ from llmb_tui.answers.blocks import (
 )
 from llmb_tui.answers.reported_run import SIMULATED, SUMMARY, ReportedRun, banner, moment
 from llmb_tui.answers.run_sections import run_sections
+from llmb_tui.language.text import plural
 from llmb_tui.suites.outcome import outcome_of
 from llmb_tui.suites.suite import SUITE_KINDS
 from llmb_tui.suites.suite_progress import SuiteProgress
-from llmb_tui.text import plural
 from llmb_tui.watch.state import BAD_ENDS
 
 _FOR_HISTORY = 3

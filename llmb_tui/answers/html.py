@@ -11,7 +11,7 @@ from llmb_tui.analysis.svg import STYLE as CHART_STYLE
 from llmb_tui.analysis.svg import svg
 from llmb_tui.analysis.table import Table
 from llmb_tui.answers.blocks import Banner, Block, Bullets, Document, Facts, Grid, Picture, Section, Text
-from llmb_tui.text import clean, clean_line
+from llmb_tui.language.text import clean, clean_line
 
 _SIGNS = {"PASS": "✓", "WARN": "!", "FAIL": "✗", "": "–"}
 """Beside the word, so that no colour is needed."""

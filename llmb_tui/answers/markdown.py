@@ -19,7 +19,7 @@ from llmb_tui.answers.blocks import (
     Section,
     Text,
 )
-from llmb_tui.text import clean, clean_line
+from llmb_tui.language.text import clean, clean_line
 
 # What means something at the beginning of a line only.
 _LEADING = re.compile(r"^(\s*\d*)([-+#=:]|(?<=\d)[.)])(?=\s|$|[-=#:])")

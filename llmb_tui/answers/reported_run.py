@@ -9,10 +9,10 @@ from llmb_tui.analysis.charts import seconds
 from llmb_tui.analysis.result import LossDifference, RunResult
 from llmb_tui.analysis.table import Column
 from llmb_tui.answers.blocks import Banner
+from llmb_tui.language.text import capital, plural
 from llmb_tui.launch.run import Run
 from llmb_tui.plan.over_scale import AtScale
 from llmb_tui.plan.plan import Plan
-from llmb_tui.text import capital, plural
 from llmb_tui.watch.state import BAD_ENDS, RunState
 
 _MARKS = {"PASS": "as fast as it should be", "WARN": "to be looked at", "FAIL": "slower than it should be"}

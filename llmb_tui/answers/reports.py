@@ -7,7 +7,6 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from llmb_tui.analysis.compare import group
-from llmb_tui.analysis.redact import without_secrets
 from llmb_tui.analysis.scaling import scaling_curves
 from llmb_tui.answers.blocks import Document
 from llmb_tui.answers.document import document
@@ -15,6 +14,7 @@ from llmb_tui.answers.reported_run import ReportedRun
 from llmb_tui.catalog.catalog import Catalog, Unknown
 from llmb_tui.evidence.pack import sum_of
 from llmb_tui.history import History, Losses
+from llmb_tui.language.redact import without_secrets
 from llmb_tui.launch.notes import Notes
 from llmb_tui.launch.runs import ACCOUNTING, Runs
 from llmb_tui.plan.over_scale import AtScale, over_scale

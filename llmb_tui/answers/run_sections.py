@@ -23,11 +23,11 @@ from llmb_tui.answers.blocks import (
 )
 from llmb_tui.answers.reported_run import ReportedRun, gpus, moment
 from llmb_tui.catalog.recipe import VARIANT_WORDS
+from llmb_tui.language.text import capital, plural, two_digits
 from llmb_tui.launch.spec import LaunchSpec, RunaiSpec, UpstreamSpec
 from llmb_tui.plan.options import chosen_options
 from llmb_tui.plan.plan import METHOD_WORDS, Parallelism, Printed
 from llmb_tui.plan.selection import PROCEDURE_TITLES, ProcedureId
-from llmb_tui.text import capital, plural, two_digits
 from llmb_tui.watch.state import Verdict
 from llmb_tui.watch.validity import check_words
 

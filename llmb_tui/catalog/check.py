@@ -9,7 +9,7 @@ from llmb_tui.catalog.recipe import ConfigTable, Gpu, LaunchFacts, Model, Recipe
 from llmb_tui.catalog.rows import PRINTED_COLUMNS, Row, gbs_by_rule, row_of, rows
 from llmb_tui.catalog.settings import LAYOUT, PLACEHOLDERS, SettingsGroup, applies, handed_on, placeholder_faults
 from llmb_tui.catalog.upstream_check import Faults, among, below, comma_list, condition_faults, upstream_faults
-from llmb_tui.text import plural
+from llmb_tui.language.text import plural
 from llmb_tui.toml.lines import KeyPath
 
 _NEEDED_COLUMNS = ("gpus", "tp", "pp", "cp", "mbs", "gbs")

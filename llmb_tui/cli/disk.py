@@ -11,8 +11,8 @@ from llmb_tui.cluster.session import Session
 from llmb_tui.cluster_files.housekeeping import KINDS, Belonging, belongings, chosen, measured, remove, total_size
 from llmb_tui.cluster_files.prune import held_by_suites, loaded_by_suites
 from llmb_tui.errors import Trouble
+from llmb_tui.language.text import plural, size_text
 from llmb_tui.services import Services
-from llmb_tui.text import plural, size_text
 
 _HEADINGS = ("size", "what", "run", "name", "stays because")
 

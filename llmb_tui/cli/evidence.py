@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Any
 from llmb_tui.cli.output import print_json, print_line, print_table, say
 from llmb_tui.cli.user import user_services
 from llmb_tui.errors import Trouble
+from llmb_tui.language.text import plural, size_text
 from llmb_tui.store.scratch import removed_when_terminated
-from llmb_tui.text import plural, size_text
 
 if TYPE_CHECKING:
     from llmb_tui.evidence.verify import Verification

@@ -18,9 +18,9 @@ from llmb_tui.cluster_files.fetch import Fetch, Fetched
 from llmb_tui.cluster_files.left_files import FileKind, LeftFiles, list_left, refuse_runai
 from llmb_tui.cluster_files.nsight import ProfileSummary, summarize
 from llmb_tui.errors import Trouble
+from llmb_tui.language.text import clean_line, plural, size_text
 from llmb_tui.rates import Pace
 from llmb_tui.services import Services
-from llmb_tui.text import clean_line, plural, size_text
 
 _KINDS: tuple[FileKind, ...] = get_args(FileKind)
 _TELL_EVERY_S = 5.0

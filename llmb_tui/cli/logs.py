@@ -14,9 +14,9 @@ from llmb_tui.cli.run_lines import Again
 from llmb_tui.cli.runs import say_intent, settle
 from llmb_tui.cli.user import terminal_prompter, user_services
 from llmb_tui.errors import Trouble, trouble_of
+from llmb_tui.language.text import clean
 from llmb_tui.launch.run import Run
 from llmb_tui.services import Services
-from llmb_tui.text import clean
 from llmb_tui.watch.lines import CopiesReader, LineReader
 from llmb_tui.watch.logcopy import copies, is_removed
 from llmb_tui.watch.report import state_word

@@ -11,7 +11,7 @@ from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, TextIO
 
 from llmb_tui.errors import Trouble
-from llmb_tui.text import clean, clean_line, escaped_json, finite
+from llmb_tui.language.text import clean, clean_line, escaped_json, finite
 
 if TYPE_CHECKING:
     from llmb_tui.analysis.table import Form, Table

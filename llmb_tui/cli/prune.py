@@ -10,8 +10,8 @@ from llmb_tui.cli.output import print_json, print_line, print_table, say
 from llmb_tui.cli.user import confirm, has_terminal
 from llmb_tui.cluster_files.prune import LocalLogs, LogCopies, held_by_suites, local_logs, remove_log
 from llmb_tui.errors import Trouble
+from llmb_tui.language.text import plural, size_text
 from llmb_tui.services import Services
-from llmb_tui.text import plural, size_text
 
 _DAY_S = 86400.0
 _HEADINGS = ("run", "workload", "cluster", "last line", "files", "size")

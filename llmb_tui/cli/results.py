@@ -10,10 +10,7 @@ from functools import cached_property
 from typing import Any, BinaryIO
 
 from llmb_tui.analysis.document import log_document, run_result, upstream_document
-from llmb_tui.analysis.log_facts import UnreadableLog, unreadable
-from llmb_tui.analysis.log_result import log_result
 from llmb_tui.analysis.table import Cell, Column, Table, cell_text
-from llmb_tui.analysis.training_log import MOST, TrainingLog, cluster_logs, local_logs, newest_of_jobs, trains
 from llmb_tui.analysis.upstream_rules import Rule, UpstreamResult, counts_as_log, llmb_run, parse_train_timing
 from llmb_tui.cli.flags import selection_mapping
 from llmb_tui.cli.logs import existing
@@ -23,11 +20,14 @@ from llmb_tui.cli.runs import exit_code, say_cancel, say_intent, say_unknown, ve
 from llmb_tui.cli.user import terminal_prompter, user_services
 from llmb_tui.errors import Trouble
 from llmb_tui.history import Losses
+from llmb_tui.language.text import clean_line, two_digits
 from llmb_tui.launch.run import Run
 from llmb_tui.plan.plan import Plan
-from llmb_tui.text import clean_line, two_digits
+from llmb_tui.watch.log_facts import UnreadableLog, unreadable
+from llmb_tui.watch.log_result import log_result
 from llmb_tui.watch.report import document
 from llmb_tui.watch.state import ENDED, RunState
+from llmb_tui.watch.training_log import MOST, TrainingLog, cluster_logs, local_logs, newest_of_jobs, trains
 
 _WORST_FIRST = (2, 4, 3, 0)
 """Exit codes of several runs, of which the first that applies is answered with."""

@@ -14,6 +14,7 @@ from llmb_tui.cli.flags import selection_mapping
 from llmb_tui.cli.output import answer, print_as, print_json, print_line, print_table, say
 from llmb_tui.cli.user import confirm, has_terminal, read_line, require_changes, terminal_prompter, user_services
 from llmb_tui.errors import Trouble
+from llmb_tui.language.text import plural
 from llmb_tui.plan.plan import METHOD_NAMES
 from llmb_tui.plan.request import read_request
 from llmb_tui.plan.selection import DEFAULT_PROCEDURE, LAYOUT, Selection
@@ -25,7 +26,6 @@ from llmb_tui.suites.suite import SUITE_KINDS, Suite, SuiteKind, make_suite
 from llmb_tui.suites.suite_file import read_suite
 from llmb_tui.suites.suite_plan import Nodes, SuiteNotReady, SuitePlan, nodes_of
 from llmb_tui.suites.suite_progress import RowProgress, SuiteProgress, log_to_read
-from llmb_tui.text import plural
 from llmb_tui.watch.runs_feed import LINE_TROUBLE
 
 READY_MADE: tuple[SuiteKind, ...] = tuple(kind for kind in SUITE_KINDS if kind != "custom")

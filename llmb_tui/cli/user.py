@@ -10,9 +10,9 @@ from typing import TYPE_CHECKING, TextIO
 
 from llmb_tui.cli.output import say
 from llmb_tui.errors import Trouble
+from llmb_tui.language.text import clean
 from llmb_tui.store.paths import Places
 from llmb_tui.store.settings import Settings, load_settings
-from llmb_tui.text import clean
 
 if TYPE_CHECKING:
     from llmb_tui.services import Services

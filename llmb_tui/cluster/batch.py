@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from llmb_tui.errors import Trouble
-from llmb_tui.text import clean
+from llmb_tui.language.text import clean
 
 if TYPE_CHECKING:
     from llmb_tui.cluster.link import Completed

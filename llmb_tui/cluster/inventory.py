@@ -23,7 +23,7 @@ from llmb_tui.cluster.slurm.profile import LOCAL, GpuRequest, SlurmProfile
 from llmb_tui.cluster.slurm.trouble import SlurmTrouble, slurm_trouble
 from llmb_tui.cluster.validation import PATH, matches
 from llmb_tui.errors import Trouble
-from llmb_tui.text import clean, clean_line
+from llmb_tui.language.text import clean, clean_line
 
 _DEADLINE_S = 45.0
 IF_IT_ANSWERS = '[ "$rc_ping" -eq 0 ] && '

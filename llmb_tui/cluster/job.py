@@ -6,7 +6,7 @@ import re
 from dataclasses import dataclass
 
 from llmb_tui.diagnosis.rules import rules
-from llmb_tui.text import clean_line
+from llmb_tui.language.text import clean_line
 
 # Text of a state may carry a tail (`CANCELLED by 1000`): `Job.state` is its first word.
 TERMINAL_STATES = frozenset(

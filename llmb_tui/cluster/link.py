@@ -11,7 +11,7 @@ from typing import Literal
 
 from llmb_tui.cluster.failures import AnswerTooLong
 from llmb_tui.errors import Trouble
-from llmb_tui.text import clean
+from llmb_tui.language.text import clean
 
 LinkState = Literal["connecting", "live", "lost", "needs-login", "closed"]
 

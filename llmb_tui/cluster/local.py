@@ -15,8 +15,8 @@ from typing import IO
 
 from llmb_tui.cluster.failures import DeadlinePassed, Disconnected
 from llmb_tui.cluster.link import LONGEST_ANSWER, Completed, Link, Pulse, Stream, answer_too_long, command_name
+from llmb_tui.language.text import clean
 from llmb_tui.store.paths import home
-from llmb_tui.text import clean
 
 _CHUNK = 1 << 20
 # About what sshd would give. sbatch hands on all that there is, and no run may depend on what a terminal has exported.

@@ -13,7 +13,7 @@ from llmb_tui.cluster.slurm.params import sbatch_options
 from llmb_tui.cluster.slurm.profile import NO_SSH_CONFIG, GpuRequest, SlurmProfile, Transport
 from llmb_tui.cluster.validation import ENV_NAME, FEATURES, HOSTS, MEMORY, MOUNT_FLAGS, NAME, NAMES, PATH, matches
 from llmb_tui.errors import Trouble
-from llmb_tui.text import clean_line
+from llmb_tui.language.text import clean_line
 
 _PROFILE_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,63}")
 _WORD = re.compile(r"[^\s-]\S*")

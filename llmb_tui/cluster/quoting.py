@@ -11,7 +11,7 @@ import re
 from collections.abc import Sequence
 
 from llmb_tui.errors import Trouble
-from llmb_tui.text import clean_line, is_seen
+from llmb_tui.language.text import clean_line, is_seen
 
 _PLAIN = re.compile(r"[A-Za-z0-9_./:,+-]+")
 _OUTSIDE_QUOTES = re.compile(r"(['\\!])")

@@ -22,7 +22,7 @@ from llmb_tui.cluster.bandwidth import Limit, LimitedStream
 from llmb_tui.cluster.failures import DeadlinePassed
 from llmb_tui.cluster.remote_file import Proof, Sample, Unreadable
 from llmb_tui.cluster.remote_text import remote_text
-from llmb_tui.text import clean_line
+from llmb_tui.language.text import clean_line
 
 if TYPE_CHECKING:
     from llmb_tui.cluster.job_log import JobLog

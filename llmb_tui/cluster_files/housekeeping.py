@@ -23,8 +23,8 @@ from llmb_tui.cluster.session import Session
 from llmb_tui.cluster.slurm.client import going_jobs
 from llmb_tui.cluster.validation import PATH, matches
 from llmb_tui.errors import Trouble
+from llmb_tui.language.text import clean, clean_line, size_text
 from llmb_tui.launch.run import Run
-from llmb_tui.text import clean, clean_line, size_text
 
 Kind = Literal["image", "environment", "repository", "run", "checkpoint", "cache", "trash"]
 KINDS: dict[Kind, str] = {

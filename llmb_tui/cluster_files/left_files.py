@@ -11,9 +11,9 @@ from llmb_tui.cluster.batch import ask
 from llmb_tui.cluster.remote_text import remote_text
 from llmb_tui.cluster.session import Session
 from llmb_tui.errors import Trouble
+from llmb_tui.language.text import clean_line
 from llmb_tui.launch.run import Run
 from llmb_tui.launch.spec import RunaiSpec, UpstreamSpec
-from llmb_tui.text import clean_line
 
 FileKind = Literal["profile", "trace", "log"]
 MOST = 2000

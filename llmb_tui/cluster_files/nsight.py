@@ -10,7 +10,7 @@ from llmb_tui.cluster.link import Link
 from llmb_tui.cluster.remote_text import remote_text
 from llmb_tui.cluster.session import Session
 from llmb_tui.errors import Trouble
-from llmb_tui.text import clean_line, short_line
+from llmb_tui.language.text import clean_line, short_line
 
 TOP = 5
 """So many kernels are named."""

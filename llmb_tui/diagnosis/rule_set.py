@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from string import Formatter
 
 from llmb_tui.diagnosis.rule import WEIGHTS, Diagnosis, Rule, Stage
-from llmb_tui.text import clean_line
+from llmb_tui.language.text import clean_line
 
 Say = Mapping[str, Mapping[str, str]]
 

@@ -16,10 +16,10 @@ import socket
 from collections.abc import Iterable
 from pathlib import Path
 
-from llmb_tui.analysis.node_list import MOST_NODES, expand
 from llmb_tui.cluster.profile import ClusterProfile
 from llmb_tui.cluster.slurm.accounting import kept_rows
 from llmb_tui.cluster.slurm.profile import SlurmProfile
+from llmb_tui.language.node_list import MOST_NODES, expand
 from llmb_tui.launch.run import Run
 from llmb_tui.launch.spec import LaunchSpec, UpstreamSpec
 from llmb_tui.store.files import file_trouble

@@ -12,11 +12,11 @@ from typing import Any
 from llmb_tui.analysis.result import RunResult
 from llmb_tui.evidence.manifest import Missing
 from llmb_tui.history import History
+from llmb_tui.language.text import finite
 from llmb_tui.launch.run import Run
 from llmb_tui.launch.runs import ACCOUNTING, NETWORK, Runs
 from llmb_tui.plan.document import document as plan_document
 from llmb_tui.store.paths import Places
-from llmb_tui.text import finite
 from llmb_tui.watch.logcopy import READING, copy_names
 from llmb_tui.watch.report import validity_document
 from llmb_tui.watch.run_records import RunRecord, RunRecords

@@ -33,13 +33,13 @@ from llmb_tui.evidence.manifest import (
 )
 from llmb_tui.evidence.pack import TooDense, pack, sum_of, unpack
 from llmb_tui.evidence.secret_search import SecretSearch, known_secrets
+from llmb_tui.language.text import size_text
 from llmb_tui.launch.run import Run
 from llmb_tui.launch.runs import ACCOUNTING, Runs
 from llmb_tui.store import documents
 from llmb_tui.store.files import file_trouble, text_in
 from llmb_tui.store.scratch import removed_after, scratch
 from llmb_tui.suites.suite import Suite
-from llmb_tui.text import size_text
 from llmb_tui.toml.read import builtin_dir, toml_files
 from llmb_tui.watch.logcopy import copy_names
 

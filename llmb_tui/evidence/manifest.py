@@ -9,8 +9,8 @@ from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 
 from llmb_tui.errors import Trouble
+from llmb_tui.language.text import clean_line, size_text
 from llmb_tui.store import documents
-from llmb_tui.text import clean_line, size_text
 
 SCHEMA = 1
 KIND = "llmb-tui evidence"

@@ -18,8 +18,8 @@ from typing import IO, Any
 
 from llmb_tui.errors import Trouble
 from llmb_tui.evidence.manifest import MANIFEST, Manifest, Member, NotThisArchive, read_manifest
+from llmb_tui.language.text import clean_line, size_text
 from llmb_tui.store.files import file_trouble, make_private_directory
-from llmb_tui.text import clean_line, size_text
 
 _BLOCK = tarfile.BLOCKSIZE
 _PIECE = 1 << 20

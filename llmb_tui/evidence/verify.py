@@ -18,12 +18,12 @@ from llmb_tui.evidence.contents import RunFolders, differences, is_wording, miss
 from llmb_tui.evidence.findings import Finding
 from llmb_tui.evidence.manifest import Manifest, Missing
 from llmb_tui.evidence.pack import unpack
+from llmb_tui.language.text import plural
 from llmb_tui.launch.runs import ACCOUNTING
 from llmb_tui.store import documents
 from llmb_tui.store.files import text_in
 from llmb_tui.store.scratch import scratch
 from llmb_tui.suites.suite import Suite
-from llmb_tui.text import plural
 from llmb_tui.watch.logcopy import copy_names
 from llmb_tui.watch.verdict import THRESHOLD
 

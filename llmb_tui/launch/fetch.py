@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 
 from llmb_tui.cluster.remote_text import remote_text
 from llmb_tui.cluster.session import Session
-from llmb_tui.text import clean_line
+from llmb_tui.language.text import clean_line
 
 _DEADLINE_S = 30.0
 _BEGINS = "\nllmb-fetch\n"

@@ -18,12 +18,12 @@ from llmb_tui.cluster.session import Session, login_node
 from llmb_tui.cluster.slurm.client import partitions
 from llmb_tui.cluster.slurm.partition import Partition
 from llmb_tui.errors import Trouble
+from llmb_tui.language.text import clean
 from llmb_tui.launch import submission_status
 from llmb_tui.launch.delivery import Jobs, Outcome, Tell
 from llmb_tui.launch.refusal import NEVER_SENT, NEVER_TAKEN, refusal
 from llmb_tui.launch.run import Run
 from llmb_tui.launch.submission_status import SubmissionDir, SubmissionStatus
-from llmb_tui.text import clean
 
 # Exit codes of prepare.sh.
 _NOT_INSTALLED, _NO_TOKEN = 3, 4

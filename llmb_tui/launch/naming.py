@@ -9,9 +9,9 @@ import time
 from llmb_tui.catalog.catalog import release_order
 from llmb_tui.cluster.validation import matches
 from llmb_tui.errors import Trouble
+from llmb_tui.language.text import clean_line
 from llmb_tui.plan.plan import Plan
 from llmb_tui.request import RunRequest
-from llmb_tui.text import clean_line
 
 # No letter or digit that is easily taken for another: a person types run ids.
 _SUFFIX_LETTERS = "abcdefghjkmnpqrstuvwxyz23456789"

@@ -12,9 +12,9 @@ from pathlib import Path
 from typing import Any
 
 from llmb_tui.errors import Trouble
+from llmb_tui.language.text import clean_line
 from llmb_tui.launch.runs import Runs
 from llmb_tui.store.files import locked, write_atomic
-from llmb_tui.text import clean_line
 
 LONGEST_NOTE = 1000
 """Characters."""

@@ -11,9 +11,9 @@ from collections.abc import Callable, Mapping, Sequence
 from llmb_tui.cluster.slurm.partition import Partition, parse_time
 from llmb_tui.diagnosis.rules import rules
 from llmb_tui.errors import Trouble
+from llmb_tui.language.text import plural
 from llmb_tui.launch.run import Run
 from llmb_tui.launch.spec import LaunchSpec, UpstreamSpec
-from llmb_tui.text import plural
 
 PartitionLookup = Callable[[], Sequence[Partition]]
 """Looks up the partitions of the cluster."""

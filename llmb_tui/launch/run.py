@@ -9,11 +9,11 @@ from typing import Literal, TypeVar
 from llmb_tui.catalog.recipe import LogFormat, ResultRule
 from llmb_tui.cluster.job import TERMINAL_STATES, Job
 from llmb_tui.cluster.job_log import JobLog
+from llmb_tui.language.text import plural
 from llmb_tui.launch.spec import LaunchSpec, RunaiSpec, UpstreamSpec
 from llmb_tui.plan.plan import Plan
 from llmb_tui.plan.selection import ProcedureId
 from llmb_tui.request import RunRequest
-from llmb_tui.text import plural
 
 Spec = TypeVar("Spec", LaunchSpec, UpstreamSpec, RunaiSpec)
 Submission = Literal["intended", "submitted", "refused", "withdrawn", "unknown"]

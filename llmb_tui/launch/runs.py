@@ -15,13 +15,13 @@ from typing import Any
 
 from llmb_tui.cluster.job import Job
 from llmb_tui.errors import Trouble, trouble_of
+from llmb_tui.language.text import clean_line
 from llmb_tui.launch.run import Cancel, Run
 from llmb_tui.plan.plan import Plan
 from llmb_tui.plan.selection import OLD_PROCEDURES
 from llmb_tui.store import documents
 from llmb_tui.store.files import file_trouble, held, text_in, write_atomic
 from llmb_tui.store.paths import Places
-from llmb_tui.text import clean_line
 
 ACCOUNTING = "accounting.txt"
 """File in a run's folder: what accounting says of its jobs, once they have ended."""

@@ -11,10 +11,10 @@ from llmb_tui.cluster.job import pending_reason
 from llmb_tui.diagnosis.rule import Diagnosis
 from llmb_tui.diagnosis.rules import rules
 from llmb_tui.errors import Trouble
+from llmb_tui.language.text import clean_line, short_line
 from llmb_tui.launch.install_step import InstallStep
 from llmb_tui.launch.secret import SecretId
 from llmb_tui.rates import Pace
-from llmb_tui.text import clean_line, short_line
 
 StepStatus = Literal["missing", "running", "done", "failed"]
 

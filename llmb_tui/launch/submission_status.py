@@ -8,7 +8,7 @@ from typing import Literal
 
 from llmb_tui.cluster.remote_text import remote_text
 from llmb_tui.cluster.session import Session
-from llmb_tui.text import clean
+from llmb_tui.language.text import clean
 
 ProbeMode = Literal["look", "start", "withdraw"]
 

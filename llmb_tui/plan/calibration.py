@@ -7,10 +7,10 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from statistics import fmean
 
+from llmb_tui.language.text import plural
 from llmb_tui.plan.bands import CLUSTER, quadrature
 from llmb_tui.plan.plan import Estimate, Plan
 from llmb_tui.plan.selection import PROCEDURE_TITLES, ProcedureId
-from llmb_tui.text import plural
 
 _ONE_RUN = CLUSTER
 """Half-width in per cent around a single run: it may have met a slow node, as one published row may."""

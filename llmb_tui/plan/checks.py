@@ -6,11 +6,11 @@ from collections.abc import Iterator
 from math import gcd
 
 from llmb_tui.catalog.layout import fills_pipeline, sequence_pieces, shared_heads, stage_places
+from llmb_tui.language.text import capital
 from llmb_tui.plan.plan import Problem, error, note, warning
 from llmb_tui.plan.resolved import ResolvedSelection, quotient
 from llmb_tui.plan.rules import dividing_scales, divisors, either, multiples, neighbours, tensor_reach
 from llmb_tui.plan.selection import FIELDS
-from llmb_tui.text import capital
 
 _LAYOUT = ("tp", "pp", "cp")
 

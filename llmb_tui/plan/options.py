@@ -9,10 +9,10 @@ from dataclasses import replace
 from functools import lru_cache
 
 from llmb_tui.catalog.recipe import Option, Recipe
+from llmb_tui.language.text import capital, plural
 from llmb_tui.plan.plan import Estimate, Problem, error, note, warning
 from llmb_tui.plan.resolved import ResolvedSelection
 from llmb_tui.plan.selection import FIELDS, OPTIONS, Field, RunOptions
-from llmb_tui.text import capital, plural
 
 # Of these a run does one at most: each takes its own number of steps.
 _ALONE = ("profile", "nccl_trace", "load_checkpoint")

@@ -10,8 +10,8 @@ from llmb_tui.cluster.batch import NO_ANSWER, TIMED_OUT, Answer, run_batch
 from llmb_tui.cluster.cluster import Cluster
 from llmb_tui.cluster.failures import DeadlinePassed
 from llmb_tui.cluster.session import login_node
+from llmb_tui.language.text import clean_line, short_line
 from llmb_tui.preflight.report import Check, Preflight
-from llmb_tui.text import clean_line, short_line
 
 Answers = Mapping[str, Answer]
 """By the name of the command."""

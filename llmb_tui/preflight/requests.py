@@ -11,12 +11,12 @@ from llmb_tui.cluster.slurm.accounting import Association, qos_of
 from llmb_tui.cluster.slurm.client import SEGMENT_SINCE, parse_version
 from llmb_tui.cluster.slurm.partition import parse_partitions, parse_time
 from llmb_tui.cluster.slurm.profile import SlurmProfile
+from llmb_tui.language.text import clean_line
 from llmb_tui.plan.plan import Plan
 from llmb_tui.preflight.check_group import Answers, failed, first_line, ok, warning
 from llmb_tui.preflight.needs import Needs
 from llmb_tui.preflight.partition import PartitionSettings
 from llmb_tui.preflight.report import Check
-from llmb_tui.text import clean_line
 
 _COLUMNS = "name,flags,maxwall,maxtres,maxtrespu,grptres"
 QOS = f'[ "$rc_associations" -ne {TIMED_OUT} ] && limited 6 sacctmgr -nP show qos format={_COLUMNS}'

@@ -9,8 +9,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from llmb_tui.errors import Trouble
+from llmb_tui.language.text import clean_line
 from llmb_tui.store.files import write_atomic
-from llmb_tui.text import clean_line
 from llmb_tui.toml.read import adapter
 
 if TYPE_CHECKING:

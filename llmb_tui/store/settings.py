@@ -14,8 +14,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 from llmb_tui.errors import Trouble, trouble_of
+from llmb_tui.language.text import clean_line
 from llmb_tui.store.files import locked, write_atomic
-from llmb_tui.text import clean_line
 from llmb_tui.toml.bounds import Quantity
 from llmb_tui.toml.lines import Lines, syntax_line
 from llmb_tui.toml.read import parse_toml

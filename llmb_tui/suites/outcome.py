@@ -8,9 +8,9 @@ from dataclasses import dataclass, replace
 from statistics import fmean, stdev
 
 from llmb_tui.analysis.statistics import FINEST_PCT, mean_half_width, t_95, welch_half_width
+from llmb_tui.language.text import plural, two_digits
 from llmb_tui.suites.suite import SuiteRow
 from llmb_tui.suites.suite_progress import RowProgress, SuiteProgress
-from llmb_tui.text import plural, two_digits
 from llmb_tui.watch.state import Result
 
 

@@ -6,13 +6,13 @@ from dataclasses import replace
 
 from llmb_tui.catalog.catalog import Catalog
 from llmb_tui.errors import Trouble
+from llmb_tui.language.text import clean_line
 from llmb_tui.plan.layouts import layouts
 from llmb_tui.plan.make import plan
 from llmb_tui.plan.resolved import resolve, selections
 from llmb_tui.plan.selection import Overrides, Selection
 from llmb_tui.suites.suite import MOST_RUNS, SuiteKind
 from llmb_tui.suites.suite_plan import Nodes
-from llmb_tui.text import clean_line
 
 REPEATS = 5
 """Runs of a `repeat`: with fewer the interval of the mean is wide (t is 2.78 for 5, 12.7 for 2)."""

@@ -14,8 +14,8 @@ from collections.abc import Iterable
 from dataclasses import asdict, dataclass, replace
 from typing import Literal
 
+from llmb_tui.language.text import plural
 from llmb_tui.plan.selection import FIELDS, OPTIONS, ProcedureId, Selection
-from llmb_tui.text import plural
 
 SuiteKind = Literal["custom", "scaling", "precision", "repeat", "acceptance", "tune"]
 SUITE_KINDS: dict[SuiteKind, str] = {

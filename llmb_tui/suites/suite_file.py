@@ -20,11 +20,11 @@ import tomli_w
 from llmb_tui.catalog.catalog import Catalog, Unknown
 from llmb_tui.catalog.settings import STRICT
 from llmb_tui.errors import Trouble
+from llmb_tui.language.text import clean_line
 from llmb_tui.plan.make import plan
 from llmb_tui.plan.request import UnreadableRequest, read_request
 from llmb_tui.plan.selection import DEFAULT_PROCEDURE, FIELDS, LAYOUT, OPTIONS, ProcedureId, Selection, is_given
 from llmb_tui.suites.suite import MOST_RUNS, Suite, make_suite
-from llmb_tui.text import clean_line
 from llmb_tui.toml.bounds import Bound
 from llmb_tui.toml.lines import KeyPath, Lines
 from llmb_tui.toml.read import FileProblem, known_are, read_toml

@@ -13,13 +13,13 @@ from llmb_tui.cluster.profile import ClusterProfile
 from llmb_tui.cluster.slurm.partition import Partition, parse_time
 from llmb_tui.cluster.slurm.profile import SlurmProfile
 from llmb_tui.errors import Trouble
+from llmb_tui.language.text import capital, plural
 from llmb_tui.launch.policy import Policy
 from llmb_tui.launch.readiness import CLUSTER, impossible
 from llmb_tui.plan.make import plan
 from llmb_tui.plan.plan import Parallelism, Plan, Problem, error
 from llmb_tui.request import RunRequest, procedure_on
 from llmb_tui.suites.suite import Suite, SuiteRow
-from llmb_tui.text import capital, plural
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,8 +8,8 @@ from functools import cached_property
 from typing import Literal
 
 from llmb_tui.errors import Trouble
+from llmb_tui.language.text import plural
 from llmb_tui.suites.suite_plan import PlannedRow, SuitePlan, wall_s
-from llmb_tui.text import plural
 from llmb_tui.watch.progress import after_warm_up
 from llmb_tui.watch.report import state_word
 from llmb_tui.watch.run_records import RunRecord

@@ -16,6 +16,7 @@ from dataclasses import dataclass, replace
 from llmb_tui.catalog.catalog import Catalog
 from llmb_tui.clusters import Clusters
 from llmb_tui.errors import Trouble
+from llmb_tui.language.text import clean_line
 from llmb_tui.launch.naming import new_run_id
 from llmb_tui.launch.policy import Policy
 from llmb_tui.launch.runs import Runs
@@ -26,7 +27,6 @@ from llmb_tui.store.paths import Places
 from llmb_tui.suites.suite import Suite, SuiteRow
 from llmb_tui.suites.suite_plan import SuitePlan, plan_suite
 from llmb_tui.suites.suite_progress import SuiteProgress, progress_of
-from llmb_tui.text import clean_line
 from llmb_tui.watch.run_records import RunRecord, RunRecords
 
 _ID = re.compile(r"s[0-9]{12}[a-z0-9]{4}")

@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, TypeVar, cast
 
 from llmb_tui.errors import Trouble, trouble_of
-from llmb_tui.text import clean_line
+from llmb_tui.language.text import clean_line
 from llmb_tui.toml.lines import KeyPath, Lines, syntax_line
 
 if TYPE_CHECKING:

@@ -14,10 +14,10 @@ from textual.screen import ModalScreen, Screen
 from textual.widgets import Button, Input, Static
 
 from llmb_tui.errors import Trouble
+from llmb_tui.language.text import clean, plural
 from llmb_tui.launch.notes import LONGEST_NOTE, Note, tags_in
 from llmb_tui.plan.selection import ON
 from llmb_tui.store.paths import expanded, working_directory
-from llmb_tui.text import clean, plural
 from llmb_tui.ui.clipboard import copy
 from llmb_tui.ui.text import MUTED, line, lines, plain, told
 from llmb_tui.ui.widgets.choices import ChoiceList, Switches

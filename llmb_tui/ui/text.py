@@ -14,7 +14,7 @@ from textual.content import Content
 from textual.widgets import Static
 
 from llmb_tui.errors import Trouble
-from llmb_tui.text import clean, clean_line
+from llmb_tui.language.text import clean, clean_line
 
 MUTED = "dim"
 """Style of secondary text. (`$text-muted` is a CSS colour with an automatic part, which `Content` paints white.)"""

@@ -12,7 +12,7 @@ from dataclasses import replace
 from llmb_tui.cluster.job import Job
 from llmb_tui.diagnosis.rule import Diagnosis
 from llmb_tui.diagnosis.rules import rules
-from llmb_tui.text import clean_line
+from llmb_tui.language.text import clean_line
 from llmb_tui.watch.lines import display_text
 
 # How far a line is looked at on either side of the word that was found: a line can have many megabytes.

@@ -14,8 +14,8 @@ from pathlib import Path
 from llmb_tui.cluster.failures import Disconnected
 from llmb_tui.cluster.remote_file import FileTail, Proof, RemoteFile, Sample, Unreadable, cksum
 from llmb_tui.errors import Trouble
+from llmb_tui.language.text import clean_line
 from llmb_tui.store.files import file_trouble, make_private_directory, try_lock
-from llmb_tui.text import clean_line
 
 
 class LocalCopy:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from pathlib import Path
 
-from llmb_tui.text import clean_line
+from llmb_tui.language.text import clean_line
 from llmb_tui.watch.logcopy import copies, newest_copy
 
 SHOWN_CHARACTERS = 4096

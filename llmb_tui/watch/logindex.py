@@ -15,7 +15,7 @@ from itertools import pairwise
 from pathlib import Path
 from typing import Literal, NamedTuple
 
-from llmb_tui.text import clean
+from llmb_tui.language.text import clean
 from llmb_tui.watch.lines import SHOWN_CHARACTERS, display_text
 
 _BLOCK = 1 << 16

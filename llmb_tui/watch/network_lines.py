@@ -9,12 +9,12 @@ from llmb_tui.cluster.cluster import Cluster
 from llmb_tui.cluster.remote_text import remote_text
 from llmb_tui.cluster.session import Session
 from llmb_tui.errors import Trouble
+from llmb_tui.language.text import clean
 from llmb_tui.launch.direct.option_effects import NETWORK_README
 from llmb_tui.launch.run import Run
 from llmb_tui.launch.runs import NETWORK, Runs
 from llmb_tui.launch.spec import LaunchSpec
 from llmb_tui.store.files import write_atomic
-from llmb_tui.text import clean
 
 _DEADLINE_S = 60.0
 

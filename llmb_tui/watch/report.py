@@ -6,9 +6,9 @@ from collections.abc import Sequence
 from typing import Any
 
 from llmb_tui.cluster.job import Job
+from llmb_tui.language.text import capital
 from llmb_tui.launch.run import Run
 from llmb_tui.plan.document import document as plan_document
-from llmb_tui.text import capital
 from llmb_tui.watch.run_reducer import stage_of
 from llmb_tui.watch.state import Progress, RunState, ValidityCheck
 from llmb_tui.watch.verdict import rule_s, rule_words

@@ -7,9 +7,9 @@ from dataclasses import dataclass, replace
 from statistics import fmean
 
 from llmb_tui.catalog.recipe import ResultRule
+from llmb_tui.language.text import plural
 from llmb_tui.plan.plan import METHOD_WORDS, Estimate, Method, Plan
 from llmb_tui.store.settings import VerdictSettings
-from llmb_tui.text import plural
 from llmb_tui.watch.progress import WARM_UP_STEPS, after_warm_up
 from llmb_tui.watch.state import Progress, Result, ValidityCheck, Verdict
 from llmb_tui.watch.validity import failed, failure_words

@@ -12,8 +12,8 @@ from llmb_tui.analysis.compare import compare, group
 from llmb_tui.analysis.comparison_tables import RUN, contrasts_table, groups_table
 from llmb_tui.analysis.result import RunResult
 from llmb_tui.analysis.table import Table
+from llmb_tui.language.text import two_digits
 from llmb_tui.plan.selection import Selection
-from llmb_tui.text import two_digits
 from tests.kit.results import make_result, profiled
 from tests.kit.runs import CREATED_AT, NEMOTRON
 

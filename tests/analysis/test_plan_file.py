@@ -8,13 +8,13 @@ from typing import Any
 
 import pytest
 
-from llmb_tui.analysis.log_result import plan_in
 from llmb_tui.errors import Trouble
 from llmb_tui.plan.document import document
 from llmb_tui.plan.make import plan
 from llmb_tui.plan.plan import Plan
 from llmb_tui.plan.resolved import selections
 from llmb_tui.plan.selection import Overrides, RunOptions
+from llmb_tui.watch.log_result import plan_in
 from tests.kit.runs import CATALOG, NEMOTRON
 
 

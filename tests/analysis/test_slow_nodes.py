@@ -9,9 +9,9 @@ from typing import Any
 
 import pytest
 
-from llmb_tui.analysis.node_list import compress
 from llmb_tui.analysis.result import RunResult
 from llmb_tui.analysis.slow_nodes import SlowNodes, slow_nodes
+from llmb_tui.language.node_list import compress
 from tests.kit.results import make_result
 from tests.kit.runs import CREATED_AT, NEMOTRON
 

@@ -7,13 +7,13 @@ from pathlib import Path
 
 import pytest
 
-from llmb_tui.analysis.training_log import TrainingLog, newest_of_jobs
 from llmb_tui.analysis.upstream_rules import (
     UpstreamResult,
     counts_as_log,
     llmb_run,
     parse_train_timing,
 )
+from llmb_tui.watch.training_log import TrainingLog, newest_of_jobs
 
 GOLDEN = Path(__file__).parents[1] / "watch" / "golden"
 NAME = "log-acct.task_48123_0.out"

@@ -9,7 +9,6 @@ from html.parser import HTMLParser
 
 import pytest
 
-from llmb_tui.analysis.log_facts import LogFacts
 from llmb_tui.analysis.result import RunResult
 from llmb_tui.analysis.table import Table, cell_text
 from llmb_tui.answers.blocks import (
@@ -38,6 +37,7 @@ from llmb_tui.plan.selection import Overrides, ProcedureId, RunOptions
 from llmb_tui.suites.suite import make_suite
 from llmb_tui.suites.suite_plan import plan_suite
 from llmb_tui.suites.suite_progress import progress_of
+from llmb_tui.watch.log_facts import LogFacts
 from llmb_tui.watch.run_records import RunRecord
 from llmb_tui.watch.state import Progress, RunState, Stage
 from tests.kit.results import make_result, profiled

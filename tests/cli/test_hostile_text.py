@@ -17,8 +17,8 @@ import pytest
 from llmb_tui.cli import main
 from llmb_tui.cli.output import print_json, print_line, say
 from llmb_tui.cli.planning import print_plan
+from llmb_tui.language.text import clean, escaped_json
 from llmb_tui.plan.plan import Problem
-from llmb_tui.text import clean, escaped_json
 from tests.kit.runs import PLAN
 
 HOSTILE = "a\x1b]52;c;eA==\x07b\x9b31mc\u202ed\u200fe\u200bf\U000e0041g\ufeffh\u2066i\ud800j\x1b[2Jk"

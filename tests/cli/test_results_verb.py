@@ -13,7 +13,6 @@ from typing import Any, BinaryIO
 
 import pytest
 
-from llmb_tui.analysis import training_log
 from llmb_tui.cluster.session import Session
 from llmb_tui.cluster.slurm.profile import SlurmProfile
 from llmb_tui.plan.document import document
@@ -21,6 +20,7 @@ from llmb_tui.plan.make import plan
 from llmb_tui.services import Services
 from llmb_tui.store.paths import Places
 from llmb_tui.suites.suite import make_suite
+from llmb_tui.watch import training_log
 from tests.kit import verbs
 from tests.kit.runs import CATALOG, NEMOTRON, make_run
 from tests.kit.unprivileged import not_root

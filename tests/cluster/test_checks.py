@@ -13,12 +13,12 @@ from hypothesis import strategies as st
 
 from llmb_tui.cluster.batch import TIMED_OUT, Answer
 from llmb_tui.cluster.slurm.profile import SlurmProfile
+from llmb_tui.language.text import clean_line
 from llmb_tui.plan.plan import Plan
 from llmb_tui.preflight.check_group import Answers, clean_check
 from llmb_tui.preflight.needs import Needs
 from llmb_tui.preflight.report import Check, Preflight
 from llmb_tui.preflight.scheduler import slurm_checks, slurm_group
-from llmb_tui.text import clean_line
 from tests.cluster.examples import PLAN, PROFILE
 from tests.cluster.facts import CONFIG, PARTITION_20_11, PARTITION_22_05, PARTITION_25_05, SLURM
 

@@ -13,12 +13,12 @@ from hypothesis import strategies as st
 from llmb_tui.cli.clusters import summary
 from llmb_tui.cluster.batch import Answer
 from llmb_tui.cluster.slurm.profile import SlurmProfile
+from llmb_tui.language.text import clean_line
 from llmb_tui.preflight.check_group import Answers, CommandChecks, clean_check
 from llmb_tui.preflight.login_node import login_node_checks, login_node_group
 from llmb_tui.preflight.needs import Needs, Sources
 from llmb_tui.preflight.network import network_checks, network_group, servers_in_use
 from llmb_tui.preflight.report import Check, Preflight
-from llmb_tui.text import clean_line
 from tests.cluster.examples import PLAN, PROFILE
 from tests.cluster.facts import DF, INODES, LOGIN_NODE, NETWORK
 

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from llmb_tui.cluster.quoting import command_line, one_line, shell_join
 from llmb_tui.errors import Trouble
-from llmb_tui.text import clean, clean_line
+from llmb_tui.language.text import clean, clean_line
 from tests.conftest import NOT_RUN
 
 SHELLS = ("sh", "bash", "zsh", "fish", "tcsh")

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from llmb_tui.cluster_files.left_files import FileKind, kind_of, sorted_out
 from llmb_tui.errors import Trouble
-from llmb_tui.text import clean_line
+from llmb_tui.language.text import clean_line
 
 ALL: frozenset[FileKind] = frozenset(("profile", "trace", "log"))
 FOLDER = ("folder", "/lustre/e/t", "")

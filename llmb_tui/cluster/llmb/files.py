@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 from llmb_tui.cluster import batch
 from llmb_tui.cluster.yaml_text import NotYaml, yaml_of
 from llmb_tui.errors import Trouble
-from llmb_tui.text import clean_line
+from llmb_tui.language.text import clean_line
 
 if TYPE_CHECKING:
     from llmb_tui.cluster.session import Session

@@ -23,7 +23,7 @@ from llmb_tui.cluster.slurm.params import PROFILE_FIELDS
 from llmb_tui.cluster.slurm.profile import GpuRequest, SlurmProfile
 from llmb_tui.cluster.validation import PATH, matches
 from llmb_tui.errors import Trouble
-from llmb_tui.text import clean_line
+from llmb_tui.language.text import clean_line
 from llmb_tui.toml.read import adapter
 
 CONFIG = "cluster_config.yaml"

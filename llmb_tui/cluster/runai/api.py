@@ -36,7 +36,7 @@ from llmb_tui.cluster.runai.values import (
     kept,
 )
 from llmb_tui.errors import Trouble
-from llmb_tui.text import clean_line
+from llmb_tui.language.text import clean_line
 
 T = TypeVar("T", bound=BaseModel)
 

@@ -7,7 +7,7 @@ from typing import Any
 
 from llmb_tui.cluster.cluster import SchedulerTrouble
 from llmb_tui.cluster.runai.https import WholeReply
-from llmb_tui.text import short_line
+from llmb_tui.language.text import short_line
 
 _LONGEST_WORDS = 400
 

@@ -24,8 +24,8 @@ from urllib.parse import unquote, urlsplit
 from llmb_tui.cluster.failures import AnswerTooLong, DeadlinePassed, Disconnected, Unreachable
 from llmb_tui.cluster.tcp import connect_tcp
 from llmb_tui.errors import Trouble
+from llmb_tui.language.text import clean_line
 from llmb_tui.store.paths import expanded
-from llmb_tui.text import clean_line
 
 _PIECE = 1 << 16
 _LONGEST_HEAD = 1 << 10

@@ -22,8 +22,8 @@ from llmb_tui.cluster.remote_file import Unreadable
 from llmb_tui.cluster.runai.https import HttpsServer, Reply, tls_context
 from llmb_tui.cluster.runai.secret import VARIABLE
 from llmb_tui.cluster.yaml_text import NotYaml, yaml_of
+from llmb_tui.language.text import clean_line, short_line
 from llmb_tui.store.paths import expanded
-from llmb_tui.text import clean_line, short_line
 
 _WITHIN_S = 20.0
 _PLUGIN_S = 30.0

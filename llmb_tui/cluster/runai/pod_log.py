@@ -19,7 +19,7 @@ from llmb_tui.cluster.runai.failures import refusal
 from llmb_tui.cluster.runai.https import Reply, WholeReply
 from llmb_tui.cluster.runai.kube import Kube
 from llmb_tui.cluster.runai.values import first_pod
-from llmb_tui.text import clean_line
+from llmb_tui.language.text import clean_line
 
 _WITHIN_S = 60.0
 QUIET_S = 3.0

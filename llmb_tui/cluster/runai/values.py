@@ -12,7 +12,7 @@ from pydantic.alias_generators import to_camel
 
 from llmb_tui.cluster.job import Job
 from llmb_tui.diagnosis.rules import rules
-from llmb_tui.text import clean_line
+from llmb_tui.language.text import clean_line
 
 Kind = Literal["distributed", "trainings"]
 """A workload's, as it stands in the paths of the API."""

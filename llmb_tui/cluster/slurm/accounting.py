@@ -11,7 +11,7 @@ from llmb_tui.cluster.job import TERMINAL_STATES, Job
 from llmb_tui.cluster.quoting import shell_join
 from llmb_tui.cluster.slurm.partition import parse_count, parse_time
 from llmb_tui.cluster.slurm.queue import LIMIT_S, SEPARATOR, UNIX_TIMES, rows
-from llmb_tui.text import clean
+from llmb_tui.language.text import clean
 
 # The name comes last: it may hold anything. All of these are there since 20.11.
 _COLUMNS = "JobID State ExitCode NNodes ElapsedRaw NodeList JobName".split()

@@ -26,7 +26,7 @@ from llmb_tui.cluster.slurm.accounting import (
 from llmb_tui.cluster.slurm.partition import SINFO_FORMAT, NodeGroup, Partition, parse_partitions, sinfo
 from llmb_tui.cluster.slurm.queue import LIMIT_S, SEPARATOR, UNIX_TIMES, parse_squeue, rows, squeue, unix_time
 from llmb_tui.cluster.slurm.trouble import AccountingTrouble, silence, slurm_trouble
-from llmb_tui.text import clean, clean_line
+from llmb_tui.language.text import clean, clean_line
 
 Version = tuple[int, int]
 

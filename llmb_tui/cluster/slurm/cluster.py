@@ -28,7 +28,7 @@ from llmb_tui.cluster.slurm.partition import sinfo
 from llmb_tui.cluster.slurm.queue import JOB_ID, SEPARATOR
 from llmb_tui.cluster.slurm.trouble import silence, slurm_trouble
 from llmb_tui.errors import Trouble
-from llmb_tui.text import clean_line
+from llmb_tui.language.text import clean_line
 
 _ALREADY_ENDED = re.compile(r"already completing or completed|Invalid job id specified", re.IGNORECASE)
 # scancel lost the controller while it was talking to it; a failure to connect is not among them.

@@ -10,7 +10,7 @@ from collections.abc import Iterable
 
 from llmb_tui.cluster.slurm.profile import SlurmProfile
 from llmb_tui.errors import Trouble
-from llmb_tui.text import clean_line
+from llmb_tui.language.text import clean_line
 
 Option = tuple[str, str | None]
 """Long name without dashes, and value; None for a bare flag."""

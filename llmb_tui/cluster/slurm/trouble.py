@@ -8,7 +8,7 @@ from llmb_tui.cluster.batch import TIMED_OUT, Answer
 from llmb_tui.cluster.cluster import HalfAnswer, SchedulerTrouble
 from llmb_tui.cluster.job import Job
 from llmb_tui.diagnosis.rules import rules
-from llmb_tui.text import clean
+from llmb_tui.language.text import clean
 
 
 class SlurmTrouble(SchedulerTrouble):

@@ -14,7 +14,7 @@ from llmb_tui.cluster.link import LONGEST_ANSWER, Stream, command_name
 from llmb_tui.cluster.quoting import command_line
 from llmb_tui.cluster.ssh.channel_slots import ChannelSlots
 from llmb_tui.errors import Trouble
-from llmb_tui.text import clean
+from llmb_tui.language.text import clean
 
 LINK_ERRORS = (paramiko.SSHException, EOFError, OSError)
 """What paramiko raises when a link breaks or a server refuses."""

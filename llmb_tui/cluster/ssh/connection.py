@@ -13,7 +13,7 @@ from llmb_tui.cluster.ssh.channels import LINK_ERRORS, SHARED_WINDOW, Channels, 
 from llmb_tui.cluster.ssh.heartbeat import HeardTransport, Heartbeat
 from llmb_tui.cluster.ssh.shell import Shell
 from llmb_tui.errors import Trouble
-from llmb_tui.text import clean
+from llmb_tui.language.text import clean
 
 # As wide as a stream of 20 MB/s over 100 ms needs. Much wider ones are slower: paramiko copies what it holds.
 _WINDOW = 1 << 21

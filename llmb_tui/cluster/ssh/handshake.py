@@ -13,7 +13,7 @@ from llmb_tui.cluster.ssh.channels import LINK_ERRORS
 from llmb_tui.cluster.ssh.heartbeat import HeardTransport
 from llmb_tui.cluster.ssh.host_keys import AcceptedKeys, KnownHosts, ServerKey
 from llmb_tui.cluster.ssh.openssh import SSH_PORT, HostSettings
-from llmb_tui.text import clean_line
+from llmb_tui.language.text import clean_line
 
 # Both are several times cheaper than paramiko's first choices.
 _FAST_CIPHERS = ("aes128-gcm@openssh.com", "aes256-gcm@openssh.com")

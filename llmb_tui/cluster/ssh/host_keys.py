@@ -19,8 +19,8 @@ from llmb_tui.cluster.failures import HostKeyChanged, HostKeyUnknown
 from llmb_tui.cluster.prompter import Prompter
 from llmb_tui.cluster.quoting import shell_join
 from llmb_tui.errors import Trouble
+from llmb_tui.language.text import clean_line
 from llmb_tui.store.files import append_durable
-from llmb_tui.text import clean_line
 
 # An RSA key is one type in a file and two signature algorithms on the wire.
 _ALGORITHMS = {"ssh-rsa": ("rsa-sha2-512", "rsa-sha2-256")}

@@ -16,8 +16,8 @@ from paramiko.agent import SSH2_AGENT_IDENTITIES_ANSWER, AgentKey, AgentSSH, cSS
 
 from llmb_tui.cluster.prompter import Prompter
 from llmb_tui.cluster.ssh.openssh import HostSettings
+from llmb_tui.language.text import clean, clean_line
 from llmb_tui.store.paths import expanded
-from llmb_tui.text import clean, clean_line
 
 _KEY_CLASSES: tuple[type[paramiko.PKey], ...] = (paramiko.Ed25519Key, paramiko.ECDSAKey, paramiko.RSAKey)
 _PASSPHRASE_TRIES = 3

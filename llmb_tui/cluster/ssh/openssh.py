@@ -22,8 +22,8 @@ from urllib.parse import unquote
 from llmb_tui.cluster.failures import BadSshConfig
 from llmb_tui.cluster.quoting import shell_join
 from llmb_tui.cluster.slurm.profile import NO_SSH_CONFIG, SlurmProfile
+from llmb_tui.language.text import clean
 from llmb_tui.store.paths import expanded, home
-from llmb_tui.text import clean
 
 SSH_PORT = 22
 METHODS = ("publickey", "keyboard-interactive", "password")

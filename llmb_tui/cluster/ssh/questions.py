@@ -12,7 +12,7 @@ import paramiko
 from llmb_tui.cluster.prompter import Prompter
 from llmb_tui.cluster.ssh.sockets import Through
 from llmb_tui.cluster.ssh.userauth import QuestionsInAnyText
-from llmb_tui.text import clean
+from llmb_tui.language.text import clean
 
 PHONE_S = 120.0
 """How long a server may be silent after an answer, in seconds: it may wait for somebody to confirm on a phone."""

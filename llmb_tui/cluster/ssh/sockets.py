@@ -16,7 +16,7 @@ from llmb_tui.cluster.failures import Unreachable
 from llmb_tui.cluster.ssh.channels import LINK_ERRORS, close_quietly
 from llmb_tui.cluster.ssh.openssh import HostSettings
 from llmb_tui.cluster.tcp import connect_tcp
-from llmb_tui.text import clean, clean_line
+from llmb_tui.language.text import clean, clean_line
 
 _END_S = 2.0
 _WORDS_KEPT = 4096

@@ -14,10 +14,10 @@ import threading
 from dataclasses import asdict
 
 from llmb_tui.errors import Trouble
+from llmb_tui.language.text import clean_line
 from llmb_tui.launch.direct.spec_of import checked
 from llmb_tui.launch.spec import LaunchSpec
 from llmb_tui.store.paths import home
-from llmb_tui.text import clean_line
 
 _COMMAND = (sys.executable, "-m", "llmb_tui.launch.direct.render_worker")
 _MEND = "Install llmb-tui again with the versions that it asks for: `pip install --force-reinstall llmb-tui`."

@@ -16,6 +16,7 @@ from llmb_tui.cluster.slurm.params import Option, is_option, sbatch_options
 from llmb_tui.cluster.slurm.profile import SlurmProfile
 from llmb_tui.cluster.validation import ENV_NAME, MEMORY, NAME, NAMES, PATH
 from llmb_tui.errors import Trouble
+from llmb_tui.language.text import clean_line
 from llmb_tui.launch.direct.install import entry_path
 from llmb_tui.launch.direct.option_effects import (
     NETWORK_NOTE,
@@ -32,7 +33,6 @@ from llmb_tui.launch.naming import check_pattern, container, experiment_name, im
 from llmb_tui.launch.settings import Applied, applied, other_vboost, refuse_errors
 from llmb_tui.launch.spec import LaunchSpec
 from llmb_tui.request import RunRequest
-from llmb_tui.text import clean_line
 
 # A binding that a node refuses would end the job, so it is tried first: there may be no such NUMA node, or no numactl.
 _BIND = """\

@@ -18,8 +18,8 @@ from llmb_tui.cluster.remote_text import remote_text
 from llmb_tui.cluster.session import Session
 from llmb_tui.cluster.validation import NAME, PATH, matches
 from llmb_tui.errors import Trouble
+from llmb_tui.language.text import clean_line
 from llmb_tui.launch.naming import nemo_run_name
-from llmb_tui.text import clean_line
 
 MOST = 40
 """Runs that are listed, the newest of them."""

@@ -14,11 +14,11 @@ from dataclasses import dataclass, replace
 from llmb_tui.cluster.job import OwnJob
 from llmb_tui.cluster.job_log import JobLog
 from llmb_tui.cluster.validation import NAME, matches
+from llmb_tui.language.text import clean_line
 from llmb_tui.launch.delivery import Jobs
 from llmb_tui.launch.spec import UpstreamSpec
 from llmb_tui.launch.submission_status import SubmissionStatus
 from llmb_tui.launch.upstream.output import Task, batch_job, indexed_tasks, of_script, tasks
-from llmb_tui.text import clean_line
 
 CLOCKS_APART_S = 120.0
 """How far the clocks of the login node and of Slurm's controller may be apart."""

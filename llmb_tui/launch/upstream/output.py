@@ -13,8 +13,8 @@ from dataclasses import dataclass
 from llmb_tui.cluster.validation import NAME, PATH, matches
 from llmb_tui.diagnosis.rules import rules
 from llmb_tui.errors import Trouble
+from llmb_tui.language.text import short_line
 from llmb_tui.launch.refusal import NOT_SUBMITTED, SBATCH, SIGNALS, may_have_been_accepted
-from llmb_tui.text import short_line
 
 _BATCH = re.compile(r"^Submitted batch job (\d{1,12})(?: on cluster \S+)?$", re.MULTILINE | re.ASCII)
 _TASK = re.compile(

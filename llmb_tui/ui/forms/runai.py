@@ -21,8 +21,8 @@ from llmb_tui.cluster.runai.profile_fields import (
     runai_reachable,
     runai_texts_of,
 )
+from llmb_tui.language.text import plural
 from llmb_tui.services import Services
-from llmb_tui.text import plural
 from llmb_tui.ui.forms.form import ProfileForm
 from llmb_tui.ui.text import line, lines
 from llmb_tui.wizard.choices import Choice

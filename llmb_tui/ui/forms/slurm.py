@@ -15,8 +15,8 @@ from llmb_tui.cluster.profile_fields import EMPTY, MORE, REACH, USE, profile_of,
 from llmb_tui.cluster.prompter import Prompter
 from llmb_tui.cluster.slurm.profile import GpuRequest, SlurmProfile
 from llmb_tui.errors import Trouble
+from llmb_tui.language.text import plural
 from llmb_tui.services import Services
-from llmb_tui.text import plural
 from llmb_tui.ui.forms.form import ProfileForm
 from llmb_tui.ui.text import line, lines
 from llmb_tui.ui.widgets.choices import ChoiceList

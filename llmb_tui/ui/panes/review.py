@@ -12,12 +12,12 @@ from textual.reactive import var
 from textual.timer import Timer
 from textual.widgets import Static
 
+from llmb_tui.language.text import plural
 from llmb_tui.launch.run import Run
 from llmb_tui.plan.options import chosen_options
 from llmb_tui.plan.plan import Plan
 from llmb_tui.plan.selection import PROCEDURE_NAMES
 from llmb_tui.request import RunRequest
-from llmb_tui.text import plural
 from llmb_tui.ui import units
 from llmb_tui.ui.clipboard import copy
 from llmb_tui.ui.panes.pane import Dispatch, Pane

@@ -19,8 +19,8 @@ from llmb_tui.cluster_files import housekeeping
 from llmb_tui.cluster_files.housekeeping import KINDS, Belonging, Removal, total_size
 from llmb_tui.cluster_files.prune import held_by_suites, loaded_by_suites
 from llmb_tui.errors import Trouble
+from llmb_tui.language.text import plural, size_text
 from llmb_tui.services import Services
-from llmb_tui.text import plural, size_text
 from llmb_tui.ui.daemon import background, go_on, in_daemon, show_failure
 from llmb_tui.ui.dialogs import Confirm
 from llmb_tui.ui.text import MUTED, Part, heading, line, lines, tell, trouble_line

@@ -17,9 +17,9 @@ from textual.widgets import DataTable, Input, Static
 from llmb_tui.analysis.groups import GROUPINGS, Grouping, ResultGroup, narrow, over
 from llmb_tui.analysis.result import RunResult
 from llmb_tui.cluster.prompter import Prompter
+from llmb_tui.language.text import plural
 from llmb_tui.launch.notes import Note
 from llmb_tui.services import Services
-from llmb_tui.text import plural
 from llmb_tui.ui.daemon import background, in_daemon
 from llmb_tui.ui.screens.runs_screen import RunsScreen
 from llmb_tui.ui.text import MUTED, line, lines, say, tell

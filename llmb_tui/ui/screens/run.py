@@ -23,10 +23,10 @@ from textual.widgets import Static
 from llmb_tui.cluster.profile import ClusterProfile
 from llmb_tui.cluster.prompter import Prompter
 from llmb_tui.errors import Trouble
+from llmb_tui.language.text import capital
 from llmb_tui.launch.run import Run
 from llmb_tui.preflight.report import Preflight
 from llmb_tui.services import Services
-from llmb_tui.text import capital
 from llmb_tui.ui.compositor import RowCompositor
 from llmb_tui.ui.daemon import Defect, background, go_on, in_daemon, show_failure
 from llmb_tui.ui.dialogs import Confirm

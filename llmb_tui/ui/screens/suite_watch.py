@@ -14,10 +14,10 @@ from textual.binding import Binding, BindingType
 from textual.widgets import DataTable, Static
 
 from llmb_tui.errors import Trouble
+from llmb_tui.language.text import plural
 from llmb_tui.suites.draft_plan import names
 from llmb_tui.suites.suite_file import file_name
 from llmb_tui.suites.suite_progress import OVER, RowProgress, SuiteProgress, log_to_read, progress_of
-from llmb_tui.text import plural
 from llmb_tui.ui.clipboard import copy
 from llmb_tui.ui.daemon import background, go_on, in_daemon, trouble_shown
 from llmb_tui.ui.dialogs import Confirm, Failure

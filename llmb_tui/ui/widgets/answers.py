@@ -14,12 +14,12 @@ from llmb_tui.analysis.compare import Comparison, Contrast, Group, Outcome
 from llmb_tui.analysis.difference import RunDifference, TextDiff
 from llmb_tui.analysis.groups import ResultGroup
 from llmb_tui.analysis.likeness import PURPOSES, distinctions
-from llmb_tui.analysis.node_list import compress
 from llmb_tui.analysis.result import RunResult, figures_of
 from llmb_tui.analysis.scaling import ScalingCurve
 from llmb_tui.analysis.slow_nodes import RULE, NodeFinding, SlowNodes
 from llmb_tui.evidence.manifest import Manifest
-from llmb_tui.text import plural, size_text, two_digits
+from llmb_tui.language.node_list import compress
+from llmb_tui.language.text import plural, size_text, two_digits
 from llmb_tui.ui.text import MUTED, hanging, line
 from llmb_tui.ui.units import band, days, percent, seconds, tokens_per_s
 from llmb_tui.ui.widgets.result_texts import group_name

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from textual.content import Content
 from textual.reactive import var
 
-from llmb_tui.text import plural
+from llmb_tui.language.text import plural
 from llmb_tui.ui import units
 from llmb_tui.ui.text import MUTED, Part, hanging, line
 from llmb_tui.ui.widgets.texts import WrappedLines

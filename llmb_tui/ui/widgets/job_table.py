@@ -11,10 +11,10 @@ from textual.binding import Binding, BindingType
 from textual.content import Content
 
 from llmb_tui.cluster.job import TERMINAL_STATES
+from llmb_tui.language.text import plural
 from llmb_tui.launch.notes import NO_NOTE, Note
 from llmb_tui.launch.run import Run
 from llmb_tui.plan.plan import METHOD_WORDS
-from llmb_tui.text import plural
 from llmb_tui.ui.text import MUTED, Part, line, lines
 from llmb_tui.ui.units import bare_seconds, filled, percent, short_age
 from llmb_tui.ui.widgets.keyed_table import Cell, Key, KeyedTable, Row, TableColumn, Tone

@@ -15,7 +15,7 @@ from textual.binding import Binding, BindingType
 from textual.coordinate import Coordinate
 from textual.widgets import DataTable, Input
 
-from llmb_tui.text import clean_line
+from llmb_tui.language.text import clean_line
 
 Key = Hashable
 Tone = Literal["plain", "quiet", "now", "good", "warning", "bad"]

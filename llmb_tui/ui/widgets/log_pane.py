@@ -21,7 +21,7 @@ from textual.message import Message
 from textual.widgets import Input, Static
 
 from llmb_tui.diagnosis.rule import PATTERN_ERRORS
-from llmb_tui.text import clean_line, plural
+from llmb_tui.language.text import clean_line, plural
 from llmb_tui.ui.clipboard import copy
 from llmb_tui.ui.daemon import background, in_daemon
 from llmb_tui.ui.text import MUTED, tell

@@ -14,10 +14,10 @@ from llmb_tui.analysis.charts import history_chart
 from llmb_tui.analysis.compare import Group
 from llmb_tui.analysis.groups import Grouping, NoteOf, ResultGroup, grouped, narrow, over, workload_of
 from llmb_tui.analysis.result import RunResult
+from llmb_tui.language.text import plural
 from llmb_tui.launch.notes import NO_NOTE, Note
 from llmb_tui.plan.plan import METHOD_WORDS
 from llmb_tui.plan.selection import PROCEDURE_NAMES
-from llmb_tui.text import plural
 from llmb_tui.ui.text import MUTED, Part, heading, line, notices_words
 from llmb_tui.ui.units import bare_seconds, percent, seconds, short_age
 from llmb_tui.ui.widgets.job_table import STAGES, result_cell

@@ -7,9 +7,9 @@ from textual.reactive import reactive
 
 from llmb_tui.cluster.job import pending_reason
 from llmb_tui.errors import Trouble
+from llmb_tui.language.text import capital, plural
 from llmb_tui.launch.run import Run
 from llmb_tui.plan.selection import PROCEDURE_TITLES
-from llmb_tui.text import capital, plural
 from llmb_tui.ui.text import MUTED, line, lines, plain, told
 from llmb_tui.ui.units import age, clock, gauge, moment
 from llmb_tui.ui.widgets.run_parts import RunPart

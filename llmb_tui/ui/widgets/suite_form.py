@@ -10,11 +10,11 @@ from textual.app import ComposeResult
 from textual.containers import Horizontal, Vertical, VerticalScroll
 from textual.widgets import Static
 
+from llmb_tui.language.text import clean_line
 from llmb_tui.plan.selection import ON
 from llmb_tui.suites.draft import Axis, Number, Offer, SuiteDraft, switched, with_number
 from llmb_tui.suites.ready_made import LAYOUTS, REPEATS
 from llmb_tui.suites.suite import SUITE_KINDS, SuiteKind
-from llmb_tui.text import clean_line
 from llmb_tui.ui.text import MUTED, line, lines, say
 from llmb_tui.ui.widgets.choices import ChoiceList, Switches, TextField
 from llmb_tui.ui.widgets.texts import label

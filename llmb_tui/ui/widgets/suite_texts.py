@@ -6,11 +6,11 @@ import re
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
+from llmb_tui.language.text import plural
 from llmb_tui.plan.plan import METHOD_NAMES, METHOD_WORDS
 from llmb_tui.suites.draft_plan import DraftPlan
 from llmb_tui.suites.suite_plan import Nodes, PlannedRow, SuitePlan
 from llmb_tui.suites.suite_progress import RowProgress, SuiteProgress
-from llmb_tui.text import plural
 from llmb_tui.ui import units
 from llmb_tui.ui.text import MUTED, Part
 from llmb_tui.ui.widgets.job_table import job_row

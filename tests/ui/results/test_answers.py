@@ -9,11 +9,11 @@ from dataclasses import replace
 from llmb_tui.analysis.compare import compare
 from llmb_tui.analysis.difference import Change, RunDifference, TextDiff
 from llmb_tui.analysis.groups import ResultGroup, grouped
-from llmb_tui.analysis.log_facts import LogFacts
 from llmb_tui.analysis.result import RunResult
 from llmb_tui.analysis.scaling import scaling_curves
 from llmb_tui.analysis.slow_nodes import slow_nodes
 from llmb_tui.ui.widgets.answers import ResultAnswer, by_nodes, column_names, compared, over_scales, side_by_side
+from llmb_tui.watch.log_facts import LogFacts
 from llmb_tui.watch.state import Step
 from tests.kit.results import make_result
 from tests.kit.runs import CREATED_AT, NEMOTRON

@@ -18,8 +18,8 @@ from llmb_tui.cluster.llmb.files import MOST_BYTES
 from llmb_tui.cluster.remote_text import remote_text
 from llmb_tui.cluster.session import Session
 from llmb_tui.errors import Trouble, trouble_of
+from llmb_tui.language.text import clean_line
 from llmb_tui.launch.llmb.run import LlmbRun, describes_run, run_of
-from llmb_tui.text import clean_line
 
 MOST = 500
 """Logs of one folder on a cluster; there are seldom more than one for each run."""

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from llmb_tui.analysis.node_list import MOST_NODES, compress, expand
+from llmb_tui.language.node_list import MOST_NODES, compress, expand
 
 NAMES = st.lists(st.from_regex(re.compile(r"[a-z][a-z0-9-]{0,6}[0-9]{0,4}"), fullmatch=True), max_size=30)
 

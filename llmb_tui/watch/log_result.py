@@ -9,8 +9,6 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-from llmb_tui.analysis.log_facts import LogFacts, facts_of
-from llmb_tui.analysis.training_log import TrainingLog
 from llmb_tui.catalog.catalog import Catalog
 from llmb_tui.catalog.recipe import ResultRule
 from llmb_tui.errors import Trouble
@@ -19,9 +17,11 @@ from llmb_tui.plan import make
 from llmb_tui.plan.plan import Plan
 from llmb_tui.plan.request import read_request
 from llmb_tui.plan.selection import LAYOUT
+from llmb_tui.watch.log_facts import LogFacts, facts_of
 from llmb_tui.watch.progress import fold
 from llmb_tui.watch.state import Progress, ValidityCheck, Verdict
 from llmb_tui.watch.statements import add_slow_signs
+from llmb_tui.watch.training_log import TrainingLog
 from llmb_tui.watch.validity import NO_FILES, validity
 from llmb_tui.watch.verdict import judge, naming, rule_s
 

@@ -11,8 +11,8 @@ from typing import BinaryIO, Literal
 
 from llmb_tui.catalog.recipe import LogFormat
 from llmb_tui.errors import Trouble
+from llmb_tui.language.text import clean_line
 from llmb_tui.store import documents
-from llmb_tui.text import clean_line
 from llmb_tui.watch.parse import StepParser
 from llmb_tui.watch.state import Statement, Step
 from llmb_tui.watch.statements import versions as versions_in

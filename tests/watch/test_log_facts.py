@@ -7,9 +7,9 @@ from pathlib import Path
 
 import pytest
 
-from llmb_tui.analysis.log_facts import CheckpointTime, LogFacts, read_log
 from llmb_tui.analysis.result import loss_check
 from llmb_tui.analysis.statistics import mean_half_width, spread
+from llmb_tui.watch.log_facts import CheckpointTime, LogFacts, read_log
 
 GOLDEN = Path(__file__).parents[1] / "watch" / "golden"
 LINE = (

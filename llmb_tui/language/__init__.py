@@ -1,0 +1,1 @@
+"""How is it written? Text, numbers and names in; what people read out. Imports nothing."""
