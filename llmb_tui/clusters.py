@@ -19,10 +19,10 @@ from llmb_tui.toml.read import UNLISTED, toml_files
 
 if TYPE_CHECKING:
     from llmb_tui.cluster.cluster import Cluster
-    from llmb_tui.cluster.inventory import ClusterInventory
     from llmb_tui.cluster.link import LinkHealth
     from llmb_tui.cluster.prompter import Prompter
     from llmb_tui.cluster.session import Session
+    from llmb_tui.cluster.slurm.inventory import ClusterInventory
     from llmb_tui.watch.job_poller import JobPoller
 
 _Key = tuple[tuple[object, ...], bool]
@@ -63,8 +63,8 @@ class Clusters:
 
         Raises `Trouble` when there is none of that name, its file is broken, or this machine is no login node.
         """
-        from llmb_tui.cluster.inventory import local_profile, unfilled_local_profile
         from llmb_tui.cluster.profiles import load_profile
+        from llmb_tui.cluster.slurm.inventory import local_profile, unfilled_local_profile
 
         for path in toml_files([self._folder]):
             if path.stem == name or path.name == UNLISTED:
@@ -140,7 +140,7 @@ class Clusters:
 
         `prompter` answers what connecting asks; None: nobody, and such a question fails.
         """
-        from llmb_tui.cluster.inventory import read_inventory
+        from llmb_tui.cluster.slurm.inventory import read_inventory
 
         session = self.login_node(profile)
         session.connect(prompter)

@@ -11,10 +11,11 @@ from typing import Any, ClassVar, Literal
 import tomli_w
 
 from llmb_tui.cluster.profile import ClusterProfile
-from llmb_tui.cluster.profile_check import WrongField, check_profile
+from llmb_tui.cluster.profile_check import WrongField
 from llmb_tui.cluster.runai.profile import RunaiProfile
 from llmb_tui.cluster.runai.profile_check import check_runai_profile
 from llmb_tui.cluster.slurm.profile import SlurmProfile
+from llmb_tui.cluster.slurm.profile_check import check_profile
 from llmb_tui.store.files import write_atomic
 from llmb_tui.toml.read import FileProblem, read_toml, toml_files
 
