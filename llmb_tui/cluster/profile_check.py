@@ -6,9 +6,8 @@ import re
 from collections.abc import Mapping
 from dataclasses import fields
 
+from llmb_tui.cluster.profile import ClusterProfile
 from llmb_tui.cluster.quoting import one_line
-from llmb_tui.cluster.runai.profile import RunaiProfile
-from llmb_tui.cluster.slurm.profile import SlurmProfile
 from llmb_tui.cluster.validation import ENV_NAME, matches
 from llmb_tui.errors import Trouble
 from llmb_tui.language.text import clean_line
@@ -38,7 +37,7 @@ class WrongField(Trouble):
         super().__init__(f"The cluster's {clean_line(field)} cannot be {text}.", why, fix, exit_code=1)
 
 
-def check_texts(profile: SlurmProfile | RunaiProfile, rules: Rules, not_empty: Mapping[str, str]) -> None:
+def check_texts(profile: ClusterProfile, rules: Rules, not_empty: Mapping[str, str]) -> None:
     """Raise `WrongField`, naming the first text that cannot be right by the rules, or that must not be empty and is."""
     for field in fields(profile):
         name, value = field.name, getattr(profile, field.name)

@@ -5,9 +5,10 @@ from __future__ import annotations
 import re
 from typing import get_args
 
+from llmb_tui.cluster.login_profile import NO_SSH_CONFIG, Transport
 from llmb_tui.cluster.profile_check import NAME_RULES, OWN_TARGETS, Rules, WrongField, check_env, check_texts
 from llmb_tui.cluster.slurm.params import sbatch_options
-from llmb_tui.cluster.slurm.profile import NO_SSH_CONFIG, GpuRequest, SlurmProfile, Transport
+from llmb_tui.cluster.slurm.profile import GpuRequest, SlurmProfile
 from llmb_tui.cluster.validation import FEATURES, HOSTS, MEMORY, MOUNT_FLAGS, NAME, NAMES, PATH, matches
 from llmb_tui.errors import Trouble
 
