@@ -102,7 +102,7 @@ def _form_of(kind: ClusterKind[Any]) -> type[Any]:
     profile = kind.profile
     own: list[tuple[str, Any, Any]] = [("env", dict[str, str], field(default_factory=dict))]
     if profile.kind != UNNAMED:
-        own.append(("kind", Literal[profile.kind], profile.kind))
+        own.append(("kind", Literal[profile.kind], field(default=profile.kind, kw_only=True)))
     config = {"__pydantic_config__": {"strict": True, "extra": "forbid"}, "__module__": profile.__module__}
     return make_dataclass(f"{profile.__name__}File", own, bases=(profile,), frozen=True, namespace=config)
 
