@@ -22,7 +22,7 @@ from llmb_tui.watch.failure import of_job, worst
 from llmb_tui.watch.progress import WARM_UP_STEPS
 from llmb_tui.watch.state import FAILED, Link, Progress, RunState, Stage, ValidityCheck, Verdict
 from llmb_tui.watch.validity import NO_FILES, RunFiles, validity
-from llmb_tui.watch.verdict import THRESHOLD, judge, naming
+from llmb_tui.watch.verdict import judge, naming
 
 _PACE_STEPS = 10
 _READS = "`llmb-tui results {}` reads it where the cluster can be asked."
@@ -47,7 +47,7 @@ class RunReducer:
         self,
         run: Run,
         *,
-        threshold: float = THRESHOLD,
+        threshold: float,
         sidecar: Diagnosis | None = None,
         files: RunFiles = NO_FILES,
     ) -> None:
