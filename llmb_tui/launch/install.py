@@ -131,7 +131,7 @@ class Installer:
     def _states(self, probes: list[StepProbe]) -> tuple[StepState, ...]:
         now = time.monotonic()
         pairs = zip(self._steps, probes, strict=True)
-        return tuple(state_of(s, f, self._totals.get(s.id), self._paces[s.id], now) for s, f in pairs)
+        return tuple(state_of(s.missing, f, self._totals.get(s.id), self._paces[s.id], now) for s, f in pairs)
 
     def _probes_patiently(self, stop: threading.Event, on_silence: Callable[[Trouble], None]) -> list[StepProbe]:
         """`_probes`, however often no answer comes, for some minutes. Slurm is asked every ten seconds only."""
