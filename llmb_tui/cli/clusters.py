@@ -28,7 +28,7 @@ from llmb_tui.cluster.runai.profile import from_environment
 from llmb_tui.cluster.runai.profile_fields import RUNAI_EMPTY, runai_profile_of, runai_texts_of
 from llmb_tui.errors import Trouble
 from llmb_tui.launch.prepared import PreparedRun
-from llmb_tui.launch.procedure import preview
+from llmb_tui.launch.procedure_loader import preview
 from llmb_tui.launch.readiness import ClusterEvidence, failures, impossible, observed, refuse
 from llmb_tui.launch.refusal import withdrawal
 from llmb_tui.launch.run import Run

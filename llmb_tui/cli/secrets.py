@@ -19,7 +19,7 @@ from llmb_tui.cli.user import (
     user_services,
 )
 from llmb_tui.errors import Trouble
-from llmb_tui.launch.procedure import secrets_of
+from llmb_tui.launch.procedure_loader import secrets_of
 from llmb_tui.launch.secret import TITLES, SecretId, SecretNeed, secret_of
 from llmb_tui.launch.secrets import forget_secret, give_secret, secret_states, try_secret
 from llmb_tui.request import RunRequest

@@ -18,7 +18,9 @@ from llmb_tui.launch.llmb.workloads import llmb_group
 from llmb_tui.launch.naming import new_run_id
 from llmb_tui.launch.policy import Policy
 from llmb_tui.launch.prepared import PreparedRun
-from llmb_tui.launch.procedure import Intent, Render, procedure
+from llmb_tui.launch.procedure import Intent, Render
+from llmb_tui.launch.procedure_loader import procedure
+from llmb_tui.launch.procedures import procedures_on
 from llmb_tui.launch.readiness import ClusterEvidence, blockers, refuse
 from llmb_tui.launch.run import Run
 from llmb_tui.launch.runs import Runs
@@ -28,7 +30,7 @@ from llmb_tui.preflight.check_group import CheckGroup
 from llmb_tui.preflight.needs import Needs, Sources, needs_of
 from llmb_tui.preflight.report import Check, Preflight
 from llmb_tui.preflight.run import cluster_checks, run_preflight
-from llmb_tui.request import RunRequest, procedures_on
+from llmb_tui.request import RunRequest
 from llmb_tui.store.journal import Journal
 
 

@@ -13,7 +13,7 @@ import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Annotated, Any, get_args
+from typing import Annotated, Any
 
 import tomli_w
 
@@ -21,6 +21,7 @@ from llmb_tui.catalog.catalog import Catalog, Unknown
 from llmb_tui.catalog.settings import STRICT
 from llmb_tui.errors import Trouble
 from llmb_tui.language.text import clean_line
+from llmb_tui.launch.procedures import PROCEDURES
 from llmb_tui.plan.make import plan
 from llmb_tui.plan.request import UnreadableRequest, read_request
 from llmb_tui.plan.selection import DEFAULT_PROCEDURE, FIELDS, LAYOUT, OPTIONS, ProcedureId, Selection, is_given
@@ -37,7 +38,7 @@ _NAMES = {"precision": "dtype"}
 """Of a row, as of the lists."""
 _OF_ALL = ("gpu", "strong_scaling", "steps", "time_limit")
 _LAYOUT = [one.name for one in LAYOUT]
-_PROCEDURES: list[ProcedureId] = [one for one in get_args(ProcedureId) if one != "llmb"]
+_PROCEDURES = [name for name, facts in PROCEDURES.items() if facts.starts_runs]
 NO_NUMBER = "must be a whole number from 1 on"
 _AtLeastOne = Annotated[int, Bound(ge=1)]
 

@@ -20,7 +20,7 @@ from llmb_tui.errors import Trouble
 from llmb_tui.launch.direct.install import direct_install
 from llmb_tui.launch.fetch import Credentials
 from llmb_tui.launch.install import Installer
-from llmb_tui.launch.procedure import secrets_of
+from llmb_tui.launch.procedure_loader import secrets_of
 from llmb_tui.launch.registry import ask_registry
 from llmb_tui.launch.secret import SECRETS, SecretNeed, SecretValue, secret_of
 from llmb_tui.launch.secrets import (

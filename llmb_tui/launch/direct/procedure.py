@@ -9,6 +9,7 @@ from llmb_tui.cluster.slurm.client import slurm_version
 from llmb_tui.cluster.slurm.params import sbatch_options
 from llmb_tui.launch.direct.delivery import DirectDelivery
 from llmb_tui.launch.direct.install import direct_install
+from llmb_tui.launch.direct.option_effects import NETWORK_README
 from llmb_tui.launch.direct.spec_of import launch_spec, wants_segment
 from llmb_tui.launch.install_step import InstallPlan, brought_image
 from llmb_tui.launch.naming import image_path
@@ -17,6 +18,7 @@ from llmb_tui.launch.procedure import Intent, Procedure
 from llmb_tui.launch.run import Run
 from llmb_tui.launch.secret import SecretNeed, hub_token, registry_key
 from llmb_tui.launch.settings import applied
+from llmb_tui.launch.spec import LaunchSpec
 from llmb_tui.preflight.needs import Needs
 from llmb_tui.request import RunRequest
 
@@ -35,6 +37,10 @@ class DirectProcedure(Procedure):
 
     def refuse(self, recipe: Recipe) -> None:
         """Every recipe can be run so."""
+
+    def detail(self, recipe: Recipe) -> str:  # noqa: ARG002 - a `Procedure`'s
+        """It is this program's own."""
+        return "our own script"
 
     def preview(self, request: RunRequest) -> LaunchPreview:
         """The script itself is rendered by NeMo-Run, which takes seconds: see `prepare`."""
@@ -74,3 +80,8 @@ class DirectProcedure(Procedure):
     def delivery(self, run: Run, cluster: Cluster) -> DirectDelivery:
         """A submission by `sbatch` on the login node."""
         return DirectDelivery(cluster, run)
+
+    def network_folder(self, run: Run) -> str:
+        """The run's folder, if it was prepared to keep them."""
+        spec = run.spec
+        return spec.task_dir if isinstance(spec, LaunchSpec) and NETWORK_README in dict(spec.files) else ""

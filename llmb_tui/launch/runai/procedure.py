@@ -71,6 +71,10 @@ class RunaiProcedure(Procedure):
         if recipe.launch.kind != "nemo2":
             raise Trouble(f"{recipe.id} cannot run as a workload.", f"It {NEMO_1}", ANOTHER, exit_code=1)
 
+    def detail(self, recipe: Recipe) -> str:  # noqa: ARG002 - a `Procedure`'s
+        """It is this program's own."""
+        return "our own script"
+
     def preview(self, request: RunRequest) -> LaunchPreview:
         """The request itself is made when it is known where the workload goes: see `prepare`."""
         profile_of(request)
@@ -107,6 +111,16 @@ class RunaiProcedure(Procedure):
     def delivery(self, run: Run, cluster: Cluster) -> RunaiDelivery:
         """One request to Run:ai's API."""
         return RunaiDelivery(runai_of(cluster), run)
+
+    def refuse_fetch(self, run: Run) -> NoReturn:
+        """Raise Trouble (exit code 1): files are in pods or on a volume."""
+        where = f"at {run.results} on a volume" if run.results else "in its pods, and went with them"
+        raise Trouble(
+            f"What run {run.id} wrote cannot be fetched.",
+            f"On a Run:ai cluster files lie {where}, which only a workload there can read; its log is copied here.",
+            f"`llmb-tui logs {run.id}` prints the log; a workload of your own that mounts the volume shows the rest.",
+            exit_code=1,
+        )
 
 
 def _placed(cluster: RunaiCluster, spec: RunaiSpec) -> Placed:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from llmb_tui.catalog.recipe import Recipe
 from llmb_tui.catalog.upstream import LaunchScript
 from llmb_tui.cluster.cluster import Cluster
@@ -18,13 +20,16 @@ from llmb_tui.launch.run import Run
 from llmb_tui.launch.secret import SecretNeed, hub_token, registry_key
 from llmb_tui.launch.settings import other_vboost, refuse_errors
 from llmb_tui.launch.spec import UpstreamSpec
+from llmb_tui.launch.step_state import StepState
 from llmb_tui.launch.upstream.command import UpstreamCommand, differences, upstream_command
-from llmb_tui.launch.upstream.commits import commits_group
+from llmb_tui.launch.upstream.commits import commit_objections, commits_group
 from llmb_tui.launch.upstream.delivery import UpstreamDelivery
 from llmb_tui.launch.upstream.install import brought_sources, set_up_note, upstream_install
 from llmb_tui.launch.upstream.paths import scripts_of, upstream_paths
+from llmb_tui.plan.plan import Problem
 from llmb_tui.preflight.check_group import CheckGroup
 from llmb_tui.preflight.needs import Needs
+from llmb_tui.preflight.report import Check
 from llmb_tui.request import RunRequest
 
 
@@ -38,6 +43,10 @@ class UpstreamProcedure(Procedure):
     def refuse(self, recipe: Recipe) -> None:
         """Raise Trouble (exit code 1) where the preset does not know the scripts."""
         scripts_of(recipe)
+
+    def detail(self, recipe: Recipe) -> str:
+        """The tag of the scripts."""
+        return f"of {recipe.upstream.tag}" if recipe.upstream else ""
 
     def preview(self, request: RunRequest) -> LaunchPreview:
         """The command of the launch script, to the letter."""
@@ -79,6 +88,12 @@ class UpstreamProcedure(Procedure):
     def checks(self, request: RunRequest) -> tuple[CheckGroup, ...]:
         """Whether the commits that the setup script takes are public."""
         return commits_group(request)
+
+    def objections(
+        self, request: RunRequest, checks: Sequence[Check], steps: Sequence[StepState]
+    ) -> tuple[Problem, ...] | None:
+        """A commit that the setup script takes and that is not public."""
+        return commit_objections(request, checks, steps)
 
     def secrets(self, request: RunRequest) -> tuple[SecretNeed, ...]:
         """The registry's key, and the token with which the scripts fetch the tokenizer."""
