@@ -6,6 +6,7 @@ import threading
 from collections.abc import Iterable
 from functools import cache
 
+from llmb_tui.analysis.difference import Ran
 from llmb_tui.analysis.result import (
     Configuration,
     LossDifference,
@@ -16,8 +17,9 @@ from llmb_tui.analysis.result import (
 )
 from llmb_tui.errors import Trouble
 from llmb_tui.launch.runs import Runs
-from llmb_tui.watch.log_facts import kept_facts, read_log
-from llmb_tui.watch.run_records import RunRecord, RunRecords
+from llmb_tui.watch.log_reader import kept_facts, read_log
+from llmb_tui.watch.run_records import RunRecords
+from llmb_tui.watch.state import RunRecord
 
 
 class History:
@@ -45,6 +47,10 @@ class History:
         log = self._runs.folder(run_id) / record.state.log_name
         facts = read_log(log, run.log_format) if log.is_file() else kept_facts(log.parent)
         return result_of(record, facts)
+
+    def ran(self, result: RunResult) -> Ran:
+        """Everything that is known of how a run ran; `result` with its whole log. Raises Trouble."""
+        return Ran(self._runs.load(result.id), self._runs.script(result.id), result.facts)
 
     def first_of(self, configuration: Configuration) -> RunResult | None:
         """The first run of it that came to its end, with all that its log says."""

@@ -20,8 +20,7 @@ from llmb_tui.plan.selection import ProcedureId, RunOptions
 from llmb_tui.watch.log_facts import CheckpointTime, LogFacts
 from llmb_tui.watch.progress import after_warm_up
 from llmb_tui.watch.report import state_word
-from llmb_tui.watch.run_records import RunRecord
-from llmb_tui.watch.state import ValidityCheck, Verdict
+from llmb_tui.watch.state import RunRecord, ValidityCheck, Verdict
 from llmb_tui.watch.verdict import benchmark_s, rule_s, rule_words
 
 

@@ -13,7 +13,7 @@ from llmb_tui.cli.output import answer, print_json, print_line, print_table, say
 from llmb_tui.cli.run_lines import Again, line_teller
 from llmb_tui.cli.user import confirm, has_terminal, require_changes, terminal_prompter, user_services
 from llmb_tui.errors import Trouble
-from llmb_tui.launch.notes import Note
+from llmb_tui.launch.note import Note
 from llmb_tui.launch.procedures import PROCEDURES
 from llmb_tui.launch.refusal import WITH_INTENT
 from llmb_tui.launch.run import Run

@@ -6,6 +6,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, TypeVar
 
+from llmb_tui.cluster.call_rate import CallRate
 from llmb_tui.cluster.cluster import AsksOnce, Cluster
 from llmb_tui.cluster.failures import Disconnected
 from llmb_tui.cluster.link import Commands, Completed, Link, LinkHealth, LinkState, Pulse, Stream, note
@@ -14,7 +15,6 @@ from llmb_tui.cluster.prompter import Prompter, Unattended
 from llmb_tui.cluster.reconnector import Reconnector
 from llmb_tui.cluster.slurm.profile import SlurmProfile
 from llmb_tui.errors import Trouble
-from llmb_tui.rates import CallRate
 
 if TYPE_CHECKING:
     from llmb_tui.cluster.ssh.connection import Connection

@@ -17,7 +17,7 @@ from collections.abc import Iterable
 from pathlib import Path
 
 from llmb_tui.cluster.profile import ClusterProfile
-from llmb_tui.cluster.slurm.accounting import kept_rows
+from llmb_tui.cluster.slurm.kept_accounting import kept_rows
 from llmb_tui.cluster.slurm.profile import SlurmProfile
 from llmb_tui.language.node_list import MOST_NODES, expand
 from llmb_tui.launch.run import Run

@@ -19,7 +19,8 @@ from llmb_tui.plan.document import document as plan_document
 from llmb_tui.store.paths import Places
 from llmb_tui.watch.logcopy import READING, copy_names
 from llmb_tui.watch.report import validity_document
-from llmb_tui.watch.run_records import RunRecord, RunRecords
+from llmb_tui.watch.run_records import RunRecords
+from llmb_tui.watch.state import RunRecord
 
 KEPT_FILES = ("script.sh", "beside.json", ACCOUNTING, NETWORK, READING, "facts.json")
 """Of a run's folder, beside its record and its logs."""

@@ -10,7 +10,8 @@ from llmb_tui.launch.run import Run
 from llmb_tui.plan.calibration import OwnResult
 from llmb_tui.plan.make import plan
 from llmb_tui.plan.plan import Plan
-from llmb_tui.watch.run_records import RunRecord, RunRecords
+from llmb_tui.watch.run_records import RunRecords
+from llmb_tui.watch.state import RunRecord
 from llmb_tui.watch.verdict import benchmark_s
 
 

@@ -6,16 +6,15 @@ import contextlib
 import os
 import threading
 import time
-from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from llmb_tui.launch.run import Run
 from llmb_tui.launch.runs import ACCOUNTING, NETWORK, Runs
 from llmb_tui.store.settings import THRESHOLD
-from llmb_tui.watch.lines import last_lines
+from llmb_tui.watch.line_reader import last_lines
 from llmb_tui.watch.local_run import LocalRun
-from llmb_tui.watch.state import RunState
+from llmb_tui.watch.state import RunRecord, RunState
 
 SETTLED_NS = 1_000_000_000
 """A file or folder that changed more recently may have changed again without another time stamp."""
@@ -23,30 +22,6 @@ SETTLED_NS = 1_000_000_000
 _FILES = ("beside.json", ACCOUNTING, NETWORK)
 """Files besides the logs on which a state depends."""
 _Stamp = tuple[tuple[str, int, int], ...]
-
-
-@dataclass(frozen=True, slots=True)
-class RunRecord:
-    """A run and how it stands."""
-
-    run: Run
-    state: RunState
-    log_grew_at: float = 0.0
-    """When the copy of its log last grew, Unix time; 0 without one."""
-
-
-@dataclass(frozen=True, slots=True)
-class RunsChanged:
-    """What is another than in the event before; the first one that a follower gets has everything."""
-
-    changed: tuple[RunRecord, ...] = ()
-    """New runs, and those that stand otherwise."""
-    gone: tuple[str, ...] = ()
-    """Ids of runs that are here no more."""
-    unreadable: int = 0
-    """How many runs cannot be read."""
-    silent: Mapping[str, str] = field(default_factory=dict)
-    """Why a cluster could not be asked, by its name."""
 
 
 @dataclass(slots=True)

@@ -9,7 +9,7 @@ import pytest
 
 from llmb_tui.analysis.groups import Grouping, grouped, narrow, over
 from llmb_tui.analysis.result import RunResult
-from llmb_tui.launch.notes import Note
+from llmb_tui.launch.note import Note
 from llmb_tui.plan.selection import Overrides
 from tests.kit.results import make_result, profiled
 from tests.kit.runs import CREATED_AT, NEMOTRON

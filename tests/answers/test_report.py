@@ -38,8 +38,7 @@ from llmb_tui.suites.suite import make_suite
 from llmb_tui.suites.suite_plan import plan_suite
 from llmb_tui.suites.suite_progress import progress_of
 from llmb_tui.watch.log_facts import LogFacts
-from llmb_tui.watch.run_records import RunRecord
-from llmb_tui.watch.state import Progress, RunState, Stage
+from llmb_tui.watch.state import Progress, RunRecord, RunState, Stage
 from tests.kit.results import make_result, profiled
 from tests.kit.runs import CATALOG, CREATED_AT, NEMOTRON, make_run, make_spec
 

@@ -14,8 +14,7 @@ from llmb_tui.plan.plan import Plan
 from llmb_tui.plan.selection import RunOptions, Selection
 from llmb_tui.store.settings import THRESHOLD
 from llmb_tui.watch.progress import fold
-from llmb_tui.watch.run_records import RunRecord
-from llmb_tui.watch.state import Progress, RunState, Step
+from llmb_tui.watch.state import Progress, RunRecord, RunState, Step
 from llmb_tui.watch.verdict import judge
 from tests.kit.runs import CATALOG, CREATED_AT, NEMOTRON, make_run
 

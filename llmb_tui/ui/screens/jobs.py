@@ -29,7 +29,7 @@ from llmb_tui.ui.widgets.key_bar import KeyBar
 from llmb_tui.ui.widgets.keyed_table import RowFilter
 from llmb_tui.ui.widgets.run_header import jobs_of, what_runs
 from llmb_tui.ui.widgets.status_bar import notice
-from llmb_tui.watch.run_records import RunRecord, RunsChanged
+from llmb_tui.watch.state import RunRecord, RunsChanged
 
 _LINES = 8
 _AGE_EVERY_S = 2.0

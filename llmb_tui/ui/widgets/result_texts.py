@@ -15,7 +15,7 @@ from llmb_tui.analysis.compare import Group
 from llmb_tui.analysis.groups import Grouping, NoteOf, ResultGroup, grouped, narrow, over, workload_of
 from llmb_tui.analysis.result import RunResult
 from llmb_tui.language.text import plural
-from llmb_tui.launch.notes import NO_NOTE, Note
+from llmb_tui.launch.note import NO_NOTE, Note
 from llmb_tui.launch.procedures import PROCEDURES
 from llmb_tui.plan.plan import METHOD_WORDS
 from llmb_tui.ui.text import MUTED, Part, heading, line, notices_words

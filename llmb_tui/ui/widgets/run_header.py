@@ -5,7 +5,7 @@ from __future__ import annotations
 from textual.content import Content
 from textual.reactive import reactive
 
-from llmb_tui.cluster.job import pending_reason
+from llmb_tui.cluster.job_words import pending_reason
 from llmb_tui.errors import Trouble
 from llmb_tui.language.text import capital, plural
 from llmb_tui.launch.procedures import PROCEDURES
