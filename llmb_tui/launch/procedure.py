@@ -44,6 +44,16 @@ class Intent:
     """Who answers what connecting asks; None: nobody."""
 
 
+@dataclass(frozen=True, slots=True)
+class ScriptCheck:
+    """A run's script compared with its record."""
+
+    checked: str
+    """What was compared, in words."""
+    differences: tuple[str, ...]
+    """Names of what the script has otherwise."""
+
+
 class Procedure(Protocol):
     """One way of installing, starting and submitting, and the base of each. All but `prepare` is pure."""
 
@@ -103,6 +113,9 @@ class Procedure(Protocol):
 
     def delivery(self, run: Run, cluster: Cluster) -> Delivery:
         """The way of one of its runs to a cluster. Raises Trouble (exit code 1) for a cluster of another kind."""
+
+    def compare_script(self, run: Run, script: str) -> ScriptCheck:
+        """What was submitted, compared with the spec of one of its runs."""
 
     def refuse_fetch(self, run: Run) -> None:
         """Raise Trouble (exit code 1) if no login node has the files of its runs."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from llmb_tui.cluster.profile import ClusterProfile
+from llmb_tui.launch.spec import Spec
 from llmb_tui.plan.selection import ProcedureId
 
 
@@ -17,6 +18,8 @@ class ProcedureFacts:
     """Where its `Procedure` is: `package.module:Class`."""
     profile: type[ClusterProfile]
     """Kind of cluster profile that it runs on."""
+    spec: type[Spec] | None
+    """Type of its runs' specs; None if they have none."""
     name: str
     """Name that people read, such as `NVIDIA's own scripts`."""
     title: str

@@ -48,6 +48,15 @@ class Spec:
         return {}
 
     @property
+    def variables(self) -> Mapping[str, str] | None:
+        """Environment of the job as it was asked for; None if scripts set it that the record does not hold."""
+        return None
+
+    def runs(self, prefix: tuple[str, ...], training: tuple[str, ...]) -> bool:  # noqa: ARG002 - as above
+        """Whether the job's command begins with `prefix` and ends with `training`, if the record holds one."""
+        return True
+
+    @property
     def sent_files(self) -> Mapping[str, str]:
         """Texts of the files that are sent with the job, by their paths below its folder."""
         return {}
@@ -143,6 +152,16 @@ class LaunchSpec(OwnScriptSpec):
     def sbatch_options(self) -> Mapping[str, str | None]:
         """By name."""
         return dict(self.options)
+
+    @property
+    def variables(self) -> Mapping[str, str]:
+        """By name."""
+        return dict(self.env)
+
+    def runs(self, prefix: tuple[str, ...], training: tuple[str, ...]) -> bool:
+        """As in the command that each rank runs."""
+        ends = self.command[len(self.command) - len(training) :]
+        return self.command[: len(prefix)] == prefix and ends == training
 
     @property
     def sent_files(self) -> Mapping[str, str]:
@@ -264,6 +283,11 @@ class RunaiSpec(OwnScriptSpec):
     def image_used(self) -> str:
         """Name in its registry."""
         return self.image
+
+    @property
+    def variables(self) -> Mapping[str, str]:
+        """By name."""
+        return dict(self.env)
 
     @property
     def sent_files(self) -> Mapping[str, str]:

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from llmb_tui.cluster.slurm.profile import SlurmProfile
 from llmb_tui.launch.procedure_facts import ProcedureFacts
+from llmb_tui.launch.spec import LaunchSpec
 
 FACTS = ProcedureFacts(
     id="direct",
     implementation="llmb_tui.launch.direct.procedure:DirectProcedure",
     profile=SlurmProfile,
+    spec=LaunchSpec,
     name="direct",
     title="direct procedure",
     started_by="It was started by llmb-tui's own script in NVIDIA's container, with the settings of the recipe, and "

@@ -10,11 +10,12 @@ from llmb_tui.cluster.slurm.params import sbatch_options
 from llmb_tui.launch.direct.delivery import DirectDelivery
 from llmb_tui.launch.direct.install import direct_install
 from llmb_tui.launch.direct.option_effects import NETWORK_README
+from llmb_tui.launch.direct.script_check import CHECKED, script_differences
 from llmb_tui.launch.direct.spec_of import launch_spec, wants_segment
 from llmb_tui.launch.install_step import InstallPlan, brought_image
 from llmb_tui.launch.naming import image_path
 from llmb_tui.launch.prepared import LaunchPreview, PreparedRun
-from llmb_tui.launch.procedure import Intent, Procedure
+from llmb_tui.launch.procedure import Intent, Procedure, ScriptCheck
 from llmb_tui.launch.run import Run
 from llmb_tui.launch.secret import SecretNeed, hub_token, registry_key
 from llmb_tui.launch.settings import applied
@@ -80,6 +81,10 @@ class DirectProcedure(Procedure):
     def delivery(self, run: Run, cluster: Cluster) -> DirectDelivery:
         """A submission by `sbatch` on the login node."""
         return DirectDelivery(cluster, run)
+
+    def compare_script(self, run: Run, script: str) -> ScriptCheck:
+        """The batch script."""
+        return ScriptCheck(CHECKED, tuple(script_differences(run.spec_as(LaunchSpec), script)))
 
     def network_folder(self, run: Run) -> str:
         """The run's folder, if it was prepared to keep them."""

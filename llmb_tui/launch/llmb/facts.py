@@ -9,6 +9,7 @@ FACTS = ProcedureFacts(
     id="llmb",
     implementation="llmb_tui.launch.llmb.procedure:LlmbProcedure",
     profile=SlurmProfile,
+    spec=None,
     name="NVIDIA's llmb-run",
     title="NVIDIA's llmb-run",
     started_by="It was started by NVIDIA's llmb-run; not everything that it has set is known here.",

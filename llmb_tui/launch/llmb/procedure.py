@@ -44,3 +44,7 @@ class LlmbProcedure(Procedure):
     def delivery(self, run: Run, cluster: Cluster) -> NoReturn:  # noqa: ARG002
         """Raise TypeError: there is nothing to submit."""
         raise TypeError(f"run {run.id} was submitted by somebody else")
+
+    def compare_script(self, run: Run, script: str) -> NoReturn:  # noqa: ARG002
+        """Raise TypeError: there is no script."""
+        raise TypeError(f"run {run.id} was submitted by somebody else")

@@ -14,9 +14,10 @@ from llmb_tui.errors import Trouble
 from llmb_tui.launch.files import as_json
 from llmb_tui.launch.naming import container
 from llmb_tui.launch.prepared import LaunchPreview, PreparedRun
-from llmb_tui.launch.procedure import Intent, Procedure
+from llmb_tui.launch.procedure import Intent, Procedure, ScriptCheck
 from llmb_tui.launch.run import Run
 from llmb_tui.launch.runai.delivery import RunaiDelivery
+from llmb_tui.launch.runai.script_check import CHECKED, request_differences
 from llmb_tui.launch.runai.workload import (
     ANOTHER,
     NEMO_1,
@@ -111,6 +112,10 @@ class RunaiProcedure(Procedure):
     def delivery(self, run: Run, cluster: Cluster) -> RunaiDelivery:
         """One request to Run:ai's API."""
         return RunaiDelivery(runai_of(cluster), run)
+
+    def compare_script(self, run: Run, script: str) -> ScriptCheck:
+        """The request that creates the workload."""
+        return ScriptCheck(CHECKED, tuple(request_differences(run.spec_as(RunaiSpec), script)))
 
     def refuse_fetch(self, run: Run) -> NoReturn:
         """Raise Trouble (exit code 1): files are in pods or on a volume."""

@@ -15,7 +15,7 @@ from llmb_tui.cluster.validation import NAME, PATH
 from llmb_tui.launch.install_step import InstallPlan, brought_folder, brought_image
 from llmb_tui.launch.naming import check_pattern, experiment_name, image_path, nemo_run_name
 from llmb_tui.launch.prepared import LaunchPreview, PreparedRun
-from llmb_tui.launch.procedure import Intent, Procedure
+from llmb_tui.launch.procedure import Intent, Procedure, ScriptCheck
 from llmb_tui.launch.run import Run
 from llmb_tui.launch.secret import SecretNeed, hub_token, registry_key
 from llmb_tui.launch.settings import other_vboost, refuse_errors
@@ -113,6 +113,11 @@ class UpstreamProcedure(Procedure):
     def delivery(self, run: Run, cluster: Cluster) -> UpstreamDelivery:
         """The launch script on the login node."""
         return UpstreamDelivery(cluster, run)
+
+    def compare_script(self, run: Run, script: str) -> ScriptCheck:
+        """The command."""
+        differences = ("command",) * (run.spec_as(UpstreamSpec).command.strip() not in script)
+        return ScriptCheck("the command of NVIDIA's own scripts", differences)
 
 
 def _starts(launch: LaunchScript) -> str:
