@@ -20,9 +20,9 @@ from llmb_tui.cluster.slurm.profile import SlurmProfile
 from llmb_tui.errors import Trouble
 from llmb_tui.language.text import clean
 from llmb_tui.launch.install_step import InstallPlan, InstallStep
-from llmb_tui.launch.registry import ask_registry
 from llmb_tui.launch.step_state import StepProbe, StepState, read_probes, state_of, step_pace
 from llmb_tui.preflight.needs import Sources
+from llmb_tui.preflight.registry import ask_registry
 
 _SOURCES = Sources()
 _LOOK_EVERY_S = 1.0

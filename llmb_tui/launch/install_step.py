@@ -12,9 +12,9 @@ from llmb_tui.cluster.slurm.params import arguments_of, gpu_options, sbatch_opti
 from llmb_tui.cluster.slurm.profile import SlurmProfile
 from llmb_tui.errors import Trouble
 from llmb_tui.launch.naming import container, image_path
-from llmb_tui.launch.secret import ENROOT_CREDENTIALS, REGISTRY
 from llmb_tui.launch.step_state import StepState
 from llmb_tui.preflight.needs import architecture_of
+from llmb_tui.preflight.secret import ENROOT_CREDENTIALS, REGISTRY
 from llmb_tui.request import RunRequest
 
 OFFLINE = "offline"

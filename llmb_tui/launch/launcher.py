@@ -24,8 +24,8 @@ from llmb_tui.launch.procedures import procedures_on
 from llmb_tui.launch.readiness import ClusterEvidence, blockers, refuse
 from llmb_tui.launch.run import Run
 from llmb_tui.launch.runs import Runs
-from llmb_tui.launch.secrets import access_group
 from llmb_tui.launch.submit import submit_once
+from llmb_tui.preflight.access import access_group
 from llmb_tui.preflight.check_group import CheckGroup
 from llmb_tui.preflight.needs import Needs, Sources, needs_of
 from llmb_tui.preflight.report import Check, Preflight

@@ -19,13 +19,13 @@ from llmb_tui.launch.install import Installer
 from llmb_tui.launch.install_step import InstallPlan, Installs
 from llmb_tui.launch.prepared import LaunchPreview, PreparedRun
 from llmb_tui.launch.run import Run
-from llmb_tui.launch.secret import SecretNeed
 from llmb_tui.launch.spec import LaunchSpec
 from llmb_tui.launch.step_state import StepState
 from llmb_tui.plan.plan import Problem
 from llmb_tui.preflight.check_group import CheckGroup
 from llmb_tui.preflight.needs import ClusterNeeds, Sources
 from llmb_tui.preflight.report import Check
+from llmb_tui.preflight.secret import SecretNeed
 from llmb_tui.request import RunRequest
 
 Render = Callable[[LaunchSpec], str]

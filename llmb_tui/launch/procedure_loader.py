@@ -11,9 +11,9 @@ from llmb_tui.errors import Trouble
 from llmb_tui.launch.prepared import LaunchPreview
 from llmb_tui.launch.procedure import Procedure
 from llmb_tui.launch.procedures import PROCEDURES
-from llmb_tui.launch.secret import SecretNeed
 from llmb_tui.plan.plan import Problem
 from llmb_tui.plan.selection import ProcedureId
+from llmb_tui.preflight.secret import SecretNeed
 from llmb_tui.request import RunRequest
 
 

@@ -12,7 +12,7 @@ from llmb_tui.diagnosis.rule import Diagnosis
 from llmb_tui.diagnosis.rules import rules
 from llmb_tui.errors import Trouble
 from llmb_tui.language.text import clean_line, short_line
-from llmb_tui.launch.secret import SecretId
+from llmb_tui.preflight.secret import SecretId
 from llmb_tui.rates import Pace
 
 StepStatus = Literal["missing", "running", "done", "failed"]

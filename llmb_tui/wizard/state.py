@@ -35,11 +35,11 @@ if TYPE_CHECKING:
     from llmb_tui.launch.prepared import LaunchPreview, PreparedRun
     from llmb_tui.launch.procedure_facts import ProcedureFacts
     from llmb_tui.launch.run import Run
-    from llmb_tui.launch.secret import SecretId
     from llmb_tui.launch.step_state import StepState
     from llmb_tui.plan.calibration import MeasuredHere, OwnResult
     from llmb_tui.plan.plan import Plan, Problem
     from llmb_tui.preflight.report import Check, Preflight
+    from llmb_tui.preflight.secret import SecretId
     from llmb_tui.request import RunRequest
 
 Task = Literal["probe", "install", "prepare", "prepare ahead", "submit"]

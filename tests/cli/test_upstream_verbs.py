@@ -24,13 +24,13 @@ from llmb_tui.launch.procedure_loader import secrets_of
 from llmb_tui.launch.procedures import procedures_on
 from llmb_tui.launch.readiness import ClusterEvidence, blockers, refuse
 from llmb_tui.launch.run import Run, Submission
-from llmb_tui.launch.secret import SecretNeed, SecretValue
-from llmb_tui.launch.secrets import SecretTest
 from llmb_tui.launch.step_state import StepState
 from llmb_tui.launch.upstream.command import differences, upstream_command
 from llmb_tui.plan.make import plan
 from llmb_tui.plan.selection import ProcedureId, Selection
+from llmb_tui.preflight.access import SecretTest
 from llmb_tui.preflight.report import Check, Preflight
+from llmb_tui.preflight.secret import SecretNeed, SecretValue
 from llmb_tui.request import RunRequest
 from llmb_tui.services import Services
 from llmb_tui.store.paths import Places

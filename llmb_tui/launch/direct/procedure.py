@@ -17,10 +17,11 @@ from llmb_tui.launch.naming import image_path
 from llmb_tui.launch.prepared import LaunchPreview, PreparedRun
 from llmb_tui.launch.procedure import Intent, Procedure, ScriptCheck
 from llmb_tui.launch.run import Run
-from llmb_tui.launch.secret import SecretNeed, hub_token, registry_key
+from llmb_tui.launch.secret_needs import hub_token, registry_key
 from llmb_tui.launch.settings import applied
 from llmb_tui.launch.spec import LaunchSpec
 from llmb_tui.preflight.needs import Needs
+from llmb_tui.preflight.secret import SecretNeed
 from llmb_tui.request import RunRequest
 
 _WAYS: dict[LogFormat, str] = {

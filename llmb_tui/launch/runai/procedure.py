@@ -27,10 +27,10 @@ from llmb_tui.launch.runai.workload import (
     profile_of,
     runai_spec,
 )
-from llmb_tui.launch.secret import REGISTRY
 from llmb_tui.launch.spec import RunaiSpec
 from llmb_tui.launch.step_state import StepState
 from llmb_tui.preflight.needs import RunaiNeeds, Sources
+from llmb_tui.preflight.secret import REGISTRY
 from llmb_tui.request import RunRequest
 
 

@@ -17,7 +17,7 @@ from llmb_tui.launch.naming import check_pattern, experiment_name, image_path, n
 from llmb_tui.launch.prepared import LaunchPreview, PreparedRun
 from llmb_tui.launch.procedure import Intent, Procedure, ScriptCheck
 from llmb_tui.launch.run import Run
-from llmb_tui.launch.secret import SecretNeed, hub_token, registry_key
+from llmb_tui.launch.secret_needs import hub_token, registry_key
 from llmb_tui.launch.settings import other_vboost, refuse_errors
 from llmb_tui.launch.spec import UpstreamSpec
 from llmb_tui.launch.step_state import StepState
@@ -30,6 +30,7 @@ from llmb_tui.plan.plan import Problem
 from llmb_tui.preflight.check_group import CheckGroup
 from llmb_tui.preflight.needs import Needs
 from llmb_tui.preflight.report import Check
+from llmb_tui.preflight.secret import SecretNeed
 from llmb_tui.request import RunRequest
 
 
