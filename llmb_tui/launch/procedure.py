@@ -10,6 +10,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
+from llmb_tui.catalog.catalog import Catalog
 from llmb_tui.catalog.recipe import Recipe
 from llmb_tui.cluster.cluster import Cluster
 from llmb_tui.cluster.prompter import Prompter
@@ -23,7 +24,7 @@ from llmb_tui.launch.spec import LaunchSpec
 from llmb_tui.launch.step_state import StepState
 from llmb_tui.plan.plan import Problem
 from llmb_tui.preflight.check_group import CheckGroup
-from llmb_tui.preflight.needs import ClusterNeeds, Sources
+from llmb_tui.preflight.needs import PUBLIC, ClusterNeeds, Sources
 from llmb_tui.preflight.report import Check
 from llmb_tui.preflight.secret import SecretNeed
 from llmb_tui.request import RunRequest
@@ -78,8 +79,12 @@ class Procedure(Protocol):
     def preview(self, request: RunRequest) -> LaunchPreview:
         """How it would be started. Raises Trouble (exit code 1) where that cannot be said."""
 
-    def needs(self, request: RunRequest) -> ClusterNeeds:
+    def needs(self, request: RunRequest, sources: Sources = PUBLIC) -> ClusterNeeds:
         """What installing and running take from the cluster, for the preflight."""
+
+    def survey(self, catalog: Catalog) -> tuple[CheckGroup, ...]:  # noqa: ARG002 - only one has such
+        """Checks of what the procedure's own tools have installed on a cluster, whatever is asked for there."""
+        return ()
 
     def checks(self, request: RunRequest) -> tuple[CheckGroup, ...]:  # noqa: ARG002 - most have none
         """Further checks of the preflight, which only this procedure wants."""

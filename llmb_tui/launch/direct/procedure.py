@@ -20,7 +20,7 @@ from llmb_tui.launch.run import Run
 from llmb_tui.launch.secret_needs import hub_token, registry_key
 from llmb_tui.launch.settings import applied
 from llmb_tui.launch.spec import LaunchSpec
-from llmb_tui.preflight.needs import Needs
+from llmb_tui.preflight.needs import PUBLIC, Needs, Sources
 from llmb_tui.preflight.secret import SecretNeed
 from llmb_tui.request import RunRequest
 
@@ -49,7 +49,7 @@ class DirectProcedure(Procedure):
         way = f"direct: {_WAYS[request.recipe.launch.kind]}; the other way is NVIDIA's own scripts"
         return LaunchPreview(way)
 
-    def needs(self, request: RunRequest) -> Needs:
+    def needs(self, request: RunRequest, sources: Sources = PUBLIC) -> Needs:
         """The image and, where the run was asked for it, a tokenizer."""
         plan = request.plan
         return Needs(
@@ -60,6 +60,7 @@ class DirectProcedure(Procedure):
             python=request.recipe.access.python,
             hub=plan.options.hub_tokenizer,
             hub_each_run=plan.options.hub_tokenizer,
+            sources=sources,
         )
 
     def secrets(self, request: RunRequest) -> tuple[SecretNeed, ...]:

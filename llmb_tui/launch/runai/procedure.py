@@ -29,7 +29,7 @@ from llmb_tui.launch.runai.workload import (
 )
 from llmb_tui.launch.spec import RunaiSpec
 from llmb_tui.launch.step_state import StepState
-from llmb_tui.preflight.needs import RunaiNeeds, Sources
+from llmb_tui.preflight.needs import PUBLIC, RunaiNeeds, Sources
 from llmb_tui.preflight.secret import REGISTRY
 from llmb_tui.request import RunRequest
 
@@ -87,7 +87,7 @@ class RunaiProcedure(Procedure):
             way, tuple(problems(request)), starts="One workload is created in the project, at most once"
         )
 
-    def needs(self, request: RunRequest) -> RunaiNeeds:
+    def needs(self, request: RunRequest, sources: Sources = PUBLIC) -> RunaiNeeds:  # noqa: ARG002 - a `Procedure`'s
         """The image, GPUs of the right type, the volumes."""
         plan = request.plan
         image = f"{REGISTRY}/{plan.container}" if plan.container else ""

@@ -28,7 +28,7 @@ from llmb_tui.launch.upstream.install import brought_sources, set_up_note, upstr
 from llmb_tui.launch.upstream.paths import scripts_of, upstream_paths
 from llmb_tui.plan.plan import Problem
 from llmb_tui.preflight.check_group import CheckGroup
-from llmb_tui.preflight.needs import Needs
+from llmb_tui.preflight.needs import PUBLIC, Needs, Sources
 from llmb_tui.preflight.report import Check
 from llmb_tui.preflight.secret import SecretNeed
 from llmb_tui.request import RunRequest
@@ -64,7 +64,7 @@ class UpstreamProcedure(Procedure):
             notes=scripts.notes,
         )
 
-    def needs(self, request: RunRequest) -> Needs:
+    def needs(self, request: RunRequest, sources: Sources = PUBLIC) -> Needs:
         """A repository and, for some recipes, a Python environment and a tokenizer."""
         scripts, plan = scripts_of(request.recipe), request.plan
         python, by_launch = scripts.python_exact or scripts.python, scripts.launch.needs_hub_token
@@ -84,6 +84,7 @@ class UpstreamProcedure(Procedure):
             set_up=set_up_note(request) if plan.container else "",
             hub_each_run=plan.options.hub_tokenizer or by_launch,
             sbatch_variables=True,
+            sources=sources,
         )
 
     def checks(self, request: RunRequest) -> tuple[CheckGroup, ...]:
