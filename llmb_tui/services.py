@@ -220,8 +220,9 @@ class Services:
 
     def request(self, cluster: str, plan: Plan, procedure: ProcedureId | None = None) -> RunRequest:
         """A plan on a saved cluster, by a procedure, the cluster's usual one for the default. Takes no connection."""
+        from llmb_tui.launch.procedures import procedure_on
         from llmb_tui.plan.selection import DEFAULT_PROCEDURE
-        from llmb_tui.request import RunRequest, procedure_on
+        from llmb_tui.request import RunRequest
 
         recipe = self.catalog.recipe(plan.selection.workload, plan.selection.release)
         profile = self.clusters.profile(cluster)

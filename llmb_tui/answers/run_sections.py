@@ -25,10 +25,9 @@ from llmb_tui.answers.reported_run import bad_end, gpus, moment
 from llmb_tui.catalog.recipe import VARIANT_WORDS
 from llmb_tui.evidence.reported_run import ReportedRun
 from llmb_tui.language.text import capital, plural, two_digits
-from llmb_tui.launch.spec import LaunchSpec, RunaiSpec, UpstreamSpec
+from llmb_tui.launch.procedures import PROCEDURES
 from llmb_tui.plan.options import chosen_options
 from llmb_tui.plan.plan import METHOD_WORDS, Parallelism, Printed
-from llmb_tui.plan.selection import PROCEDURE_TITLES, ProcedureId
 from llmb_tui.watch.state import Verdict
 from llmb_tui.watch.validity import check_words
 
@@ -41,14 +40,6 @@ _FIGURES = {
 }
 _MOST_CHECKPOINTS = 8
 _LAYOUT = tuple(field.name for field in fields(Parallelism))
-_PROCEDURES: dict[ProcedureId, str] = {
-    "direct": "It was started by llmb-tui's own script in NVIDIA's container, with the settings of the recipe, and not "
-    "by NVIDIA's launch scripts.",
-    "upstream": "It was started by NVIDIA's own scripts, as they are.",
-    "llmb": "It was started by NVIDIA's llmb-run; not everything that it has set is known here.",
-    "runai": "It was started by llmb-tui's own script in NVIDIA's container, as a workload of Run:ai; the recipe "
-    "describes Slurm.",
-}
 _NO_DIGEST = "not known: it is named by its tag, and nothing in the log tells its digest"
 
 
@@ -182,7 +173,7 @@ def _asked(one: ReportedRun) -> Facts:
         Fact("Precision", f"{selection.dtype}{variant}"),
         Fact("Scaling", plan.scaling),
         Fact("Steps", f"{plan.steps:,}, in {plan.time_limit} at most"),
-        Fact("Procedure", PROCEDURE_TITLES[one.result.run.procedure]),
+        Fact("Procedure", PROCEDURES[one.result.run.procedure].title),
         Fact("Set by hand", ", ".join(f"{name.replace('_', ' ')} {value:,}" for name, value in overrides.items())),
         Fact("Beside the benchmark", ", ".join(option.label for option in chosen_options(plan.options))),
         Fact("Cost, as expected", _unless_none(plan.gpu_hours, "{:,.1f} GPU-hours and start-up")),
@@ -201,14 +192,13 @@ def _ran(one: ReportedRun) -> Iterator[Block]:
     )
     yield Grid(caption, Table.of(headings, rows))
     spec, job = run.spec, result.job
-    account = f"{spec.account}, {spec.partition}" if isinstance(spec, (LaunchSpec, UpstreamSpec)) else ""
-    image = spec.container_image if isinstance(spec, LaunchSpec) else spec.image if isinstance(spec, RunaiSpec) else ""
+    image = spec.image_used if spec else ""
     named = "@sha256:" in f"{plan.container}{image}"
     versions = result.facts.versions_by_name if result.facts else {}
     yield known(
         Fact("Cluster", run.cluster + (" (simulated)" if result.simulated else "")),
         Fact(run.words.job.capitalize(), ", ".join(run.job_ids), exact=True),
-        Fact("Account and partition", account),
+        Fact("Account and partition", spec.account_and_partition if spec else ""),
         Fact("Nodes", job.node_list if job else "", exact=True),
         Fact("Time of the job", _unless_none(job.elapsed_s if job else None, "{:,.0f} s")),
         Fact("Submitted", moment(run.submitted_at) if run.submitted_at else ""),
@@ -228,12 +218,12 @@ def _ran(one: ReportedRun) -> Iterator[Block]:
 def _deviations(one: ReportedRun) -> Iterator[Block]:
     """In what it is not the recipe, and what was known of that before."""
     run, plan = one.result.run, one.result.plan
-    found = [_PROCEDURES[run.procedure]]
+    found = [PROCEDURES[run.procedure].started_by]
     spec = run.spec
-    if isinstance(spec, (LaunchSpec, RunaiSpec)):
+    if spec is not None:
         source = "from the cluster's profile; the recipe has"
-        found += [f"{name} is {yours}, {source} {theirs}." for name, theirs, yours in spec.overridden]
-    found += [_sentence(note) for note in spec.notes] if spec else []
+        found += [f"{name} is {yours}, {source} {theirs}." for name, theirs, yours in spec.changed_variables]
+        found += [_sentence(note) for note in spec.notes]
     found += [f"Otherwise than in the runs behind the expected step time: {words}." for words in run.otherwise]
     overrides = plan.selection.overrides.set_fields()
     found += [f"{name.replace('_', ' ').upper()} was set by hand to {value:,}." for name, value in overrides.items()]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from llmb_tui.catalog.catalog import Catalog, Unknown
+from llmb_tui.launch.procedures import PROCEDURES
 from llmb_tui.launch.run import Run
 from llmb_tui.plan.calibration import OwnResult
 from llmb_tui.plan.make import plan
@@ -34,7 +35,8 @@ class LocalResults:
         seconds = benchmark_s(run.plan, run.rule, state.progress, state.validity) if state.stage == "done" else None
         if seconds is None:
             return None
-        return OwnResult(run.id, self._as_planned_now(run.plan), seconds, record.log_grew_at, run.procedure)
+        title = PROCEDURES[run.procedure].title
+        return OwnResult(run.id, self._as_planned_now(run.plan), seconds, record.log_grew_at, run.procedure, title)
 
     def _as_planned_now(self, then: Plan) -> Plan:
         """The plan with today's estimate, as others are compared with; the old one where it ran otherwise."""
