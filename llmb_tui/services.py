@@ -160,16 +160,10 @@ class Services:
     def reports(self) -> Reports:
         """What is said of runs to people who were not there."""
         from llmb_tui.answers.reports import Reports
+        from llmb_tui.evidence.reported_run import RunGatherer
 
-        return Reports(
-            runs=self.runs,
-            records=self.feed.records,
-            history=self.history,
-            notes=self.notes,
-            suites=self.suites,
-            catalog=self.catalog,
-            threshold=self.settings.verdict.threshold,
-        )
+        threshold = self.settings.verdict.threshold
+        return Reports(RunGatherer(self.runs, self.history, self.notes, self.catalog, threshold), self.suites)
 
     @property
     def exporter(self) -> Exporter:

@@ -22,10 +22,11 @@ from llmb_tui.cli.secrets import ask_for_key
 from llmb_tui.cli.user import agree, has_terminal, is_terminal, require_changes, terminal_prompter, user_services
 from llmb_tui.cluster.failures import Disconnected, LoginNeeded, Unanswered, Unreachable
 from llmb_tui.cluster.profile import ClusterProfile
-from llmb_tui.cluster.profile_fields import BESIDE, EMPTY, ProfileField, profile_of, text_of
+from llmb_tui.cluster.profile_fields import ProfileField, text_of
 from llmb_tui.cluster.profiles import profile_document
 from llmb_tui.cluster.runai.profile import from_environment
 from llmb_tui.cluster.runai.profile_fields import RUNAI_EMPTY, runai_profile_of, runai_texts_of
+from llmb_tui.cluster.slurm.profile_fields import BESIDE, EMPTY, profile_of
 from llmb_tui.errors import Trouble
 from llmb_tui.launch.prepared import PreparedRun
 from llmb_tui.launch.procedure_loader import preview

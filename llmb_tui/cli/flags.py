@@ -7,9 +7,10 @@ import re
 from collections.abc import Callable, Mapping
 
 from llmb_tui.cli.output import say
-from llmb_tui.cluster.profile_fields import BESIDE, ProfileField
-from llmb_tui.cluster.profile_fields import FIELDS as FORM
+from llmb_tui.cluster.profile_fields import ProfileField
 from llmb_tui.cluster.runai.profile_fields import RUNAI_FIELDS
+from llmb_tui.cluster.slurm.profile_fields import BESIDE
+from llmb_tui.cluster.slurm.profile_fields import FIELDS as FORM
 from llmb_tui.errors import Trouble
 from llmb_tui.launch.procedures import PROCEDURES
 from llmb_tui.plan.selection import (

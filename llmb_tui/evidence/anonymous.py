@@ -17,6 +17,7 @@ from collections.abc import Iterable
 from pathlib import Path
 
 from llmb_tui.cluster.profile import ClusterProfile
+from llmb_tui.cluster.runai.profile import RunaiProfile
 from llmb_tui.cluster.slurm.kept_accounting import kept_rows
 from llmb_tui.cluster.slurm.profile import SlurmProfile
 from llmb_tui.language.node_list import MOST_NODES, expand
@@ -109,7 +110,7 @@ class Anonymizer:
             user, _, host = profile.host.rpartition("@")
             self._add(self._users, profile.user or user)
             self._add_host(host)
-        elif profile is not None:
+        elif isinstance(profile, RunaiProfile):
             self._add_host(profile.place.partition(":")[0])
             self._add(self._users, profile.app_id)
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, TypeAlias
+from typing import TYPE_CHECKING, TypeAlias, cast
 
 if TYPE_CHECKING:
     from llmb_tui.cluster.profile import ClusterProfile
@@ -93,7 +93,7 @@ def needs_of(profile: ClusterProfile, sources: Sources) -> ClusterNeeds:
 
     if isinstance(profile, RunaiProfile):
         return RunaiNeeds(profile)
-    return Needs(profile, sources=sources)
+    return Needs(cast("SlurmProfile", profile), sources=sources)
 
 
 def architecture_of(gpu: str) -> str:

@@ -299,7 +299,7 @@ def about_run(result: RunResult, note: Note) -> list[Content]:
     head.append((f"   {PROCEDURES[result.procedure].name}, {when_words(result.made_at)}", MUTED))
     verdict = result.verdict
     if result.state != "done" or verdict is None:
-        why = result.no_verdict or "It was not judged."
+        why = result.record.state.no_verdict or "It was not judged."
         says = line(("No verdict: ", MUTED), why.removeprefix("No verdict: ")) if result.state == "done" else line(why)
     else:
         says = line(f"{seconds(verdict.measured_s)} against {verdict.against}. {' '.join(verdict.reasons)}")
