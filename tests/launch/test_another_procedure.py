@@ -58,12 +58,17 @@ class Program:
         assert text.count(old) == 1, f"{path} has another form; this test adds a line to it"
         file.write_text(text.replace(old, new))
 
-    def __call__(self, *words: str, code: int = 0) -> str:
+    def __call__(self, *words: str) -> str:
+        """What a verb answers."""
+        return self.python("-m", "llmb_tui", *words)
+
+    def python(self, *words: str) -> str:
+        """What an interpreter of the copy prints."""
         done = subprocess.run(
-            [sys.executable, "-m", "llmb_tui", *words],
+            [sys.executable, *words],
             cwd=self._copy, env=verbs.environment(self._home), capture_output=True, text=True, check=False, timeout=240,
         )  # fmt: skip
-        assert done.returncode == code, done.stdout + done.stderr
+        assert done.returncode == 0, done.stdout + done.stderr
         return done.stdout
 
 
@@ -91,6 +96,22 @@ def run(program: Program) -> str:
     assert (changes[-1]["state"], changes[-1]["steps_done"]) == ("done", 50)
     identity: str = submitted["id"]
     return identity
+
+
+CHOICES = """
+from llmb_tui.launch.policy import Policy
+from llmb_tui.catalog.load import load_presets
+from llmb_tui.ui.wizard_effects import wizard_rules
+from llmb_tui.wizard.choices import procedures
+
+rules = wizard_rules(catalog := load_presets(), Policy())
+previews = {name: rules.preview(name, catalog.recipes[0], None) for name in rules.offered(None)}
+print([(choice.label, choice.detail) for choice in procedures(rules, previews)])
+"""
+
+
+def test_a_new_procedure_is_a_choice_of_the_wizard(program: Program) -> None:
+    assert "('toy loop', 'trains nothing')" in program.python("-c", CHOICES)
 
 
 def test_a_new_procedure_is_offered_with_its_words(program: Program) -> None:
