@@ -123,7 +123,7 @@ def test_a_run_of_runai_is_held_against_its_request(tmp_path: Path) -> None:
     assert differing(other, run.id) == {"script against settings"}
 
 
-def test_a_record_with_the_settings_of_another_procedure_is_found(tmp_path: Path) -> None:
+def test_a_record_with_the_settings_of_another_procedure_is_found() -> None:
     run, script = intent(request_of(SMALL))
     preset = builtin_dir() / "llama3.1-25.04.toml"
     found = {one.what: one for one in PresetCheck().findings(replace(run, procedure="direct"), script, preset)}
