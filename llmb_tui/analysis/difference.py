@@ -15,8 +15,9 @@ from typing import Literal
 from llmb_tui.analysis.result import configuration_of
 from llmb_tui.language.redact import hidden_value, without_secrets
 from llmb_tui.language.text import clean
+from llmb_tui.launch.procedures import PROCEDURES
 from llmb_tui.launch.run import Run
-from llmb_tui.plan.selection import PROCEDURE_TITLES, is_given
+from llmb_tui.plan.selection import is_given
 from llmb_tui.watch.log_facts import LogFacts
 
 _OWN = frozenset(
@@ -112,7 +113,7 @@ def _plan(ran: Ran) -> dict[str, str]:
         found |= {field.name: getattr(part, field.name) for field in fields(part)}
     del found["layout"], found["options"]
     found |= {"steps": run.plan.steps, "container": run.plan.container, "cluster": run.cluster}
-    found["procedure"] = PROCEDURE_TITLES[run.procedure]
+    found["procedure"] = PROCEDURES[run.procedure].title
     return {name: _plain(value, run) for name, value in found.items() if is_given(value)}
 
 

@@ -20,7 +20,6 @@ from llmb_tui.cluster.profile import ClusterProfile
 from llmb_tui.cluster.slurm.kept_accounting import kept_rows
 from llmb_tui.language.node_list import MOST_NODES, expand
 from llmb_tui.launch.run import Run
-from llmb_tui.launch.spec import LaunchSpec, UpstreamSpec
 from llmb_tui.store.files import file_trouble
 
 WHAT = "Host and user names, addresses and home paths were replaced by aliases."
@@ -101,7 +100,7 @@ class Anonymizer:
             for node in run.job.bad_nodes:
                 self._add_host(node.partition(" ")[0])
         self._clusters.add(run.cluster)
-        asked = dict(run.spec.options) if isinstance(run.spec, (LaunchSpec, UpstreamSpec)) else {}
+        asked = run.spec.sbatch_options if run.spec else {}
         for option in ("exclude", "nodelist"):  # nodes that the run may never have been on
             self._add_nodes(asked.get(option) or "")
         if profile is not None:

@@ -27,6 +27,10 @@ class Sources:
     """Model hub."""
 
 
+PUBLIC = Sources()
+"""The servers that everybody uses."""
+
+
 @dataclass(frozen=True, slots=True)
 class Needs:
     """What the chosen procedure needs of a plan's cluster. Without a plan nothing is known, and nothing is gated."""
@@ -60,7 +64,7 @@ class Needs:
     """True where every run fetches from the model hub, and not only the install."""
     sbatch_variables: bool = False
     """True where the job's sbatch heeds the person's own SBATCH_ variables, as NVIDIA's scripts let it."""
-    sources: Sources = Sources()
+    sources: Sources = PUBLIC
 
     @property
     def known(self) -> bool:

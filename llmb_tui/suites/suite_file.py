@@ -12,13 +12,14 @@ import itertools
 import re
 from collections.abc import Iterator, Mapping
 from pathlib import Path
-from typing import Any, get_args
+from typing import Any
 
 import tomli_w
 
 from llmb_tui.catalog.catalog import Catalog, Unknown
 from llmb_tui.errors import Trouble
 from llmb_tui.language.text import clean_line
+from llmb_tui.launch.procedures import PROCEDURES
 from llmb_tui.plan.make import plan
 from llmb_tui.plan.request import UnreadableRequest, read_request
 from llmb_tui.plan.selection import DEFAULT_PROCEDURE, FIELDS, LAYOUT, OPTIONS, ProcedureId, Selection, is_given
@@ -35,7 +36,7 @@ _NAMES = {"precision": "dtype"}
 """Of a row, as of the lists."""
 _OF_ALL = ("gpu", "strong_scaling", "steps", "time_limit")
 _LAYOUT = [one.name for one in LAYOUT]
-_PROCEDURES: list[ProcedureId] = [one for one in get_args(ProcedureId) if one != "llmb"]
+_PROCEDURES = [name for name, facts in PROCEDURES.items() if facts.starts_runs]
 
 
 def read_suite(  # noqa: PLR0913 - what may be given beside a file

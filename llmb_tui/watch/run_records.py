@@ -6,8 +6,10 @@ import contextlib
 import os
 import threading
 import time
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import Generic, TypeVar
 
 from llmb_tui.launch.run import Run
 from llmb_tui.launch.runs import ACCOUNTING, NETWORK, Runs
@@ -22,6 +24,7 @@ SETTLED_NS = 1_000_000_000
 _FILES = ("beside.json", ACCOUNTING, NETWORK)
 """Files besides the logs on which a state depends."""
 _Stamp = tuple[tuple[str, int, int], ...]
+Value = TypeVar("Value")
 
 
 @dataclass(slots=True)
@@ -34,6 +37,26 @@ class _CacheEntry:
     stamp: _Stamp
     folder_ns: int
     """When files came to or left the folder; 0 where that is not certain."""
+
+
+class RecordCache(Generic[Value]):
+    """What follows from the record of each run, worked out again only when the record is another. Thread-safe."""
+
+    def __init__(self, work_out: Callable[[RunRecord], Value]) -> None:
+        self._work_out = work_out
+        self._lock = threading.Lock()
+        self._values: dict[str, tuple[RunRecord, Value]] = {}
+
+    def of(self, records: Iterable[RunRecord]) -> list[Value]:
+        """The values of these records, in order."""
+        with self._lock:
+            return [self._value(record) for record in records]
+
+    def _value(self, record: RunRecord) -> Value:
+        known = self._values.get(record.run.id)
+        if known is None or known[0] is not record:
+            known = self._values[record.run.id] = (record, self._work_out(record))
+        return known[1]
 
 
 class RunRecords:

@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import ClassVar
 
 from llmb_tui.cluster.job_log import JobLog
+from llmb_tui.plan.selection import ProcedureId
 
 
 @dataclass(frozen=True, slots=True)
 class LlmbRun:
     """One job of llmb-run's. Texts are clean of control characters."""
 
+    procedure: ClassVar[ProcedureId] = "llmb"
     job_id: str
     workload: str
     """As llmb-run names it, such as `pretrain_nemotron4-340b`."""
