@@ -1,15 +1,15 @@
-"""`Run`: one intent to train, from the moment it is journalled; `JobWords`: what its jobs are called."""
+"""`Run`: one intent to train, from the moment it is journalled."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Literal
 
 from llmb_tui.catalog.recipe import LogFormat, ResultRule
 from llmb_tui.cluster.job import TERMINAL_STATES, Job
 from llmb_tui.cluster.job_log import JobLog
-from llmb_tui.language.text import plural
+from llmb_tui.cluster.scheduler_words import JobWords
+from llmb_tui.cluster.slurm.words import SLURM_WORDS
 from llmb_tui.launch.spec import LaunchSpec, RunaiSpec, SpecType, UpstreamSpec
 from llmb_tui.plan.plan import Plan
 from llmb_tui.plan.selection import ProcedureId
@@ -20,31 +20,6 @@ CancelOutcome = Literal["asked for", "carried out", "not carried out"]
 """`asked for`: it may still be carried out."""
 _CARRIED_OUT_WITHIN_S = 300.0
 """A busy controller may cancel a job long after `scancel` gave up waiting for its answer."""
-
-
-@dataclass(frozen=True, slots=True)
-class JobWords:
-    """What the jobs of one scheduler are called."""
-
-    scheduler: str
-    job: str
-    cancelling: str
-    """What a cancel leaves."""
-
-    def named(self, job_ids: Sequence[str]) -> str:
-        """`job 42`, `jobs 41, 42`."""
-        return f"{self.job}{'s' * (len(job_ids) != 1)} {', '.join(job_ids)}"
-
-    def count(self, number: int) -> str:
-        """`1 job`, `2 jobs`."""
-        return plural(number, self.job)
-
-
-_SLURM = JobWords("Slurm", "job", "Its log and its steps so far are kept.")
-_RUNAI = JobWords(
-    "Run:ai", "workload", "The workload is deleted, which ends it. What was copied of its log, and its steps, are kept."
-)
-JOB_WORDS: dict[ProcedureId, JobWords] = {"direct": _SLURM, "upstream": _SLURM, "llmb": _SLURM, "runai": _RUNAI}
 
 
 @dataclass(frozen=True, slots=True)
@@ -144,7 +119,7 @@ class Run:
     @property
     def words(self) -> JobWords:
         """What its jobs are called, and by whom they are scheduled."""
-        return JOB_WORDS[self.procedure]
+        return self.spec.job_words if self.spec else SLURM_WORDS  # llmb-run knows no other scheduler
 
     @property
     def job_name(self) -> str:

@@ -7,9 +7,12 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Literal, TypeAlias, TypeVar
+from typing import ClassVar, Literal, TypeAlias, TypeVar
 
 from llmb_tui.cluster.job_log import JobLog
+from llmb_tui.cluster.runai.words import RUNAI_WORDS
+from llmb_tui.cluster.scheduler_words import JobWords
+from llmb_tui.cluster.slurm.words import SLURM_WORDS
 
 SpecType = TypeVar("SpecType", bound="Spec")
 
@@ -18,6 +21,8 @@ SpecType = TypeVar("SpecType", bound="Spec")
 class Spec:
     """Fields that all specs share, and the answers of a spec that has nothing of a kind."""
 
+    job_words: ClassVar[JobWords]
+    """What the jobs are called by their scheduler."""
     notes: tuple[str, ...] = ()
     """Differences between the job and the recipe or the selection, apart from changed variables: a few words each."""
     otherwise: tuple[str, ...] = ()
@@ -95,6 +100,7 @@ def _as_stored(spec: type[SpecType]) -> type[SpecType]:
 class LaunchSpec(OwnScriptSpec):
     """One job by the direct procedure, before it is rendered. Paths are on the cluster."""
 
+    job_words: ClassVar[JobWords] = SLURM_WORDS
     run_id: str
     """Lower-case letters and digits; unique; part of the task name and so of the job name."""
     experiment: str
@@ -179,6 +185,7 @@ class LaunchSpec(OwnScriptSpec):
 class UpstreamSpec(Spec):
     """One launch by NVIDIA's own scripts, before it. Paths are on the cluster."""
 
+    job_words: ClassVar[JobWords] = SLURM_WORDS
     run_id: str
     """Lower-case letters and digits; unique."""
     experiment: str
@@ -249,6 +256,7 @@ SlurmSpec: TypeAlias = LaunchSpec | UpstreamSpec
 class RunaiSpec(OwnScriptSpec):
     """One workload of a Run:ai cluster, before it is created. Paths are in its pods."""
 
+    job_words: ClassVar[JobWords] = RUNAI_WORDS
     run_id: str
     """Lower-case letters and digits; unique; part of the workload's name."""
     experiment: str

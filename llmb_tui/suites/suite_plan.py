@@ -196,8 +196,9 @@ def _suite_blockers(suite: Suite, profile: ClusterProfile | None) -> Iterable[Pr
     used = {procedure_on(profile, row.procedure) for row in suite.rows}
     others = [name for name in used if not PROCEDURES[name].writes_dependency]
     if others:
+        writers = " and ".join(facts.title for facts in PROCEDURES.values() if facts.writes_dependency)
         reason = (
-            "A chain is kept by a dependency in the batch script, and only the direct procedure on Slurm writes one; "
+            f"A chain is kept by a dependency in the batch script, and only the {writers} writes one; "
             f"here are rows by: {', '.join(sorted(others))}."
         )
         fix = "Leave `chain` out and set `at_most = 1`: the program then sends each when the one before has ended."

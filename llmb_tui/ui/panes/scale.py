@@ -54,7 +54,7 @@ class ScalePane(Pane):
         Binding("ctrl+l", "layouts", "Valid layouts", show=False, id="scale.layouts", tooltip="Valid layouts, ranked"),
         Binding("ctrl+r", "recipes_layout", "Recipe's", show=False, id="scale.recipes", tooltip="The recipe's layout"),
         Binding("o", "options", "Options", id="scale.options", tooltip="Straight to profile, trace and checkpoints"),
-        Binding("P", "procedure", "Procedure", id="scale.procedure", tooltip="Direct, or NVIDIA's own scripts"),
+        Binding("P", "procedure", "Procedure", id="scale.procedure", tooltip="How the run is started"),
     ]
 
     @property

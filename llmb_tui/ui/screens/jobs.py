@@ -16,9 +16,10 @@ from textual.timer import Timer
 from textual.widgets import DataTable, Input, Static
 
 from llmb_tui.cluster.prompter import Prompter
+from llmb_tui.cluster.scheduler_words import JobWords
 from llmb_tui.errors import Trouble
 from llmb_tui.language.text import plural
-from llmb_tui.launch.run import JobWords, Run
+from llmb_tui.launch.run import Run
 from llmb_tui.services import Services
 from llmb_tui.ui.daemon import background, go_on, in_daemon, show_failure
 from llmb_tui.ui.dialogs import Confirm, NoteDialog
