@@ -124,7 +124,7 @@ def _clusters(sub: argparse.ArgumentParser) -> None:
     sub.add_argument("--kind", choices=tuple(KINDS), default=UNNAMED, help=f"of cluster (default: {UNNAMED})")
     known: set[str] = set()
     for kind in KINDS.values():
-        group = sub.add_argument_group(f"with {kind.title}")
+        group = sub.add_argument_group(f"with {kind.words.scheduler}")
         for field in profile_flags(kind):
             if field.name not in known:
                 _add_field(group, field)

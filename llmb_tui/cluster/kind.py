@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Generic, TypeVar
 
 from llmb_tui.cluster.profile import ClusterProfile
+from llmb_tui.cluster.scheduler_words import JobWords
 
 if TYPE_CHECKING:
     from llmb_tui.cluster.cluster import Cluster
@@ -24,8 +25,7 @@ class ClusterKind(Generic[P]):
     """One kind of cluster. Its name is the `kind` of its profiles."""
 
     profile: type[P]
-    title: str
-    """Name of the scheduler."""
+    words: JobWords
     fields: tuple[ProfileField, ...]
     """Fields of a profile that the user may enter."""
     example: str

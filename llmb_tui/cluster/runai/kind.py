@@ -10,6 +10,7 @@ from llmb_tui.cluster.kind import ClusterKind
 from llmb_tui.cluster.runai.profile import RunaiProfile, from_environment
 from llmb_tui.cluster.runai.profile_check import check_runai_profile
 from llmb_tui.cluster.runai.profile_fields import RUNAI_EMPTY, RUNAI_FIELDS, runai_profile_of, runai_texts_of
+from llmb_tui.cluster.runai.words import RUNAI_WORDS
 
 if TYPE_CHECKING:
     from llmb_tui.cluster.cluster import Cluster
@@ -33,7 +34,7 @@ def _secrets(profile: RunaiProfile) -> dict[str, str]:
 
 RUNAI = ClusterKind(
     RunaiProfile,
-    "Run:ai",
+    RUNAI_WORDS,
     RUNAI_FIELDS,
     "--base-url https://HOST/api/v1 --app-id ID --project P",
     check_runai_profile,

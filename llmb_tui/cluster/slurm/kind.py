@@ -9,6 +9,7 @@ from llmb_tui.cluster.kind import ClusterKind
 from llmb_tui.cluster.slurm.profile import SlurmProfile
 from llmb_tui.cluster.slurm.profile_check import check_profile
 from llmb_tui.cluster.slurm.profile_fields import BESIDE, EMPTY, FIELDS, profile_of
+from llmb_tui.cluster.slurm.words import SLURM_WORDS
 
 if TYPE_CHECKING:
     from llmb_tui.cluster.cluster import Cluster
@@ -27,7 +28,7 @@ def _open(profile: SlurmProfile) -> Cluster:
 
 SLURM = ClusterKind(
     SlurmProfile,
-    "Slurm",
+    SLURM_WORDS,
     (*FIELDS, *BESIDE),
     "--host LOGIN_NODE --account A --partition P --install-dir DIRECTORY",
     check_profile,
