@@ -5,12 +5,12 @@ from __future__ import annotations
 import argparse
 import re
 from collections.abc import Callable, Mapping
+from typing import Any
 
 from llmb_tui.cli.output import say
+from llmb_tui.cluster.kind import ClusterKind
+from llmb_tui.cluster.kinds import KINDS, UNNAMED
 from llmb_tui.cluster.profile_fields import ProfileField
-from llmb_tui.cluster.runai.profile_fields import RUNAI_FIELDS
-from llmb_tui.cluster.slurm.profile_fields import BESIDE
-from llmb_tui.cluster.slurm.profile_fields import FIELDS as FORM
 from llmb_tui.errors import Trouble
 from llmb_tui.plan.selection import (
     DEFAULT_PROCEDURE,
@@ -28,10 +28,6 @@ SECRETS = ("ngc", "hugging-face")
 _NO_FLAG = ("name", "read_only")  # --read-only says something else, of every verb
 _WITH_FLAG = (*(field for field in FIELDS.values() if field.has_flag), *VARIANTS)
 _PURPOSES = ("repeats", "changes", "clusters", "layouts", "precisions", "scales", "releases", "gpus")
-PROFILE_FLAGS = tuple(field for field in (*FORM, *BESIDE) if field.name not in _NO_FLAG)
-"""Fields of a profile with Slurm that `clusters add` takes."""
-RUNAI_FLAGS = tuple(field for field in RUNAI_FIELDS if field.name not in _NO_FLAG)
-"""Those of one with Run:ai."""
 
 
 def _count(text: str) -> int:
@@ -130,14 +126,19 @@ def _demo(sub: argparse.ArgumentParser) -> None:
 def _clusters(sub: argparse.ArgumentParser) -> None:
     sub.add_argument("action", nargs="?", choices=("add",), help="save a cluster")
     sub.add_argument("name", nargs="?", metavar="NAME")
-    sub.add_argument("--kind", choices=("slurm", "runai"), default="slurm", help="of cluster (default: slurm)")
-    with_slurm, with_runai = sub.add_argument_group("with Slurm"), sub.add_argument_group("with Run:ai")
-    for field in PROFILE_FLAGS:
-        _add_field(with_slurm, field)
-    known = {field.name for field in PROFILE_FLAGS}
-    for field in RUNAI_FLAGS:
-        if field.name not in known:
-            _add_field(with_runai, field)
+    sub.add_argument("--kind", choices=tuple(KINDS), default=UNNAMED, help=f"of cluster (default: {UNNAMED})")
+    known: set[str] = set()
+    for kind in KINDS.values():
+        group = sub.add_argument_group(f"with {kind.words.scheduler}")
+        for field in profile_flags(kind):
+            if field.name not in known:
+                _add_field(group, field)
+                known.add(field.name)
+
+
+def profile_flags(kind: ClusterKind[Any]) -> tuple[ProfileField, ...]:
+    """Fields of a kind's profile that `clusters add` takes."""
+    return tuple(field for field in kind.fields if field.name not in _NO_FLAG)
 
 
 def _add_field(group: argparse._ArgumentGroup, field: ProfileField) -> None:
