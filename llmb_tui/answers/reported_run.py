@@ -2,21 +2,28 @@
 
 from __future__ import annotations
 
-import time
 from dataclasses import dataclass
 
-from llmb_tui.analysis.charts import seconds
 from llmb_tui.analysis.result import LossDifference, RunResult
-from llmb_tui.analysis.table import Column
+from llmb_tui.analysis.table import Column, expected_cell, quantity
 from llmb_tui.answers.blocks import Banner
+from llmb_tui.language.instants import utc_time
+from llmb_tui.language.labels import gpus_label, workload_label
+from llmb_tui.language.quantities import count, percent, percent_digits, step_time, step_time_digits, tokens_per_s
 from llmb_tui.language.text import capital, plural
 from llmb_tui.launch.run import Run
 from llmb_tui.plan.over_scale import AtScale
-from llmb_tui.plan.plan import Plan
 from llmb_tui.watch.state import BAD_ENDS, RunState
 
 _MARKS = {"PASS": "as fast as it should be", "WARN": "to be looked at", "FAIL": "slower than it should be"}
 SIMULATED = " Simulated: no GPU has trained anything."
+
+
+def speed_pct(run: RunResult) -> float | None:
+    """The reached speed in per cent of the expected one; None without a verdict that counts."""
+    return 100 * run.verdict.ratio if run.verdict and run.state not in BAD_ENDS else None
+
+
 SUMMARY: tuple[Column, ...] = (
     ("run", "id"),
     ("verdict", lambda run: run.verdict.result if run.verdict and run.state not in BAD_ENDS else None),
@@ -24,11 +31,11 @@ SUMMARY: tuple[Column, ...] = (
     ("release", "configuration.release"),
     ("cluster", "cluster"),
     ("state", "state"),
-    ("step s", "step_time_s"),
-    ("expected s", "plan.estimate.step_time_s"),
-    ("% of expected speed", lambda run: 100 * run.verdict.ratio if run.verdict and run.state not in BAD_ENDS else None),
-    ("tokens/s", "figures.tokens_per_s"),
-    ("MFU %", "figures.mfu_pct"),
+    ("step s", quantity("step_time_s", step_time_digits)),
+    ("expected s", lambda run: expected_cell(run.plan.estimate)),
+    ("% of expected speed", quantity(speed_pct, percent_digits)),
+    ("tokens/s", quantity("figures.tokens_per_s", tokens_per_s)),
+    ("MFU %", quantity("figures.mfu_pct", percent_digits)),
 )
 """A result in one line of a table."""
 _BAD_END_WORDS: dict[str, str] = {
@@ -72,12 +79,13 @@ class ReportedRun:
     def title(self) -> str:
         """What ran, in a few words."""
         what = self.result.configuration
-        return f"{what.workload}@{what.release} {what.size} {what.dtype} on {gpus(self.result.plan)}"
+        name = workload_label(f"{what.workload}@{what.release}", what.size, what.dtype)
+        return f"{name} on {gpus_label(what.scale, what.gpu)}"
 
     @property
     def subtitle(self) -> str:
         """Which run, where and when."""
-        submitted = f", submitted {moment(self.result.submitted_at)}" if self.result.submitted_at else ""
+        submitted = f", submitted {utc_time(self.result.submitted_at)}" if self.result.submitted_at else ""
         simulated = "simulated cluster" if self.result.simulated else "cluster"
         return f"Run {self.run.id} on {simulated} {self.run.cluster}{submitted}; {self.result.state}"
 
@@ -87,7 +95,7 @@ class ReportedRun:
         result = self.result
         if result.verdict is None or result.state not in BAD_ENDS:
             return ""
-        steps = f"{result.steps_done:,} of {plural(result.steps_total, 'step')}"
+        steps = f"{count(result.steps_done)} of {plural(result.steps_total, 'step')}"
         return f"The run {_BAD_END_WORDS[result.state]} after {steps}. {self.state.why_failed}".rstrip()
 
 
@@ -100,19 +108,9 @@ def banner(one: ReportedRun) -> Banner:
         return Banner("", capital(words) + simulated)
     kind = "Measured" if verdict.by_rule else "So far"
     words = (
-        f"{_MARKS[verdict.result]}: {100 * verdict.ratio:.1f} % of the expected speed. {kind}: "
-        f"{seconds(verdict.measured_s)} for a step, against {verdict.against}."
+        f"{_MARKS[verdict.result]}: {percent(100 * verdict.ratio)} of the expected speed. {kind}: "
+        f"{step_time(verdict.measured_s)} for a step, against {verdict.against}."
     )
     if one.bad_end:
         return Banner("", f"{one.bad_end} Until then it was {verdict.result}, {words}{simulated}")
     return Banner(verdict.result, capital(words) + simulated)
-
-
-def gpus(plan: Plan) -> str:
-    """How many of which type: `64 × H100`."""
-    return f"{plan.selection.scale:,} × {plan.selection.gpu.upper()}"
-
-
-def moment(at: float) -> str:
-    """A Unix time in UTC, to the minute."""
-    return time.strftime("%Y-%m-%d %H:%M UTC", time.gmtime(at))

@@ -11,6 +11,7 @@ from llmb_tui.cluster.job import pending_reason
 from llmb_tui.diagnosis.rule import Diagnosis
 from llmb_tui.diagnosis.rules import rules
 from llmb_tui.errors import Trouble
+from llmb_tui.language.quantities import byte_size, duration
 from llmb_tui.language.text import clean_line, short_line
 from llmb_tui.launch.install_step import InstallStep
 from llmb_tui.launch.secret import SecretId
@@ -100,10 +101,10 @@ def step_pace() -> Pace:
 
 def state_of(step: InstallStep, probe: StepProbe, total: int | None, pace: Pace, now: float) -> StepState:
     """What is shown of a step; `total` is the size of its download in bytes, if the registry said so."""
-    size = step.size if total is None else f"{_gb(total)} to download"
+    size = step.size if total is None else f"{byte_size(total)} to download"
     missing = StepState(step.id, step.title, "missing", size=size)
     if probe.state == "done":
-        return replace(missing, status="done", size=_gb(probe.written) if step.size else "")
+        return replace(missing, status="done", size=byte_size(probe.written) if step.size else "")
     if probe.state == "lost":
         return replace(missing, detail="An earlier attempt was ended from outside; what it fetched is kept.")
     if probe.state in ("failed", "gone"):
@@ -130,12 +131,12 @@ def _running(step: InstallStep, probe: StepProbe, total: int | None, pace: Pace,
         if part := _GIT.search(detail):
             pace.note(int(part[2]), now)
             left = pace.seconds_left(int(part[3]), now)
-            size = f"{part[1]} %" + ("" if left is None else f", {_duration(left)} left")
+            size = f"{part[1]} %" + ("" if left is None else f", about {duration(left)} left")
         return StepState(step.id, step.title, "running", detail, size, seconds_left=left)
     so_far, of = (probe.written, None) if probe.written else (probe.cached, total)
     pace.note(so_far, now)
     left = pace.seconds_left(of, now)
-    size = _progress(probe, total) + ("" if left is None else f", {_duration(left)} left")
+    size = _progress(probe, total) + ("" if left is None else f", about {duration(left)} left")
     return StepState(step.id, step.title, "running", detail, size, bytes_so_far=so_far, bytes_of=of, seconds_left=left)
 
 
@@ -146,12 +147,12 @@ def _last_words(log: Iterable[str]) -> str:
 
 def _progress(probe: StepProbe, total: int | None) -> str:
     if probe.written:
-        return f"{_gb(probe.written)} written"
-    of_total = "" if total is None else f" of {_gb(total)}"
+        return f"{byte_size(probe.written)} written"
+    of_total = "" if total is None else f" of {byte_size(total)}"
     layers = (
         f", {min(max(0, probe.layers - 1), probe.of_layers)} of {probe.of_layers} layers" if probe.of_layers else ""
     )
-    return f"{_gb(probe.cached)}{of_total} downloaded{layers}"
+    return f"{byte_size(probe.cached)}{of_total} downloaded{layers}"
 
 
 def _waits(probe: StepProbe) -> str:
@@ -172,12 +173,3 @@ def explain(log: Iterable[str]) -> Diagnosis:
         return min(matches, key=lambda match: match.order).diagnosis()
     fix = "Look at the step's log on the cluster. Install again: it goes on where it stopped."
     return Diagnosis(_last_words(lines) or "".join(lines[-1:]), "", fix)
-
-
-def _gb(size: int) -> str:
-    return f"{size / 1e9:.1f} GB"
-
-
-def _duration(seconds: float) -> str:
-    minutes = round(seconds / 60)
-    return f"about {minutes} min" if minutes else "less than a minute"

@@ -244,7 +244,7 @@ def test_runs_over_time() -> None:
     ]
     made = chart(history_chart(runs[::-1]))
     (mark,) = [rule for rule in made.rules if rule.role == "change"]
-    assert mark.label == "10.0 % slower"
+    assert mark.label == "10 % slower"
     assert mark.at == pytest.approx(1_760_000_000 + 3.5 * DAY)
     assert "from run r4 on" in made.summary
     assert history_chart(runs[:1]) is None
