@@ -17,7 +17,7 @@ from llmb_tui.errors import Trouble, trouble_of
 from llmb_tui.language.text import clean
 from llmb_tui.launch.run import Run
 from llmb_tui.services import Services
-from llmb_tui.watch.lines import CopiesReader, LineReader
+from llmb_tui.watch.line_reader import CopiesReader, LineReader
 from llmb_tui.watch.logcopy import copies, is_removed
 from llmb_tui.watch.report import state_word
 from llmb_tui.watch.state import ENDED, RunState

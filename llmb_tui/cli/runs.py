@@ -15,13 +15,13 @@ from llmb_tui.cli.user import confirm, has_terminal, require_changes, terminal_p
 from llmb_tui.errors import Trouble
 from llmb_tui.language.labels import gpus_label, workload_label
 from llmb_tui.language.quantities import percent, step_time_digits
-from llmb_tui.launch.notes import Note
+from llmb_tui.launch.note import Note
+from llmb_tui.launch.procedures import PROCEDURES
 from llmb_tui.launch.refusal import WITH_INTENT
 from llmb_tui.launch.run import Run
 from llmb_tui.launch.runs import ACCOUNTING, Runs
 from llmb_tui.launch.submit import withdraw
 from llmb_tui.plan.plan import METHOD_WORDS
-from llmb_tui.plan.selection import PROCEDURE_TITLES
 from llmb_tui.services import Services
 from llmb_tui.watch.kept_runs import KeptRuns
 from llmb_tui.watch.report import cancel_words, document, state_word
@@ -141,7 +141,7 @@ def watch_verb(arguments: argparse.Namespace) -> int:
     if arguments.once:
         return _print_state(services, last or services.feed.monitor(run.id).once(terminal_prompter()), arguments)
     if not arguments.json:
-        print_line(f"run {run.id} on {run.cluster}, {PROCEDURE_TITLES[run.procedure]}")
+        print_line(f"run {run.id} on {run.cluster}, {PROCEDURES[run.procedure].title}")
     tell = _json_teller(services.runs, run) if arguments.json else line_teller(run, print_line)
     if last:
         tell(state := last)

@@ -12,8 +12,7 @@ from llmb_tui.language.text import plural
 from llmb_tui.suites.suite_plan import PlannedRow, SuitePlan, wall_s
 from llmb_tui.watch.progress import after_warm_up
 from llmb_tui.watch.report import state_word
-from llmb_tui.watch.run_records import RunRecord
-from llmb_tui.watch.state import ENDED, FAILED, Result
+from llmb_tui.watch.state import ENDED, FAILED, Result, RunRecord
 from llmb_tui.watch.verdict import rule_s
 
 Standing = Literal["not sent", "unknown", "waiting", "running", "done", "refused", "failed", "cancelled"]

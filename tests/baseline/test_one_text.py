@@ -12,7 +12,7 @@ import pytest
 
 from llmb_tui.analysis.groups import grouped
 from llmb_tui.language import quantities
-from llmb_tui.launch.notes import NO_NOTE
+from llmb_tui.launch.note import NO_NOTE
 from llmb_tui.services import Services
 from llmb_tui.store.paths import Places
 from llmb_tui.ui.widgets.answers import compared

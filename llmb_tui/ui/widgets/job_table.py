@@ -14,7 +14,7 @@ from llmb_tui.cluster.job import TERMINAL_STATES
 from llmb_tui.language.labels import gpus_cell, workload_label
 from llmb_tui.language.quantities import percent, short_age, step_time_digits
 from llmb_tui.language.text import plural
-from llmb_tui.launch.notes import NO_NOTE, Note
+from llmb_tui.launch.note import NO_NOTE, Note
 from llmb_tui.launch.run import Run
 from llmb_tui.plan.plan import METHOD_WORDS
 from llmb_tui.ui.text import MUTED, Part, line, lines
@@ -22,8 +22,7 @@ from llmb_tui.ui.units import filled
 from llmb_tui.ui.widgets.keyed_table import Cell, Key, KeyedTable, Row, TableColumn, Tone
 from llmb_tui.ui.widgets.run_header import what_runs
 from llmb_tui.ui.widgets.run_parts import RESULTS
-from llmb_tui.watch.run_records import RunRecord, RunsChanged
-from llmb_tui.watch.state import Result, RunState, Stage
+from llmb_tui.watch.state import Result, RunRecord, RunsChanged, RunState, Stage
 
 _WIDE_FROM = 116
 STAGES: dict[Stage, Cell] = {

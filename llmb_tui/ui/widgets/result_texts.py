@@ -24,9 +24,9 @@ from llmb_tui.language.quantities import (
     two_digits,
 )
 from llmb_tui.language.text import plural
-from llmb_tui.launch.notes import NO_NOTE, Note
+from llmb_tui.launch.note import NO_NOTE, Note
+from llmb_tui.launch.procedures import PROCEDURES
 from llmb_tui.plan.plan import METHOD_WORDS
-from llmb_tui.plan.selection import PROCEDURE_NAMES
 from llmb_tui.ui.text import MUTED, Part, heading, line, notices_words
 from llmb_tui.ui.widgets.job_table import STAGES, result_cell
 from llmb_tui.ui.widgets.keyed_table import Cell, Key, Row, TableColumn, room_beside
@@ -250,7 +250,7 @@ def run_row(result: RunResult, note: Note, marked: bool, now: float) -> Row:
         "title": (workload_of(result), "plain"),
         "scale": (gpus_cell(configuration.scale, configuration.gpu), "plain"),
         "where": (result.cluster, "plain"),
-        "procedure": (PROCEDURE_NAMES[result.procedure], "quiet"),
+        "procedure": (PROCEDURES[result.procedure].name, "quiet"),
         "step": (step_time_digits(result.step_time_s), "plain") if result.step_time_s is not None else _NONE,
         "noise": (two_digits(noise), "plain") if noise is not None else _NONE,
         "ratio": (percent(100 * said.ratio), "plain") if said else _NONE,
@@ -266,7 +266,7 @@ def about_group(group: ResultGroup, now: float) -> list[Content]:
     what: list[Part] = [(group_name(group), "bold")]
     if group.is_one_configuration:
         release = f"{newest.configuration.workload}@{newest.configuration.release}"
-        what.append((f"   {release} · {PROCEDURE_NAMES[newest.procedure]}", MUTED))
+        what.append((f"   {release} · {PROCEDURES[newest.procedure].name}", MUTED))
     what.append((f"   {group.apart}" if group.apart else "", MUTED))
     rows = [line(*what), line(*_basis(group))]
     if group.changed:
@@ -304,10 +304,10 @@ def _basis(group: ResultGroup) -> list[Part]:
 def about_run(result: RunResult, note: Note, now: float) -> list[Content]:
     """What a row has no room for: which run it is, how it came out, and what is said of it. `now` is Unix time."""
     head: list[Part] = [(result.configuration.label, "bold"), f" on {result.cluster}   run {result.id}"]
-    head.append((f"   {PROCEDURE_NAMES[result.procedure]}, {local_time(result.made_at, now)}", MUTED))
+    head.append((f"   {PROCEDURES[result.procedure].name}, {local_time(result.made_at, now)}", MUTED))
     verdict = result.verdict
     if result.state != "done" or verdict is None:
-        why = result.no_verdict or "It was not judged."
+        why = result.record.state.no_verdict or "It was not judged."
         says = line(("No verdict: ", MUTED), why.removeprefix("No verdict: ")) if result.state == "done" else line(why)
     else:
         says = line(f"{step_time(verdict.measured_s)} against {verdict.against}. {' '.join(verdict.reasons)}")

@@ -7,14 +7,14 @@ import time
 from textual.content import Content
 from textual.reactive import reactive
 
-from llmb_tui.cluster.job import pending_reason
+from llmb_tui.cluster.job_words import pending_reason
 from llmb_tui.errors import Trouble
 from llmb_tui.language.instants import local_time
 from llmb_tui.language.labels import run_label
 from llmb_tui.language.quantities import age, clock
 from llmb_tui.language.text import capital, plural
+from llmb_tui.launch.procedures import PROCEDURES
 from llmb_tui.launch.run import Run
-from llmb_tui.plan.selection import PROCEDURE_TITLES
 from llmb_tui.ui.text import MUTED, line, lines, plain, told
 from llmb_tui.ui.units import gauge
 from llmb_tui.ui.widgets.run_parts import RunPart
@@ -95,7 +95,7 @@ def job_text(run: Run, state: RunState) -> Content:
     if state.calls_per_minute and state.stage not in ENDED:
         parts.append(line((f"{words.scheduler} asked {state.calls_per_minute} × a minute", MUTED)))
     if not run.results:
-        parts.append(line((PROCEDURE_TITLES[run.procedure], MUTED)))
+        parts.append(line((PROCEDURES[run.procedure].title, MUTED)))
     return Content(" · ").join(parts)
 
 
@@ -149,7 +149,7 @@ class RunHeader(RunPart):
         width = self.content_size.width
         rows = [*header_lines(run, self.notice, state, width)]
         if results := run.results:
-            words = f"{PROCEDURE_TITLES[run.procedure]} · results in "
+            words = f"{PROCEDURES[run.procedure].title} · results in "
             rows.append(line((words, MUTED), results).truncate(width, ellipsis=True))
         return lines(*rows)
 

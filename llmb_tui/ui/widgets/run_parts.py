@@ -11,9 +11,9 @@ from textual.reactive import var
 from textual.widget import Widget
 
 from llmb_tui.language.quantities import byte_size, four_digits, gigabytes, percent, step_time, tokens_per_s
+from llmb_tui.launch.procedures import PROCEDURES
 from llmb_tui.launch.run import Run
 from llmb_tui.plan.plan import METHOD_WORDS, Plan
-from llmb_tui.plan.selection import PROCEDURE_NAMES, PROCEDURE_TITLES
 from llmb_tui.ui.text import MUTED, line, lines
 from llmb_tui.watch.state import ENDED, Progress, Result, RunState, Verdict
 
@@ -229,5 +229,5 @@ class VerdictCard(RunCard):
     def draw(self, run: Run, state: RunState) -> Content:
         against = METHOD_WORDS[run.plan.estimate.method] if run.plan.estimate else "expected"
         if self.content_size.height < _STRIP_HEIGHT:
-            return verdict_strip(state, against, PROCEDURE_NAMES[run.procedure], self.content_size.width)
-        return verdict_card(state, against, PROCEDURE_TITLES[run.procedure])
+            return verdict_strip(state, against, PROCEDURES[run.procedure].name, self.content_size.width)
+        return verdict_card(state, against, PROCEDURES[run.procedure].title)
