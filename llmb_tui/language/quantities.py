@@ -9,6 +9,8 @@ from __future__ import annotations
 import math
 
 _STEP_DIGITS, _STEP_DECIMALS = 4, 3
+_LEAST_DIFFERENCE = 1e-4
+"""What differs by less is written as 0: `.2g` would have an exponent."""
 _UNITS = ((1e12, "TB"), (1e9, "GB"), (1e6, "MB"), (1e3, "kB"))
 
 
@@ -75,8 +77,10 @@ def percent(percentage: float) -> str:
 
 
 def two_digits(value: float, sign: str = "") -> str:
-    """A difference in per cent or a deviation: `0.1`, `4.6`, `250`. `sign` is `+` to mark what is above zero."""
-    return f"{value:{sign}.2g}" if abs(value) < 99.5 else f"{value:{sign},.0f}"
+    """A difference in per cent or a deviation: `0.0081`, `4.6`, `250`. `sign` is `+` to mark what is above zero."""
+    if abs(value) >= 99.5:
+        return f"{value:{sign},.0f}"
+    return f"{value:{sign}.2g}" if abs(value) >= _LEAST_DIFFERENCE else "0"
 
 
 def share(part: float) -> str:

@@ -95,6 +95,7 @@ def test_percentages() -> None:
     assert [percent(39.296), percent(100), percent_digits(-0.04)] == ["39.3 %", "100.0 %", "0.0"]
     assert [share(0), share(0.004), share(0.336), share(0.996), share(1)] == ["0 %", "< 1 %", "34 %", "> 99 %", "100 %"]
     assert [two_digits(0.0123), two_digits(4.56, "+"), two_digits(250)] == ["0.012", "+4.6", "250"]
+    assert [two_digits(0.00011), two_digits(-2.5e-5, "+"), two_digits(0.0)] == ["0.00011", "0", "0"]
 
 
 def test_what_was_given_keeps_its_digits() -> None:
