@@ -1,12 +1,12 @@
 """`Settings`: what a person has set for all clusters and runs, in `config.toml`, the environment or by a flag.
 
 Layers, the later one wins: what is here, the file, variables (`LLMB_TUI_VERDICT__THRESHOLD`), flags (`--set
-verdict.threshold=0.97`). pydantic-settings reads and checks them; it is imported only where one of the last three sets
-something, because it takes longer than the first frame.
+verdict.threshold=0.97`). pydantic checks them; it is imported only where one of the last three sets something.
 """
 
 from __future__ import annotations
 
+import json
 import os
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, fields, is_dataclass
@@ -18,7 +18,7 @@ from llmb_tui.language.text import clean_line
 from llmb_tui.store.files import locked, write_atomic
 from llmb_tui.toml.bounds import Quantity
 from llmb_tui.toml.lines import Lines, syntax_line
-from llmb_tui.toml.read import parse_toml
+from llmb_tui.toml.read import adapter, parse_toml
 
 if TYPE_CHECKING:
     from pydantic import ValidationError
@@ -27,11 +27,15 @@ PREFIX = "LLMB_TUI_"
 """Of the environment variables; two underscores stand between a table and its key."""
 
 Source = Literal["default", "file", "environment", "flag"]
+_Layers = tuple[tuple[Source, Mapping[str, Any]], ...]
+_STRICT = {"extra": "forbid"}
 
 
 @dataclass(frozen=True, slots=True)
 class VerdictSettings:
     """When a run passes."""
+
+    __pydantic_config__ = _STRICT
 
     threshold: Annotated[float, Quantity(gt=0, le=1)] = 0.95
     """Smallest ratio of expected to measured step time that passes; 0.95 is the Exemplar programme's."""
@@ -45,6 +49,8 @@ THRESHOLD = VerdictSettings().threshold
 class LimitSettings:
     """What no run may exceed, and from where on a suite is agreed to by its number."""
 
+    __pydantic_config__ = _STRICT
+
     gpu_hours: Annotated[float, Quantity(gt=0)] | None = None
     """GPU-hours of one run, by its GPUs and its time limit; None: no limit."""
     suite_gpu_hours: Annotated[float, Quantity(gt=0)] = 1000.0
@@ -55,12 +61,17 @@ class LimitSettings:
 class Settings:
     """Everything that can be set."""
 
+    __pydantic_config__ = _STRICT
+
     theme: str | None = None
     """One of the screen's themes, by its name in the palette; None: Textual's own, or what TEXTUAL_THEME says."""
     verdict: VerdictSettings = field(default_factory=VerdictSettings)
     limits: LimitSettings = field(default_factory=LimitSettings)
     keys: Mapping[str, str] = field(default_factory=dict)
     """Id of a key binding (`?` shows them) to the keys that do it, separated by commas."""
+
+
+_TABLES = ("verdict", "limits", "keys")
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,29 +104,26 @@ class SettingProblem(Trouble):
 
 def load_settings(file: Path, flags: Sequence[str] = ()) -> Settings:
     """What is in force. `flags` are `KEY=VALUE`, the key dotted. Raises SettingProblem."""
-    document, _ = _document(file)
-    by_flag = _by_flag(flags)
-    if not document and not by_flag and not _variables():
+    layers = _layers(file, flags)
+    merged: dict[str, Any] = {}
+    for _, layer in reversed(layers):
+        for name, value in layer.items():
+            _put(merged, name, value)
+    if not merged:
         return Settings()
-    from pydantic import ValidationError  # noqa: PLC0415 - see the module's first lines
-    from pydantic_settings import SettingsError  # noqa: PLC0415 - as above
+    from pydantic import ValidationError  # noqa: PLC0415 - most people have set nothing, and it takes long to import
 
     try:
-        return _validated(document, by_flag)
+        settings: Settings = adapter(Settings).validate_python(merged)
     except ValidationError as error:
-        raise _problem(error, file, by_flag) from error
-    except SettingsError as error:
-        raise SettingProblem("The environment", "", f"{error}. A table is written as JSON.") from error
+        raise _problem(error, file, layers) from error
+    return settings
 
 
 def settings_in_force(file: Path, flags: Sequence[str] = ()) -> tuple[Setting, ...]:
     """Every setting with its source. Raises SettingProblem."""
     settings = load_settings(file, flags)
-    layers: tuple[tuple[Source, Mapping[str, Any]], ...] = (
-        ("flag", _by_flag(flags)),
-        ("environment", _variables()),
-        ("file", _document(file)[0]),
-    )
+    layers = _layers(file, flags)
 
     def source(path: Sequence[str]) -> Source:
         return next((name for name, layer in layers if _holds(layer, path)), "default")
@@ -177,8 +185,13 @@ def _flat(table: Mapping[str, Any], above: str = "") -> Iterator[tuple[str, Any]
             yield f"{above}{name}", value
 
 
+def _layers(file: Path, flags: Sequence[str]) -> _Layers:
+    """What each layer says, as a document; the one that wins comes first. Raises SettingProblem."""
+    return (("flag", _by_flag(flags)), ("environment", _variables()), ("file", _document(file)[0]))
+
+
 def _by_flag(flags: Sequence[str]) -> dict[str, Any]:
-    """The flags as a document. Text that is no TOML value is taken as it is: `theme=nord` needs no quotes."""
+    """The flags. Text that is no TOML value is taken as it is: `theme=nord` needs no quotes."""
     document: dict[str, Any] = {}
     for flag in flags:
         key, equals, text = flag.partition("=")
@@ -188,75 +201,55 @@ def _by_flag(flags: Sequence[str]) -> dict[str, Any]:
             value: object = parse_toml(f"value = {text}")["value"]
         except (ValueError, RecursionError):
             value = text
-        _put(document, key.partition("."), value)
+        _put_named(document, key.partition("."), value)
     return document
 
 
 def _variables() -> dict[str, Any]:
-    """The variables that are set for settings, as a document of texts."""
+    """The variables, whose texts pydantic reads as what they should be; a whole table is written as JSON."""
     names = [one.name for one in fields(Settings)]
     document: dict[str, Any] = {}
-    for variable, text in os.environ.items():
-        parts = variable.removeprefix(PREFIX).lower().partition("__")
-        if variable.startswith(PREFIX) and parts[0] in names:
-            _put(document, parts, text)
+    for variable, text in sorted(os.environ.items()):
+        table, separator, name = variable.removeprefix(PREFIX).lower().partition("__")
+        if variable.startswith(PREFIX) and table in names:
+            whole = not separator and table in _TABLES
+            _put_named(document, (table, separator, name), _json(variable, text) if whole else text)
     return document
 
 
-def _put(document: dict[str, Any], parts: tuple[str, str, str], value: object) -> None:
-    """Set one value by the parts of its name: table, separator, key. A table that was given as no table stays wrong."""
+def _json(variable: str, text: str) -> object:
+    try:
+        return json.loads(text)
+    except (ValueError, RecursionError) as error:
+        raise SettingProblem(f"{variable} in the environment", "", f"It is not JSON: {error}.") from error
+
+
+def _put_named(document: dict[str, Any], parts: tuple[str, str, str], value: object) -> None:
+    """Set one value by the parts of its name: table, separator, key."""
     table, separator, name = parts
-    if not separator:
-        document[table] = value
-    elif isinstance(document.setdefault(table, {}), dict):
-        document[table][name] = value
+    _put(document, table, {name: value} if separator else value)
 
 
-def _validated(document: Mapping[str, Any], by_flag: Mapping[str, Any]) -> Settings:
-    """Raises pydantic's ValidationError."""
-    from pydantic_settings import (  # noqa: PLC0415 - see the module's first lines
-        BaseSettings,
-        InitSettingsSource,
-        PydanticBaseSettingsSource,
-        SettingsConfigDict,
-    )
-
-    class Layers(BaseSettings):
-        model_config = SettingsConfigDict(extra="forbid", env_prefix=PREFIX, env_nested_delimiter="__")
-        theme: str | None = None
-        verdict: VerdictSettings = VerdictSettings()
-        limits: LimitSettings = LimitSettings()
-        keys: dict[str, str] = {}
-
-        @classmethod
-        def settings_customise_sources(
-            cls,
-            settings_cls: type[BaseSettings],
-            init_settings: PydanticBaseSettingsSource,  # noqa: ARG003 - pydantic-settings names them
-            env_settings: PydanticBaseSettingsSource,
-            dotenv_settings: PydanticBaseSettingsSource,  # noqa: ARG003
-            file_secret_settings: PydanticBaseSettingsSource,  # noqa: ARG003
-        ) -> tuple[PydanticBaseSettingsSource, ...]:
-            return (
-                InitSettingsSource(settings_cls, dict(by_flag)),
-                env_settings,
-                InitSettingsSource(settings_cls, dict(document)),
-            )
-
-    layers = Layers()
-    return Settings(**{one.name: getattr(layers, one.name) for one in fields(Settings)})
+def _put(document: dict[str, Any], name: str, value: object) -> None:
+    """Set a value, or some keys of a table. A table that was given as no table stays wrong."""
+    if name in document and isinstance(value, dict):
+        if isinstance(document[name], dict):
+            document[name] = {**document[name], **value}
+    else:
+        document[name] = value
 
 
-def _problem(error: ValidationError, file: Path, by_flag: Mapping[str, Any]) -> SettingProblem:
+def _problem(error: ValidationError, file: Path, layers: _Layers) -> SettingProblem:
     """The first fault, with the place of the layer that speaks last."""
     first = error.errors(include_url=False, include_context=False, include_input=False)[0]
     names = [str(part) for part in first["loc"]]
     key, why = ".".join(names), f"{first['msg']}."
     if first["type"] in ("extra_forbidden", "unexpected_keyword_argument"):
         why = _unknown(names)
-    if _holds(by_flag, names):
+    source = next(name for name, layer in layers if _holds(layer, names))
+    if source == "flag":
         return SettingProblem(f"--set {key}", key, why)
-    if _holds(_variables(), names):
+    if source == "environment":
         return SettingProblem(PREFIX + "__".join(names).upper(), key, why)
     line = key_line(file, key)
     return SettingProblem(f"{file}, line {line},", key, why, file=file, line=line)
