@@ -13,8 +13,9 @@ from llmb_tui.cli.output import answer, print_json, print_line, print_table, say
 from llmb_tui.cli.run_lines import Again, line_teller
 from llmb_tui.cli.user import confirm, has_terminal, require_changes, terminal_prompter, user_services
 from llmb_tui.errors import Trouble
+from llmb_tui.language.labels import gpus_label, workload_label
+from llmb_tui.language.quantities import percent, step_time_digits
 from llmb_tui.launch.note import Note
-from llmb_tui.launch.procedures import PROCEDURES
 from llmb_tui.launch.refusal import WITH_INTENT
 from llmb_tui.launch.run import Run
 from llmb_tui.launch.runs import ACCOUNTING, Runs
@@ -139,6 +140,8 @@ def watch_verb(arguments: argparse.Namespace) -> int:
     if arguments.once:
         return _print_state(services, last or services.feed.monitor(run.id).once(terminal_prompter()), arguments)
     if not arguments.json:
+        from llmb_tui.launch.procedures import PROCEDURES  # `jobs` needs no words of them
+
         print_line(f"run {run.id} on {run.cluster}, {PROCEDURES[run.procedure].title}")
     tell = _json_teller(services.runs, run) if arguments.json else line_teller(run, print_line)
     if last:
@@ -303,8 +306,8 @@ def _row(one: dict[str, Any]) -> tuple[str, ...]:
     return (
         one["id"],
         one["state"],
-        f"{selection['workload']}@{selection['release']} {selection['size']} {selection['dtype']}",
-        f"{selection['scale']} {selection['gpu'].upper()}",
+        workload_label(f"{selection['workload']}@{selection['release']}", selection["size"], selection["dtype"]),
+        gpus_label(selection["scale"], selection["gpu"]),
         one["cluster"],
         one["procedure"],
         f"{one['steps_done']}/{one['steps_total']}",
@@ -315,10 +318,10 @@ def _row(one: dict[str, Any]) -> tuple[str, ...]:
 
 
 def _seconds(value: float | None) -> str:
-    return "–" if value is None else f"{value:.4g}"
+    return "–" if value is None else step_time_digits(value)
 
 
 def verdict_words(result: str, ratio: float, reasons: Sequence[str], of: str = "") -> str:
     """`PASS 98.5 %`; what is no PASS says why."""
     why = "" if result == "PASS" else " ".join(reasons)
-    return f"{result} {ratio * 100:.1f} %{of}{why and f': {why}'}"
+    return f"{result} {percent(ratio * 100)}{of}{why and f': {why}'}"

@@ -23,7 +23,8 @@ from llmb_tui.cluster.session import Session
 from llmb_tui.cluster.slurm.client import going_jobs
 from llmb_tui.cluster.validation import PATH, matches
 from llmb_tui.errors import Trouble
-from llmb_tui.language.text import clean, clean_line, size_text
+from llmb_tui.language.quantities import byte_size
+from llmb_tui.language.text import clean, clean_line
 from llmb_tui.launch.procedures import PROCEDURES
 from llmb_tui.launch.run import Run
 
@@ -194,7 +195,7 @@ def measured(
 def total_size(things: Sequence[Belonging]) -> str:
     """Of what was measured, in words; what lies in another one of these is not counted twice."""
     tops = [one for one in things if not any(_below(one.path, other.path) for other in things if other is not one)]
-    total = size_text(sum(one.size or 0 for one in tops))
+    total = byte_size(sum(one.size or 0 for one in tops))
     return f"{total} or more" if any(one.size is None for one in tops) else total
 
 

@@ -33,7 +33,7 @@ from llmb_tui.evidence.manifest import (
 )
 from llmb_tui.evidence.pack import TooDense, pack, sum_of, unpack
 from llmb_tui.evidence.secret_search import SecretSearch, known_secrets
-from llmb_tui.language.text import size_text
+from llmb_tui.language.quantities import byte_size
 from llmb_tui.launch.run import Run
 from llmb_tui.launch.runs import ACCOUNTING, Runs
 from llmb_tui.store import documents
@@ -272,7 +272,7 @@ def _too_dense(manifest: Manifest) -> Trouble:
     largest = max(manifest.members, key=lambda member: member.size)
     return Trouble(
         "Nothing was exported: nobody could check the archive.",
-        f"{largest.name} is {size_text(largest.size)} that says nearly the same again and again, and `verify` unpacks "
+        f"{largest.name} is {byte_size(largest.size)} that says nearly the same again and again, and `verify` unpacks "
         "nothing that becomes so much more than it is.",
         "Export it together with more runs, or leave that run out.",
     )

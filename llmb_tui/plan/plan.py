@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Literal, get_args
 
 from llmb_tui.catalog.recipe import Variant
 from llmb_tui.catalog.rows import ResultRow
+from llmb_tui.language.quantities import given, step_time_digits
 from llmb_tui.plan.selection import NOTHING_MORE, RunOptions, Selection
 
 Severity = Literal["error", "warning", "note"]
@@ -15,6 +17,8 @@ Scaling = Literal["weak", "strong", "proxy"]
 METHOD_NAMES: dict[Method, str] = {method: method.replace("_", " ") for method in get_args(Method)}
 METHOD_WORDS: dict[Method, str] = {**METHOD_NAMES, "other_release": "published for another release"}
 """Where a step time comes from, as a sentence says it."""
+PRINTED_METHODS: tuple[Method, ...] = ("published", "other_release")
+"""Their step time is a number of a published table."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -122,6 +126,16 @@ class Estimate:
     """As of the expectation, and so are the next ones."""
     vboost: bool = False
     container: str | None = None
+
+    @property
+    def step_time_text(self) -> str:
+        """The step time with its unit, for a person."""
+        return f"{expected_step_time(self.method)(self.step_time_s)} s"
+
+
+def expected_step_time(method: Method) -> Callable[[float], str]:
+    """Writes an expected step time without its unit: a printed one keeps the digits of its table."""
+    return given if method in PRINTED_METHODS else step_time_digits
 
 
 @dataclass(frozen=True, slots=True)

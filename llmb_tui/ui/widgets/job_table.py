@@ -11,12 +11,14 @@ from textual.binding import Binding, BindingType
 from textual.content import Content
 
 from llmb_tui.cluster.job import TERMINAL_STATES
+from llmb_tui.language.labels import gpus_cell, workload_label
+from llmb_tui.language.quantities import percent, short_age, step_time_digits
 from llmb_tui.language.text import plural
 from llmb_tui.launch.note import NO_NOTE, Note
 from llmb_tui.launch.run import Run
 from llmb_tui.plan.plan import METHOD_WORDS
 from llmb_tui.ui.text import MUTED, Part, line, lines
-from llmb_tui.ui.units import bare_seconds, filled, percent, short_age
+from llmb_tui.ui.units import filled
 from llmb_tui.ui.widgets.keyed_table import Cell, Key, KeyedTable, Row, TableColumn, Tone
 from llmb_tui.ui.widgets.run_header import what_runs
 from llmb_tui.ui.widgets.run_parts import RESULTS
@@ -64,13 +66,13 @@ def job_row(run: Run, state: RunState, marked: bool, now: float, note: Note = NO
     return {
         "mark": ("x", "now") if marked else ("•" if note else "", "quiet"),
         "state": state_cell(run, state),
-        "workload": (f"{selection.workload} {selection.size} {selection.dtype}", "plain"),
-        "scale": (f"{selection.scale}×{selection.gpu.upper()}", "plain"),
+        "workload": (workload_label(selection.workload, selection.size, selection.dtype), "plain"),
+        "scale": (gpus_cell(selection.scale, selection.gpu), "plain"),
         "where": (run.cluster, "plain"),
         "procedure": (run.procedure, "quiet"),
         "steps": (f"{progress.steps_done}/{total}" if progress.steps_done else "–", "plain"),
         "bar": (filled(progress.steps_done, total, BAR_CELLS), "now"),
-        "median": ("–" if progress.median_s is None else bare_seconds(progress.median_s), "plain"),
+        "median": ("–" if progress.median_s is None else step_time_digits(progress.median_s), "plain"),
         "against": (against, "plain"),
         "verdict": result_cell(verdict.result) if verdict else ("–", "quiet"),
         "age": age_cell(run, now),

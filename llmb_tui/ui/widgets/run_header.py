@@ -2,16 +2,21 @@
 
 from __future__ import annotations
 
+import time
+
 from textual.content import Content
 from textual.reactive import reactive
 
 from llmb_tui.cluster.job_words import pending_reason
 from llmb_tui.errors import Trouble
+from llmb_tui.language.instants import local_time
+from llmb_tui.language.labels import run_label
+from llmb_tui.language.quantities import age, clock
 from llmb_tui.language.text import capital, plural
 from llmb_tui.launch.procedures import PROCEDURES
 from llmb_tui.launch.run import Run
 from llmb_tui.ui.text import MUTED, line, lines, plain, told
-from llmb_tui.ui.units import age, clock, gauge, moment
+from llmb_tui.ui.units import gauge
 from llmb_tui.ui.widgets.run_parts import RunPart
 from llmb_tui.watch.state import ENDED, FAILED, Link, RunState, Stage
 
@@ -64,7 +69,7 @@ def header_lines(run: Run, notice: str, state: RunState, width: int) -> tuple[Co
 def what_runs(run: Run) -> str:
     """`nemotron4 15b fp8 · 64 × H100`."""
     selection = run.plan.selection
-    return f"{selection.workload} {selection.size} {selection.dtype} · {selection.scale} × {selection.gpu.upper()}"
+    return run_label(selection.workload, selection.size, selection.dtype, selection.scale, selection.gpu)
 
 
 def job_text(run: Run, state: RunState) -> Content:
@@ -77,7 +82,7 @@ def job_text(run: Run, state: RunState) -> Content:
         elapsed = f" {clock(job.elapsed_s)}" if job.elapsed_s else ""
         parts.append(line((f"{job.state}{elapsed}", "bold")))
         if job.waiting and job.starts_at is not None:
-            parts.append(line(f"{words.scheduler} expects it to start {moment(job.starts_at)}"))
+            parts.append(line(f"{words.scheduler} expects it to start {local_time(job.starts_at, time.time())}"))
         if job.nodes:
             parts.append(Content(plural(job.nodes, "node")))
         if job.restarts:

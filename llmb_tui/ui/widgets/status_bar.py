@@ -8,6 +8,7 @@ from textual.content import Content
 from textual.reactive import reactive, var
 from textual.widget import Widget
 
+from llmb_tui.language.quantities import milliseconds
 from llmb_tui.ui.text import MUTED, line
 
 if TYPE_CHECKING:
@@ -82,7 +83,7 @@ def _felt(health: LinkHealth, wide: bool) -> tuple[str, str, str]:
         if health.note:
             return "◐", "$text-warning", health.note
         trip = health.round_trip_s
-        return "●", "$text-success", "" if trip is None else f"{trip * 1000:.0f} ms"
+        return "●", "$text-success", "" if trip is None else milliseconds(trip)
     if health.state == "connecting":
         return "◐", "$text-warning", health.note or "connecting"
     if health.state == "needs-login":

@@ -6,8 +6,17 @@ import re
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
+from llmb_tui.language.quantities import (
+    duration,
+    gpu_hours,
+    gpu_hours_digits,
+    percent,
+    step_time_digits,
+    step_time_range,
+    step_time_range_digits,
+)
 from llmb_tui.language.text import plural
-from llmb_tui.plan.plan import METHOD_NAMES, METHOD_WORDS
+from llmb_tui.plan.plan import METHOD_NAMES, METHOD_WORDS, expected_step_time
 from llmb_tui.suites.draft_plan import DraftPlan
 from llmb_tui.suites.suite_plan import Nodes, PlannedRow, SuitePlan
 from llmb_tui.suites.suite_progress import RowProgress, SuiteProgress
@@ -70,13 +79,16 @@ def _cells(planned: PlannedRow, label: str) -> Row:
         "run": (label, "plain"),
         "gpus": (str(planned.row.selection.scale), "plain"),
         "nodes": (str(planned.plan.nodes), "plain"),
-        "step": (units.bare_seconds(estimate.step_time_s) if estimate else "–", "plain"),
+        "step": (expected_step_time(estimate.method)(estimate.step_time_s) if estimate else "–", "plain"),
         "band": (
-            units.band(estimate.low_s, estimate.high_s).removesuffix(" s") if estimate else "no estimate",
+            step_time_range_digits(estimate.low_s, estimate.high_s) if estimate else "no estimate",
             "quiet",
         ),
         "source": (METHOD_NAMES[estimate.method] if estimate else "", "quiet"),
-        "hours": (f"{hours:,.1f}" if hours is not None else f"≤{planned.most_gpu_hours:,.1f}", "plain"),
+        "hours": (
+            gpu_hours_digits(hours) if hours is not None else f"≤{gpu_hours_digits(planned.most_gpu_hours)}",
+            "plain",
+        ),
         "limit": (planned.plan.time_limit, "quiet"),
     }
 
@@ -94,7 +106,7 @@ def about_row(planned: PlannedRow, out: bool) -> tuple[Paragraph, ...]:
         glyph, _ = units.SEVERITIES[problem.severity]
         parts.append(fact(f"{glyph} {problem.severity}", problem.reason, (f" {problem.fix}".rstrip(), MUTED)))
     if (estimate := planned.plan.estimate) is not None:
-        words = f"{units.seconds(estimate.step_time_s)}, {units.band(estimate.low_s, estimate.high_s)}"
+        words = f"{estimate.step_time_text}, {step_time_range(estimate.low_s, estimate.high_s)}"
         method, anchor = f" {METHOD_WORDS[estimate.method]}", f", {estimate.anchor}"
         parts.insert(1, fact("expected", words, (method, MUTED), (anchor, MUTED)))
     return tuple(parts)
@@ -116,24 +128,24 @@ def draft_sums(plan: DraftPlan, nodes: Nodes) -> tuple[Paragraph, ...]:
 
 def cost(plan: SuitePlan) -> tuple[Part, ...]:
     """How many runs, and their GPU-hours."""
-    most = f", at most {plan.most_gpu_hours:,.1f} by the time limits"
+    most = f", at most {gpu_hours_digits(plan.most_gpu_hours)} by the time limits"
     unknown = f"; {plural(plan.without_estimate, 'run')} without an estimate by the time limit"
     return (
         f"{plural(len(plan.rows), 'run')}: ",
-        (units.gpu_hours(plan.gpu_hours), "bold"),
+        (gpu_hours(plan.gpu_hours), "bold"),
         (most + unknown * bool(plan.without_estimate), MUTED),
     )
 
 
 def takes(plan: SuitePlan, nodes: Nodes) -> tuple[Part, ...]:
     """How long its steps take, one after the other and on the free nodes."""
-    parts: list[Part] = [f"{units.clock(plan.serial_s)} one after the other"]
+    parts: list[Part] = [f"{duration(plan.serial_s)} one after the other"]
     if nodes.free is None:
         parts.append((", free nodes not known" + ": f asks the cluster" * nodes.askable, MUTED))
     elif plan.parallel_s is None:
         parts.append((f", a run needs more than the {plural(nodes.free, 'free node')}", MUTED))
     else:
-        parts.append(f", {units.clock(plan.parallel_s)} on the {plural(nodes.free, 'free node')}")
+        parts.append(f", {duration(plan.parallel_s)} on the {plural(nodes.free, 'free node')}")
     return (*parts, ("; start-up and queue beside it", MUTED))
 
 
@@ -173,7 +185,7 @@ def _progress_cells(row: RowProgress, label: str) -> Row:
     record, estimate = row.record, row.planned.plan.estimate
     if record is None:
         cells: Row = dict.fromkeys(("steps", "bar", "against", "verdict", "job"), ("", "quiet"))
-        expected = f"~{units.bare_seconds(estimate.step_time_s)}" if estimate else "–"
+        expected = f"~{expected_step_time(estimate.method)(estimate.step_time_s)}" if estimate else "–"
         state: Cell = ("○ not sent", "quiet") if row.trouble is None else ("? unknown", "warning")
         cells |= {"state": state, "step": (expected, "quiet")}
     else:
@@ -181,9 +193,9 @@ def _progress_cells(row: RowProgress, label: str) -> Row:
         cells |= {"step": cells["median"], "job": (", ".join(record.run.job_ids), "quiet")}
         verdict = record.state.verdict
         if verdict is not None and estimate is not None:  # shorter than in a list of runs, where nothing explains it
-            cells["against"] = f"{units.percent(verdict.ratio * 100)} of {METHOD_NAMES[estimate.method]}", "plain"
+            cells["against"] = f"{percent(verdict.ratio * 100)} of {METHOD_NAMES[estimate.method]}", "plain"
         if row.step_time_s is not None:
-            cells["step"] = units.bare_seconds(row.step_time_s), "plain"
+            cells["step"] = step_time_digits(row.step_time_s), "plain"
     gpus = str(row.planned.row.selection.scale)
     return {**cells, "mark": ("", "plain"), "run": (label, "plain"), "gpus": (gpus, "plain")}
 
@@ -204,9 +216,9 @@ def progress_sums(progress: SuiteProgress, sending: Sending | None) -> tuple[Par
 
 
 def _left(progress: SuiteProgress) -> tuple[Part, ...]:
-    parts: list[Part] = [units.gpu_hours(progress.gpu_hours_left), f", {units.clock(progress.serial_left_s)} in a row"]
+    parts: list[Part] = [gpu_hours(progress.gpu_hours_left), f", {duration(progress.serial_left_s)} in a row"]
     if progress.left_s is not None:
-        parts.append(f", {units.clock(progress.left_s)} on its nodes and those that were free")
+        parts.append(f", {duration(progress.left_s)} on its nodes and those that were free")
     return (*parts, ("; start-up and queue beside it", MUTED))
 
 

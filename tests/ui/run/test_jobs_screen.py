@@ -89,7 +89,7 @@ async def test_each_run_has_a_row_with_what_is_known_of_it(open_jobs: OpenJobs) 
     async with app.run_test(size=SIZE) as pilot:
         await listed(pilot, app, 6)
         assert cells(app)[0] == [
-            *("", "● measuring", "nemotron4 15b fp8", "64×H100", "eos", "direct", "31/50", "██▍", "2.00"),
+            *("", "● measuring", "nemotron4 15b fp8", "64×H100", "eos", "direct", "31/50", "██▍", "2"),
             *("99.0 % of published", "✓ PASS", "1m"),
         ]
         assert [row[1] for row in cells(app)] == [
