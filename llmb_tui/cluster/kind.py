@@ -6,6 +6,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Generic, TypeVar
 
+from llmb_tui.cluster.job import Job
 from llmb_tui.cluster.profile import ClusterProfile
 from llmb_tui.cluster.scheduler_words import JobWords
 
@@ -18,6 +19,10 @@ P = TypeVar("P", bound=ClusterProfile)
 
 def _nothing(_: object) -> dict[str, str]:
     return {}
+
+
+def _no_gpus(_: str) -> list[tuple[str, str]]:
+    return []
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,6 +41,10 @@ class ClusterKind(Generic[P]):
     """Makes a profile of the texts of all fields. Raises WrongField."""
     open: Callable[[P], Cluster]
     """Makes the cluster of a profile, not connected."""
+    accounted: Callable[[str], list[Job]]
+    """Reads the starts of jobs in kept accounting. Raises ValueError, TypeError and AttributeError for another form."""
+    accounted_gpus: Callable[[str], list[tuple[str, str]]] = _no_gpus
+    """Reads the GPU types in kept accounting, each with its line."""
     usual: Callable[[Mapping[str, str]], dict[str, str]] = _nothing
     """Reads the texts that fields begin with from environment variables, by field."""
     secrets: Callable[[P], dict[str, str]] = _nothing

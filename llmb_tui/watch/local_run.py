@@ -10,6 +10,7 @@ from pathlib import Path
 from llmb_tui.cluster.job import Job
 from llmb_tui.diagnosis.rule import Diagnosis
 from llmb_tui.errors import Trouble
+from llmb_tui.launch.cluster_kind import kind_of
 from llmb_tui.launch.run import Run
 from llmb_tui.launch.runs import ACCOUNTING, NETWORK, Runs
 from llmb_tui.store import documents
@@ -112,7 +113,8 @@ class LocalRun:
         """What is kept of the run besides its log."""
         sent = self._run.spec.sent_files if self._run.spec else {}
         launch = sent.get("configs/launch.json", "")
-        return run_files(text_in(self._folder / NETWORK), text_in(self._folder / ACCOUNTING), launch)
+        gpus = kind_of(self._run).accounted_gpus(text_in(self._folder / ACCOUNTING))
+        return run_files(text_in(self._folder / NETWORK), gpus, launch)
 
     def _remember_read(self) -> None:
         """As below: else it is read again."""

@@ -7,14 +7,13 @@ input that would answer it. docs/results.md has the rules by log format.
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from math import isfinite
 from typing import Any
 
 from llmb_tui.catalog.gpu_model import gpu_model
 from llmb_tui.catalog.recipe import LogFormatId, ResultRule
-from llmb_tui.cluster.slurm.kept_accounting import kept_rows
 from llmb_tui.language.quantities import count, four_digits, given
 from llmb_tui.language.text import capital, plural
 from llmb_tui.plan.plan import Plan
@@ -62,25 +61,16 @@ class RunFiles:
 NO_FILES = RunFiles()
 
 
-def run_files(network: str, accounting: str, launch: str) -> RunFiles:
-    """Read the texts of `network.txt`, `accounting.txt` and `launch.json`; an unreadable one states nothing."""
+def run_files(network: str, gpus: Iterable[tuple[str, str]], launch: str) -> RunFiles:
+    """Read the texts of `network.txt` and `launch.json`; an unreadable one states nothing.
+
+    `gpus`: GPU types in the accounting, each with its line.
+    """
     try:
         sent = json.loads(launch)["settings"] if launch else {}
     except (ValueError, LookupError, TypeError, RecursionError):
         sent = {}
-    return RunFiles(
-        tuple(statements(network.encode())), tuple(_accounted(accounting)), sent if isinstance(sent, dict) else {}
-    )
-
-
-def _accounted(text: str) -> Iterator[tuple[str, str]]:
-    if text.startswith("["):  # Run:ai's
-        return
-    for row, line in zip(kept_rows(text), text.splitlines()[1:], strict=False):
-        for part in row.get("AllocTRES", "").split(","):
-            name, _, _ = part.partition("=")
-            if name.startswith("gres/gpu:"):
-                yield name.removeprefix("gres/gpu:"), line
+    return RunFiles(tuple(statements(network.encode())), tuple(gpus), sent if isinstance(sent, dict) else {})
 
 
 @dataclass(frozen=True, slots=True)

@@ -13,6 +13,7 @@ import pytest
 
 from llmb_tui.catalog.catalog import Catalog
 from llmb_tui.catalog.recipe import Library, LogFormatId, Recipe
+from llmb_tui.cluster.slurm.kept_accounting import accounted_gpus
 from llmb_tui.demo.training import hydra_bar, measured, nemo2_log, training
 from llmb_tui.plan.document import document
 from llmb_tui.plan.make import plan
@@ -237,11 +238,11 @@ def test_a_fault_fails_exactly_its_check_and_quotes_its_line(check: CheckId, nam
 def test_channels_over_sockets_between_nodes_fail_transport(name: str) -> None:
     kind = FORMATS[name]
     sound = kind.write(kind.plan)
-    sockets = checks_of(kind, sound, run_files(NETWORK.format("Socket"), "", ""))
+    sockets = checks_of(kind, sound, run_files(NETWORK.format("Socket"), (), ""))
     assert [check.id for check in sockets.values() if check.outcome == "failed"] == ["transport"]
     assert sockets["transport"].source == "network.txt"
     assert "via NET/Socket/0" in sockets["transport"].line
-    infiniband = checks_of(kind, sound, run_files(NETWORK.format("IB"), "", ""))
+    infiniband = checks_of(kind, sound, run_files(NETWORK.format("IB"), (), ""))
     assert (infiniband["transport"].outcome, infiniband["transport"].found) == ("ok", "NET/IB")
     assert checks_of(kind, sound)["transport"].outcome == "unknown"
 
@@ -265,7 +266,7 @@ def test_only_channels_between_nodes_or_else_the_network_of_every_node_fail_tran
 ) -> None:
     kind = FORMATS["NeMo 2"]
     assert checks_of(kind, f"{line}\n{kind.write(kind.plan)}")["transport"].outcome == outcome
-    assert checks_of(kind, kind.write(kind.plan), run_files(line, "", ""))["transport"].outcome == outcome
+    assert checks_of(kind, kind.write(kind.plan), run_files(line, (), ""))["transport"].outcome == outcome
 
 
 @pytest.mark.parametrize(
@@ -301,7 +302,7 @@ def test_sockets_within_one_nvlink_domain_are_a_fact_and_no_failure() -> None:
     recipe = CATALOG.recipe("nemotron4-340b", "25.12")
     progress = progress_of(bridge(made), "nemo2", made)
     one = "cn1:1:1 [0] NCCL INFO Channel 00/0 : 3[3] -> 4[0] [send] via NET/Socket/0"
-    files = run_files(one, "", "")
+    files = run_files(one, (), "")
     for nodes, outcome in ((18, "ok"), (32, "failed")):
         small = replace(made, nodes=nodes, gpus_per_node=4)
         checks = validity(small, recipe.rule, "nemo2", progress, files, finished=True)
@@ -321,7 +322,7 @@ def test_sockets_within_one_nvlink_domain_are_a_fact_and_no_failure() -> None:
 )
 def test_the_accounting_of_typed_gpus_answers_if_the_log_does_not(gpus: str, outcome: Outcome) -> None:
     kind = FORMATS["Megatron-Bridge"]
-    files = run_files("", f"JobID|AllocTRES|JobName\n7|billing=1,{gpus},node=8|run\n", "")
+    files = run_files("", accounted_gpus(f"JobID|AllocTRES|JobName\n7|billing=1,{gpus},node=8|run\n"), "")
     check = checks_of(kind, kind.write(kind.plan), files)["gpu"]
     assert check.outcome == outcome
     assert (check.source == "accounting") == (outcome == "failed")
@@ -331,10 +332,10 @@ def test_settings_are_compared_with_those_that_were_sent() -> None:
     kind = FORMATS["NeMo 2, our script"]
     sent = {"trainer.strategy.sequence_parallel": True, "model.config.recompute_granularity": None}
     log = "trainer.strategy.sequence_parallel = {}\n" + kind.write(kind.plan)
-    files = run_files("", "", json.dumps({"factory": "", "arguments": {}, "settings": sent}))
+    files = run_files("", (), json.dumps({"factory": "", "arguments": {}, "settings": sent}))
     assert checks_of(kind, log.format("true"), files)["settings"].outcome == "ok"
     assert checks_of(kind, log.format("false"), files)["settings"].outcome == "failed"
-    assert run_files("", "", "no json").settings == {}
+    assert run_files("", (), "no json").settings == {}
 
 
 def test_two_faults_fail_two_checks() -> None:

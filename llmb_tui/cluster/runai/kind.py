@@ -7,6 +7,7 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 from llmb_tui.cluster.kind import ClusterKind
+from llmb_tui.cluster.runai.kept_accounting import accounted_workloads
 from llmb_tui.cluster.runai.profile import RunaiProfile, from_environment
 from llmb_tui.cluster.runai.profile_check import check_runai_profile
 from llmb_tui.cluster.runai.profile_fields import RUNAI_EMPTY, RUNAI_FIELDS, runai_profile_of, runai_texts_of
@@ -40,6 +41,7 @@ RUNAI = ClusterKind(
     check_runai_profile,
     partial(runai_profile_of, RUNAI_EMPTY),
     _open,
-    _usual,
-    _secrets,
+    accounted_workloads,
+    usual=_usual,
+    secrets=_secrets,
 )

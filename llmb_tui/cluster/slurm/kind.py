@@ -6,6 +6,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from llmb_tui.cluster.kind import ClusterKind
+from llmb_tui.cluster.slurm.kept_accounting import accounted_gpus, accounted_jobs
 from llmb_tui.cluster.slurm.profile import SlurmProfile
 from llmb_tui.cluster.slurm.profile_check import check_profile
 from llmb_tui.cluster.slurm.profile_fields import BESIDE, EMPTY, FIELDS, profile_of
@@ -34,4 +35,6 @@ SLURM = ClusterKind(
     check_profile,
     _profile_of,
     _open,
+    accounted_jobs,
+    accounted_gpus,
 )

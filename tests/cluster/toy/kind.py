@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from llmb_tui.cluster.cluster import Cluster
+from llmb_tui.cluster.job import Job
 from llmb_tui.cluster.kind import ClusterKind
 from llmb_tui.cluster.profile_check import NAME_RULES, WrongField, check_env, check_texts
 from llmb_tui.cluster.profile_fields import ProfileField, needed, values_of
@@ -40,8 +41,19 @@ def profile_of(texts: dict[str, str]) -> ToyProfile:
     return profile
 
 
+def accounted(text: str) -> list[Job]:
+    return [Job(job_id, "", state) for job_id, state in map(str.split, text.splitlines())]
+
+
 TOY = ClusterKind(
-    ToyProfile, JobWords("Toy", "task", "Its log is kept."), FIELDS, "--queue DIRECTORY", check, profile_of, ToyCluster
+    ToyProfile,
+    JobWords("Toy", "task", "Its log is kept."),
+    FIELDS,
+    "--queue DIRECTORY",
+    check,
+    profile_of,
+    ToyCluster,
+    accounted,
 )
 
 

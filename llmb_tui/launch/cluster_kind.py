@@ -1,0 +1,15 @@
+"""`kind_of`: the kind of cluster on which a run is."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from llmb_tui.cluster.kind import ClusterKind
+from llmb_tui.cluster.kinds import KINDS
+from llmb_tui.launch.procedures import PROCEDURES
+from llmb_tui.launch.run import Run
+
+
+def kind_of(run: Run) -> ClusterKind[Any]:
+    """The kind of cluster on which a run is, also when its cluster is no longer saved."""
+    return KINDS[PROCEDURES[run.procedure].profile.kind]
