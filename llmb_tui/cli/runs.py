@@ -16,7 +16,6 @@ from llmb_tui.errors import Trouble
 from llmb_tui.language.labels import gpus_label, workload_label
 from llmb_tui.language.quantities import percent, step_time_digits
 from llmb_tui.launch.note import Note
-from llmb_tui.launch.procedures import PROCEDURES
 from llmb_tui.launch.refusal import WITH_INTENT
 from llmb_tui.launch.run import Run
 from llmb_tui.launch.runs import ACCOUNTING, Runs
@@ -141,6 +140,8 @@ def watch_verb(arguments: argparse.Namespace) -> int:
     if arguments.once:
         return _print_state(services, last or services.feed.monitor(run.id).once(terminal_prompter()), arguments)
     if not arguments.json:
+        from llmb_tui.launch.procedures import PROCEDURES  # `jobs` needs no words of them
+
         print_line(f"run {run.id} on {run.cluster}, {PROCEDURES[run.procedure].title}")
     tell = _json_teller(services.runs, run) if arguments.json else line_teller(run, print_line)
     if last:
