@@ -141,7 +141,7 @@ def test_any_way_to_a_python_environment_will_do(text: str) -> None:
 def test_the_environment_takes_its_measured_room_until_it_is_there() -> None:
     needs = replace(PUBLISHED, environment_gb=9.5)
     needed = checks(needs=needs)["disk"].needed
-    assert needed == "14.5 to 69.5 GB for a container image and a Python environment (measured: 9.5 GB)"
+    assert needed == "14.5 GB to 69.5 GB for a container image and a Python environment (measured: 9.5 GB)"
     there = {"image": Answer(0, ""), "set_up": Answer(0, ""), "inodes": Answer(0, INODES.format(50_000)), **free(2)}
     found = checks(there, needs)
     assert (found["disk"].status, found["disk"].needed) == ("ok", "1 GB for runs")

@@ -67,4 +67,4 @@ def test_what_a_job_has_made_may_be_seen_a_minute_later(install: Any) -> None:
 def test_a_step_of_which_nothing_is_ever_seen_does_not_start(install: Any) -> None:
     with pytest.raises(Trouble, match="does not start on the cluster") as caught:
         install(Looks(*["missing"] * 9, every_s=10), STEP)
-    assert caught.value.why == "Nothing of it has been there for 30 seconds."
+    assert caught.value.why == "Nothing of it has been there for 30 s."

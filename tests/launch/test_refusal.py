@@ -77,18 +77,18 @@ CASES = [
     (f"sbatch: error: QOSMaxGRESPerJob\n{POLICY}", "does not allow 8 nodes", "smaller scale", 1),
     (f"sbatch: error: QOSMaxSubmitJobPerUserLimit\n{POLICY}", "no further job of yours", "one of your jobs", 1),
     (f"sbatch: error: AssocMaxSubmitJobLimit\n{POLICY}", "no further job of yours", "one of your jobs", 1),
-    (f"sbatch: error: QOSMaxWallDurationPerJobLimit\n{POLICY}", "less time than the 6 hours", "Lower the time", 1),
+    (f"sbatch: error: QOSMaxWallDurationPerJobLimit\n{POLICY}", "less time than the 6 h", "Lower the time", 1),
     (f"sbatch: error: AssocGrpGRESMinutes\n{POLICY}", "not that much time left", "sshare", 1),
     (POLICY, "a limit of account `research_llm_bench` or its QOS", "smaller scale", 1),
     # time
     (
         f"{FAILED}Requested time limit is invalid (missing or exceeds some limit)",
-        "partition `batch` gives at most 4 hours, the run asks for 6 hours",
+        "partition `batch` gives at most 4 h, the run asks for 6 h",
         "or choose partition `long`",
         1,
     ),
-    (f"{FAILED}Time limit specification required, but not provided", "at most 4 hours", "Lower", 1),
-    ("sbatch: error: Invalid --time specification", "the run asks for 6 hours", "Lower", 1),
+    (f"{FAILED}Time limit specification required, but not provided", "at most 4 h", "Lower", 1),
+    ("sbatch: error: Invalid --time specification", "the run asks for 6 h", "Lower", 1),
     # nodes
     (f"{FAILED}Node count specification invalid", "does not give 8 nodes to one job; it has 4 nodes", "smaller", 1),
     (f"{FAILED}More processors requested than permitted", "does not give 8 nodes", "smaller scale", 1),
@@ -209,7 +209,7 @@ def test_without_the_partitions_it_is_told_all_the_same(run: Run) -> None:
     words = f"{FAILED}Requested time limit is invalid (missing or exceeds some limit)"
     trouble = explained(run, words)
     assert trouble.what == (
-        "Slurm refused the job: partition `batch` does not give that much time, the run asks for 6 hours."
+        "Slurm refused the job: partition `batch` does not give that much time, the run asks for 6 h."
     )
     assert "or choose another partition" in trouble.fix
 

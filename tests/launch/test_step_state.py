@@ -24,7 +24,7 @@ def test_a_download_says_bytes_layers_and_the_time_that_is_left() -> None:
     pace, total = step_pace(), 20_000_000_000
     for now, cached in ((100.0, 0), (110.0, 2_000_000_000)):
         state = state_of(STEP, read_probes(running(cached, 0, 7, 66), 1)[0], total, pace, now)
-    assert state.size == "2.0 GB of 20.0 GB downloaded, 6 of 66 layers, about 2 min left"
+    assert state.size == "2 GB of 20 GB downloaded, 6 of 66 layers, about 2 min left"
     assert (state.bytes_so_far, state.bytes_of, state.seconds_left) == (2_000_000_000, total, 90.0)
     assert state.detail == "[INFO] Downloading 66 missing layers..."
 
@@ -33,7 +33,7 @@ def test_no_time_is_left_out_of_thin_air() -> None:
     pace = step_pace()
     for now in (100.0, 130.0):
         state = state_of(STEP, read_probes(running(5_000_000_000, 0, 7, 66), 1)[0], None, pace, now)
-    assert state.size == "5.0 GB downloaded, 6 of 66 layers"
+    assert state.size == "5 GB downloaded, 6 of 66 layers"
     assert state.seconds_left is None
 
 

@@ -61,7 +61,7 @@ CASES = {
         line="--mem=9000G",
     ),
     "time": Refused(
-        what="partition `batch` gives at most 4 hours, the run asks for 6 hours",
+        what="partition `batch` gives at most 4 h, the run asks for 6 h",
         words="Requested time limit is invalid (missing or exceeds some limit)",
         mend="or choose partition `cpu`",
         spec={"time_limit": "06:00:00"},
