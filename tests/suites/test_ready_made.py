@@ -11,6 +11,7 @@ import pytest
 
 from llmb_tui.cluster.slurm.profile import SlurmProfile
 from llmb_tui.errors import Trouble
+from llmb_tui.language.quantities import two_digits
 from llmb_tui.launch.policy import Policy
 from llmb_tui.plan.selection import Selection
 from llmb_tui.suites.outcome import outcome_of, trials_of, with_best
@@ -118,7 +119,7 @@ def test_acceptance_has_no_verdict_while_a_log_is_not_read() -> None:
 def test_repeat_says_its_noise() -> None:
     records = [ended(f"r{i}", "PASS", [*[9.0] * 5, *[2.0 + i / 100] * 45]) for i in range(3)]
     outcome = outcome_of(standing(made("repeat", count=3), *records))
-    assert outcome.lines[0].startswith("step time 2.01 ± 0.025 s (95 %, 3 runs), 2 to 2.02 s")
+    assert outcome.lines[0].startswith("step time 2.01 ± 0.025 s (95 %, 3 runs), 2–2.02 s")
 
 
 @pytest.mark.parametrize(
@@ -208,4 +209,5 @@ def test_tune_says_whether_the_difference_is_noise_and_how_wrong_the_model_was()
         assert row.planned.plan.estimate is not None
         errors.append(100 * (row.planned.plan.estimate.step_time_s / fmean(row.steps_s) - 1))
     mean, worst = fmean(map(abs, errors)), max(errors, key=abs)
-    assert f"wrong by {mean:.1f} % on average, by {worst:+.1f} % at most" in outcome_of(apart).lines[1]
+    errors = f"wrong by {two_digits(mean)} % on average, by {two_digits(worst, '+')} % at most"
+    assert errors in outcome_of(apart).lines[1]

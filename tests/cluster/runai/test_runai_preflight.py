@@ -179,7 +179,7 @@ def test_a_clock_that_is_off(look: Look, monkeypatch: pytest.MonkeyPatch, ahead_
 
     date = api._date
     monkeypatch.setattr(api, "_date", lambda text: (date(text) or 0.0) + ahead_s)
-    stands(look(None), "clock", "warning", words.split(maxsplit=1)[0], "at most 60 s", "NTP")
+    stands(look(None), "clock", "warning", words.split(maxsplit=1)[0], "at most 1 min", "NTP")
 
 
 @pytest.mark.parametrize("state", ["Disconnected", "WaitingToConnect"])

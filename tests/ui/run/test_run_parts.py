@@ -124,7 +124,7 @@ def test_metrics_stand_beside_what_was_expected() -> None:
         "tokens/s       521,700  expected 529,584",
         "MFU             38.7 %  expected 39.3 %",
         "loss           9.775 ↓",
-        "memory         73.0 GB  of 80 GB",
+        "memory           73 GB  of 80 GB",
     ]
     assert "expected" not in metrics_card(rows, 39).plain
     assert "expected" in metrics_card(rows, 40).plain
