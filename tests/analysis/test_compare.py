@@ -43,7 +43,7 @@ def test_what_is_twice_as_slow_and_more_is_said_in_whole_per_cent() -> None:
     (one,) = compare(repeats("slow", 4.9, 5.0, 5.1), repeats("fast", 1.98, 1.99, 2.00)).contrasts
     assert one.words.startswith("151 % ± 13 % slower (by the noise between repeats")
     (noisy,) = compare(repeats("slow", 0.5, 9.5), repeats("fast", 1.0, 9.0)).contrasts
-    assert noisy.words.startswith("within the noise: +0 % ± 1,530 % (")
+    assert noisy.words.startswith("within the noise: 0 % ± 1,530 % (")
     assert "deviation 127 %, 95 % interval of the mean ± 1,144 %" in noisy.other.noise_words
     assert [two_digits(value) for value in (0.0123, 4.56, 99.49, 99.5, 100.0, -250.0, 12345.0)] == [
         "0.012", "4.6", "99", "100", "100", "-250", "12,345",

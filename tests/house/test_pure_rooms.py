@@ -12,7 +12,7 @@ ROOT = Path(llmb_tui.__file__).parent
 ROOMS = ("language", "catalog", "plan", "diagnosis", "analysis")
 EFFECTS = {"os", "pathlib", "io", "shutil", "tempfile", "subprocess", "socket", "threading", "time", "datetime"}
 ALLOWED = {
-    "analysis/chart.py": {"time"},  # labels of an axis in UTC
+    "language/instants.py": {"time"},  # words for a time that it is given
     "analysis/table.py": {"io"},  # CSV as text
     "analysis/upstream_rules.py": {"io"},  # lines of a log that its caller has opened
     "catalog/kept.py": {"os", "pathlib"},  # presets, parsed once
