@@ -23,9 +23,10 @@ from llmb_tui.analysis.chart import (
 from llmb_tui.analysis.result import RunResult
 from llmb_tui.analysis.scaling import ScalePoint, ScalingCurve
 from llmb_tui.analysis.table import Table
+from llmb_tui.language.states import method_phrase, method_word
 from llmb_tui.language.text import plural
 from llmb_tui.plan.over_scale import AtScale
-from llmb_tui.plan.plan import METHOD_NAMES, METHOD_WORDS, Estimate, Plan
+from llmb_tui.plan.plan import Estimate, Plan
 
 _SECONDS = "step time, s"
 _GPUS = "GPUs"
@@ -89,7 +90,7 @@ def scale_chart(
         return None
     published = [Point(at.gpus, at.estimate.step_time_s) for at in points if at.published]
     estimated = [Point(at.gpus, at.estimate.step_time_s) for at in points if not at.published]
-    otherwise = sorted({METHOD_NAMES[at.estimate.method] for at in points if not at.published})
+    otherwise = sorted({method_word(at.estimate.method) for at in points if not at.published})
     series = [
         Series("published", "published", tuple(published)),
         Series("estimated", " or ".join(otherwise), tuple(estimated)),
@@ -115,7 +116,7 @@ def scale_table(points: Sequence[AtScale], measured: Sequence[RunResult]) -> Tab
     rows = [
         (
             gpus,
-            *((one.step_time_s, one.low_s, one.high_s, METHOD_WORDS[one.method]) if one else (None,) * 4),
+            *((one.step_time_s, one.low_s, one.high_s, method_phrase(one.method)) if one else (None,) * 4),
             fmean(groups[gpus]) if gpus in groups else None,
             len(groups.get(gpus, ())) or None,
         )
@@ -229,7 +230,7 @@ def _expected_rule(plan: Plan) -> tuple[ReferenceLine, ...]:
         return ()
     role: Role = "published" if estimate.method in ("published", "other_release") else "estimated"
     return (
-        ReferenceLine(role, f"{METHOD_NAMES[estimate.method]} {seconds(estimate.step_time_s)}", estimate.step_time_s),
+        ReferenceLine(role, f"{method_word(estimate.method)} {seconds(estimate.step_time_s)}", estimate.step_time_s),
     )
 
 
@@ -262,7 +263,7 @@ def _step_summary(result: RunResult, times: _Times) -> str:
     if result.step_time_s is not None:
         text += f"; what counts ({result.rule_words}) is {seconds(result.step_time_s)}"
     if estimate is not None:
-        text += f"; expected were {seconds(estimate.step_time_s)}, {METHOD_WORDS[estimate.method]}, in a band from "
+        text += f"; expected were {seconds(estimate.step_time_s)}, {method_phrase(estimate.method)}, in a band from "
         text += f"{seconds(estimate.low_s)} to {seconds(estimate.high_s)}"
     return f"{text}."
 

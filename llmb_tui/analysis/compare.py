@@ -17,6 +17,7 @@ from typing import Literal
 from llmb_tui.analysis.likeness import Likeness, Purpose, Remark, aspect_words, distinctions, likeness, run_names
 from llmb_tui.analysis.result import Configuration, RunResult
 from llmb_tui.analysis.statistics import FINEST_PCT, mean_half_width, t_95, welch_half_width
+from llmb_tui.language.states import ContrastOutcome
 from llmb_tui.language.text import plural, two_digits
 from llmb_tui.plan.selection import PROCEDURE_NAMES, ProcedureId
 from llmb_tui.watch.state import ENDED, LONGEST_STEP_S, SHORTEST_STEP_S
@@ -25,7 +26,6 @@ from llmb_tui.watch.validity import failed
 Measure = Literal["rule", "median"]
 Basis = Literal["repeats", "one side's repeats", "single runs", "unknown"]
 """What the noise of a difference is known from."""
-Outcome = Literal["slower", "faster", "within the noise", "not known"]
 MEASURE_WORDS: dict[Measure, str] = {
     "rule": "step time by the recipe's rule",
     "median": "median of the steps that count",
@@ -135,7 +135,7 @@ class Contrast:
     basis: Basis
 
     @property
-    def outcome(self) -> Outcome:
+    def outcome(self) -> ContrastOutcome:
         """What can be said of the difference; of single runs whether their steps' own noise could make it."""
         if self.half_width_pct is None:
             return "not known"

@@ -13,15 +13,16 @@ from llmb_tui.analysis.changes import ChangePoint, changes
 from llmb_tui.analysis.compare import Group, group, why_left_out
 from llmb_tui.analysis.likeness import distinctions
 from llmb_tui.analysis.result import RunResult
+from llmb_tui.language.states import VerdictResult
 from llmb_tui.launch.notes import NO_NOTE, Note
-from llmb_tui.watch.state import ENDED, Result
+from llmb_tui.watch.state import ENDED
 
 Grouping = Literal["configuration", "cluster", "release", "tag", "none"]
 GROUPINGS: tuple[Grouping, ...] = ("configuration", "cluster", "release", "tag", "none")
 NoteOf = Mapping[str, Note]
 """What people say of runs, by their ids."""
 _UNTAGGED = "without a tag"
-_WORST_FIRST: tuple[Result, ...] = ("FAIL", "WARN", "PASS")
+_WORST_FIRST: tuple[VerdictResult, ...] = ("FAIL", "WARN", "PASS")
 
 
 @dataclass(frozen=True)
@@ -80,12 +81,12 @@ class ResultGroup:
         return fmean(ratios) if ratios else None
 
     @cached_property
-    def verdicts(self) -> Counter[Result]:
+    def verdicts(self) -> Counter[VerdictResult]:
         """How many of the runs that ended well came out how."""
         return Counter(run.verdict.result for run in self.runs if run.state == "done" and run.verdict)
 
     @property
-    def worst(self) -> Result | None:
+    def worst(self) -> VerdictResult | None:
         """The worst of its verdicts."""
         return next((result for result in _WORST_FIRST if self.verdicts[result]), None)
 

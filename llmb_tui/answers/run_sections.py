@@ -23,10 +23,11 @@ from llmb_tui.answers.blocks import (
 )
 from llmb_tui.answers.reported_run import ReportedRun, gpus, moment
 from llmb_tui.catalog.recipe import VARIANT_WORDS
+from llmb_tui.language.states import method_phrase
 from llmb_tui.language.text import capital, plural, two_digits
 from llmb_tui.launch.spec import LaunchSpec, RunaiSpec, UpstreamSpec
 from llmb_tui.plan.options import chosen_options
-from llmb_tui.plan.plan import METHOD_WORDS, Parallelism, Printed
+from llmb_tui.plan.plan import Parallelism, Printed
 from llmb_tui.plan.selection import PROCEDURE_TITLES, ProcedureId
 from llmb_tui.watch.state import Verdict
 from llmb_tui.watch.validity import check_words
@@ -135,7 +136,7 @@ def _verdict(one: ReportedRun) -> Iterator[Block]:
     ]
     if estimate is not None:
         rests.append(
-            f"The expected step time is {METHOD_WORDS[estimate.method]}: {estimate.anchor}. Its band, "
+            f"The expected step time is {method_phrase(estimate.method)}: {estimate.anchor}. Its band, "
             f"{seconds(estimate.low_s)} to {seconds(estimate.high_s)}, is how far another cluster may lie from it."
         )
     if result.plan.published is not None:

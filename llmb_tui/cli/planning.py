@@ -17,9 +17,10 @@ from llmb_tui.cli.output import json_line, print_json, print_line, print_streame
 from llmb_tui.cli.user import user_services
 from llmb_tui.cluster.slurm.profile import LOCAL
 from llmb_tui.errors import Trouble
+from llmb_tui.language.states import method_word
 from llmb_tui.plan import make
 from llmb_tui.plan.document import document
-from llmb_tui.plan.plan import METHOD_NAMES, Plan
+from llmb_tui.plan.plan import Plan
 from llmb_tui.plan.request import plan_line, plan_request
 from llmb_tui.plan.resolved import selections
 from llmb_tui.plan.selection import FIELDS, Selection
@@ -150,7 +151,7 @@ def _list_row(plan: Plan) -> tuple[str, ...]:
         str(selection.scale),
         plan.scaling,
         f"{estimate.step_time_s:.3g}" if estimate else "–",
-        METHOD_NAMES[estimate.method] if estimate else "no number",
+        method_word(estimate.method) if estimate else "no number",
     )
 
 
@@ -169,7 +170,7 @@ def print_plan(plan: Plan) -> None:
     print_line("  ".join(cells))
     if plan.estimate is not None:
         e = plan.estimate
-        method = METHOD_NAMES[e.method] + (f", {e.basis}" if e.method == "modelled" else "")
+        method = method_word(e.method) + (f", {e.basis}" if e.method == "modelled" else "")
         print_line(f"step time  {e.step_time_s:.4g} s  ({e.low_s:.4g} to {e.high_s:.4g}), {method}: {e.anchor}")
         print_line(f"tokens/s   {e.tokens_per_s:,.0f}")
         print_line(f"MFU        {e.mfu_pct:.2f} % of {e.peak_tflops:g} TFLOPS, {e.flops_formula}")

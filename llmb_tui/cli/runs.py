@@ -13,12 +13,12 @@ from llmb_tui.cli.output import answer, print_json, print_line, print_table, say
 from llmb_tui.cli.run_lines import Again, line_teller
 from llmb_tui.cli.user import confirm, has_terminal, require_changes, terminal_prompter, user_services
 from llmb_tui.errors import Trouble
+from llmb_tui.language.states import method_phrase
 from llmb_tui.launch.notes import Note
 from llmb_tui.launch.refusal import WITH_INTENT
 from llmb_tui.launch.run import Run
 from llmb_tui.launch.runs import ACCOUNTING, Runs
 from llmb_tui.launch.submit import withdraw
-from llmb_tui.plan.plan import METHOD_WORDS
 from llmb_tui.plan.selection import PROCEDURE_TITLES
 from llmb_tui.services import Services
 from llmb_tui.watch.kept_runs import KeptRuns
@@ -278,7 +278,7 @@ def final_line(run: Run, state: RunState) -> str:
     verdict, estimate = state.verdict, run.plan.estimate
     if verdict is None or estimate is None:
         return f"verdict: none. {state.no_verdict} {state.why_failed}".rstrip()
-    of = f" of {METHOD_WORDS[estimate.method]}"
+    of = f" of {method_phrase(estimate.method)}"
     return f"verdict: {verdict_words(verdict.result, verdict.ratio, verdict.reasons, of)}"
 
 

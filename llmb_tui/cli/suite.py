@@ -14,8 +14,8 @@ from llmb_tui.cli.flags import selection_mapping
 from llmb_tui.cli.output import answer, print_as, print_json, print_line, print_table, say
 from llmb_tui.cli.user import confirm, has_terminal, read_line, require_changes, terminal_prompter, user_services
 from llmb_tui.errors import Trouble
+from llmb_tui.language.states import method_word
 from llmb_tui.language.text import plural
-from llmb_tui.plan.plan import METHOD_NAMES
 from llmb_tui.plan.request import read_request
 from llmb_tui.plan.selection import DEFAULT_PROCEDURE, LAYOUT, Selection
 from llmb_tui.services import Services
@@ -44,7 +44,7 @@ _PLAN: tuple[Column, ...] = (
     ("step s", "plan.estimate.step_time_s"),
     ("low", "plan.estimate.low_s"),
     ("high", "plan.estimate.high_s"),
-    ("from", lambda row: METHOD_NAMES[row.plan.estimate.method] if row.plan.estimate else "no number"),
+    ("from", lambda row: method_word(row.plan.estimate.method) if row.plan.estimate else "no number"),
     ("GPU-hours", "plan.gpu_hours"),
     ("time limit", "plan.time_limit"),
 )

@@ -8,12 +8,13 @@ from typing import TYPE_CHECKING, TypeVar
 
 from llmb_tui.cluster.cluster import AsksOnce, Cluster
 from llmb_tui.cluster.failures import Disconnected
-from llmb_tui.cluster.link import Commands, Completed, Link, LinkHealth, LinkState, Pulse, Stream, note
+from llmb_tui.cluster.link import Commands, Completed, Link, LinkHealth, Pulse, Stream, note
 from llmb_tui.cluster.local import LocalConnection
 from llmb_tui.cluster.prompter import Prompter, Unattended
 from llmb_tui.cluster.reconnector import Reconnector
 from llmb_tui.cluster.slurm.profile import SlurmProfile
 from llmb_tui.errors import Trouble
+from llmb_tui.language.states import LinkState
 from llmb_tui.rates import CallRate
 
 if TYPE_CHECKING:

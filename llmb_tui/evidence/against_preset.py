@@ -17,13 +17,14 @@ from llmb_tui.catalog.load import load_presets, read_preset
 from llmb_tui.catalog.recipe import Recipe
 from llmb_tui.cluster.slurm.profile import SlurmProfile
 from llmb_tui.errors import Trouble
-from llmb_tui.evidence.findings import Finding, Outcome, compared
+from llmb_tui.evidence.findings import Finding, compared
+from llmb_tui.language.states import FindingOutcome, Method
 from llmb_tui.launch.files import config_files
 from llmb_tui.launch.run import Run
 from llmb_tui.launch.settings import Applied, applied
 from llmb_tui.launch.spec import LaunchSpec, RunaiSpec
 from llmb_tui.plan.make import plan as make_plan
-from llmb_tui.plan.plan import Estimate, Method, Plan
+from llmb_tui.plan.plan import Estimate, Plan
 from llmb_tui.request import RunRequest
 
 _OF_PLAN = (
@@ -116,7 +117,7 @@ def _estimate_finding(run: Run, ours: Estimate | None) -> Finding:
         return Finding(run.id, what, "agrees" if same else "unknown", "None is given." if same else "Only one has one.")
     said = f"It was {_told(theirs)}."
     if ours is None:
-        outcome: Outcome = "differs" if theirs.method in _PRINTED else "unknown"
+        outcome: FindingOutcome = "differs" if theirs.method in _PRINTED else "unknown"
         return Finding(run.id, what, outcome, f"{said} This program has none for this plan.")
     same_value = (theirs.step_time_s, theirs.method) == (ours.step_time_s, ours.method)
     same_band = math.isclose(theirs.low_s, ours.low_s) and math.isclose(theirs.high_s, ours.high_s)

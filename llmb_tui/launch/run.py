@@ -9,6 +9,7 @@ from typing import Literal, TypeVar
 from llmb_tui.catalog.recipe import LogFormat, ResultRule
 from llmb_tui.cluster.job import TERMINAL_STATES, Job
 from llmb_tui.cluster.job_log import JobLog
+from llmb_tui.language.states import Submission
 from llmb_tui.language.text import plural
 from llmb_tui.launch.spec import LaunchSpec, RunaiSpec, UpstreamSpec
 from llmb_tui.plan.plan import Plan
@@ -16,7 +17,6 @@ from llmb_tui.plan.selection import ProcedureId
 from llmb_tui.request import RunRequest
 
 Spec = TypeVar("Spec", LaunchSpec, UpstreamSpec, RunaiSpec)
-Submission = Literal["intended", "submitted", "refused", "withdrawn", "unknown"]
 CancelOutcome = Literal["asked for", "carried out", "not carried out"]
 """`asked for`: it may still be carried out."""
 _CARRIED_OUT_WITHIN_S = 300.0

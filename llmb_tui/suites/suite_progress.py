@@ -5,22 +5,18 @@ from __future__ import annotations
 from collections.abc import Mapping, Set
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Literal
 
 from llmb_tui.errors import Trouble
+from llmb_tui.language.states import RowStanding, VerdictResult
 from llmb_tui.language.text import plural
 from llmb_tui.suites.suite_plan import PlannedRow, SuitePlan, wall_s
 from llmb_tui.watch.progress import after_warm_up
 from llmb_tui.watch.report import state_word
 from llmb_tui.watch.run_records import RunRecord
-from llmb_tui.watch.state import ENDED, FAILED, Result
+from llmb_tui.watch.state import ENDED, FAILED
 from llmb_tui.watch.verdict import rule_s
 
-Standing = Literal["not sent", "unknown", "waiting", "running", "done", "refused", "failed", "cancelled"]
-"""Of a row. `unknown`: whether it has a job is not known, or what is here of its run cannot be read. `waiting`: in the
-queue. `done`: it ran to its end. `refused`: it has no job, and is sent again when the suite is submitted again.
-`failed`: it ended badly. `cancelled`: by a person, or withdrawn before it was sent."""
-OVER: tuple[Standing, ...] = ("done", "refused", "failed", "cancelled")
+OVER: tuple[RowStanding, ...] = ("done", "refused", "failed", "cancelled")
 _IN_QUEUE = ("submitted", "queued")
 
 
@@ -29,7 +25,7 @@ class RowProgress:
     """How one row stands."""
 
     planned: PlannedRow
-    standing: Standing
+    standing: RowStanding
     record: RunRecord | None
     """Its run; None as long as nothing of it is stored, and where that cannot be read."""
     trouble: Trouble | None = None
@@ -41,7 +37,7 @@ class RowProgress:
         return state_word(self.record.run, self.record.state) if self.record else self.standing
 
     @property
-    def result(self) -> Result | None:
+    def result(self) -> VerdictResult | None:
         """The verdict of a row that is done; None for any other, and without one."""
         verdict = self._done.state.verdict if self._done else None
         return verdict.result if verdict else None
@@ -95,11 +91,11 @@ class SuiteProgress:
     given_up: frozenset[str] | None = None
     """Ids of the runs whose logs who submits it has waited for long enough. None: who looks waits for no log."""
 
-    def count(self, *standings: Standing) -> int:
+    def count(self, *standings: RowStanding) -> int:
         """How many rows stand so."""
         return sum(row.standing in standings for row in self.rows)
 
-    def results(self, result: Result | None) -> int:
+    def results(self, result: VerdictResult | None) -> int:
         """How many rows are done with that verdict; None: done without one."""
         return sum(row.standing == "done" and row.result == result for row in self.rows)
 
@@ -216,7 +212,7 @@ def _row_progress(planned: PlannedRow, found: RunRecord | Trouble | None) -> Row
     return RowProgress(planned, standing_of(found), found)
 
 
-def standing_of(record: RunRecord | None) -> Standing:
+def standing_of(record: RunRecord | None) -> RowStanding:
     """How the row of a run stands; None: there is no such run yet."""
     if record is None or record.run.submission == "intended":
         return "not sent"

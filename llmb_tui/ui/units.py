@@ -10,7 +10,7 @@ from textual.content import Content
 from llmb_tui.ui.text import MUTED
 
 if TYPE_CHECKING:
-    from llmb_tui.plan.plan import Severity
+    from llmb_tui.language.states import Severity
 
 SEVERITIES: dict[Severity, tuple[str, str]] = {
     "error": ("✗", "$text-error"),

@@ -30,6 +30,7 @@ from llmb_tui.answers.reported_run import ReportedRun
 from llmb_tui.cluster.job import Job
 from llmb_tui.cluster.slurm.profile import SlurmProfile
 from llmb_tui.diagnosis.rule import Diagnosis
+from llmb_tui.language.states import Stage
 from llmb_tui.launch.policy import Policy
 from llmb_tui.launch.spec import RunaiSpec
 from llmb_tui.plan.over_scale import over_scale
@@ -39,7 +40,7 @@ from llmb_tui.suites.suite_plan import plan_suite
 from llmb_tui.suites.suite_progress import progress_of
 from llmb_tui.watch.log_facts import LogFacts
 from llmb_tui.watch.run_records import RunRecord
-from llmb_tui.watch.state import Progress, RunState, Stage
+from llmb_tui.watch.state import Progress, RunState
 from tests.kit.results import make_result, profiled
 from tests.kit.runs import CATALOG, CREATED_AT, NEMOTRON, make_run, make_spec
 

@@ -11,7 +11,8 @@ import pytest
 from llmb_tui.cli import main
 from llmb_tui.cluster.job import Job
 from llmb_tui.cluster.slurm.profile import NO_SSH_CONFIG, SlurmProfile
-from llmb_tui.launch.run import Cancel, CancelOutcome, Run, Submission
+from llmb_tui.language.states import Submission
+from llmb_tui.launch.run import Cancel, CancelOutcome, Run
 from llmb_tui.services import Services
 from llmb_tui.store.paths import Places
 from llmb_tui.watch.runs_feed import RunsFeed

@@ -17,12 +17,13 @@ from llmb_tui.cluster.prompter import Prompter
 from llmb_tui.cluster.slurm.cluster import SlurmCluster
 from llmb_tui.cluster.slurm.profile import SlurmProfile
 from llmb_tui.clusters import Clusters
+from llmb_tui.language.states import Submission
 from llmb_tui.launch.direct.render import render
 from llmb_tui.launch.launcher import Launcher
 from llmb_tui.launch.prepared import PreparedRun
 from llmb_tui.launch.procedure import secrets_of
 from llmb_tui.launch.readiness import ClusterEvidence, blockers, refuse
-from llmb_tui.launch.run import Run, Submission
+from llmb_tui.launch.run import Run
 from llmb_tui.launch.secret import SecretNeed, SecretValue
 from llmb_tui.launch.secrets import SecretTest
 from llmb_tui.launch.step_state import StepState

@@ -9,6 +9,7 @@ import pytest
 
 from llmb_tui.cluster.slurm.partition import parse_partitions
 from llmb_tui.cluster.slurm.profile import SlurmProfile
+from llmb_tui.language.states import Stage, VerdictResult
 from llmb_tui.launch.policy import Policy
 from llmb_tui.plan.plan import Problem
 from llmb_tui.plan.selection import ProcedureId, Selection
@@ -17,7 +18,7 @@ from llmb_tui.suites.suite import Suite, make_suite
 from llmb_tui.suites.suite_plan import Nodes, SuitePlan, nodes_of, plan_suite, wall_s
 from llmb_tui.suites.suite_progress import progress_of, standing_of
 from llmb_tui.watch.run_records import RunRecord
-from llmb_tui.watch.state import Progress, Result, RunState, Stage, Verdict
+from llmb_tui.watch.state import Progress, RunState, Verdict
 from tests.kit.runs import CATALOG, NEMOTRON, make_run
 
 EOS = SlurmProfile("eos", "eos.example.com", "acct", "batch", "/lustre/llmb")
@@ -33,7 +34,7 @@ def planned(suite: Suite, nodes: int | None = None, policy: Policy | None = None
     return plan_suite(suite, CATALOG, EOS, policy or Policy(), nodes)
 
 
-def record(run_id: str, stage: Stage, result: Result | None = None, **changes: Any) -> RunRecord:
+def record(run_id: str, stage: Stage, result: VerdictResult | None = None, **changes: Any) -> RunRecord:
     verdict = Verdict(result, 1.0, 2.0, "published", "last step") if result else None
     state = RunState(run_id, stage, verdict=verdict)
     return RunRecord(make_run(run_id, **changes), state)

@@ -9,9 +9,10 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from llmb_tui.catalog.recipe import ResultRule
+from llmb_tui.language.states import Method
 from llmb_tui.launch.run import Run
 from llmb_tui.plan.make import plan as planned
-from llmb_tui.plan.plan import Method, Plan
+from llmb_tui.plan.plan import Plan
 from llmb_tui.plan.selection import RunOptions, Selection
 from llmb_tui.watch.progress import fold
 from llmb_tui.watch.report import document

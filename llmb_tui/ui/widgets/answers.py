@@ -10,7 +10,7 @@ from pathlib import Path
 from textual.content import Content
 
 from llmb_tui.analysis.chart import Chart
-from llmb_tui.analysis.compare import Comparison, Contrast, Group, Outcome
+from llmb_tui.analysis.compare import Comparison, Contrast, Group
 from llmb_tui.analysis.difference import RunDifference, TextDiff
 from llmb_tui.analysis.groups import ResultGroup
 from llmb_tui.analysis.likeness import PURPOSES, distinctions
@@ -19,6 +19,7 @@ from llmb_tui.analysis.scaling import ScalingCurve
 from llmb_tui.analysis.slow_nodes import RULE, NodeFinding, SlowNodes
 from llmb_tui.evidence.manifest import Manifest
 from llmb_tui.language.node_list import compress
+from llmb_tui.language.states import ContrastOutcome
 from llmb_tui.language.text import plural, size_text, two_digits
 from llmb_tui.ui.text import MUTED, hanging, line
 from llmb_tui.ui.units import band, days, percent, seconds, tokens_per_s
@@ -28,7 +29,7 @@ from llmb_tui.ui.widgets.texts import Paragraph, Rows, folded
 
 _NAMES = 15
 _LEAST_COLUMN = 14
-_OUTCOMES: dict[Outcome, tuple[str, str]] = {
+_OUTCOMES: dict[ContrastOutcome, tuple[str, str]] = {
     "slower": ("▲ ", "$text-warning"),
     "faster": ("▼ ", "$text-success"),
     "within the noise": ("≈ ", MUTED),

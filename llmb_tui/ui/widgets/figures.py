@@ -70,13 +70,13 @@ def strip(plan: Plan, measured: MeasuredHere | None) -> list[Content]:
     third = line(memory, " · ", _cost_text(plan), *_counts(plan.problems))
     if plan.estimate is None:
         return [first, line(("no honest step time can be given", MUTED)), third]
-    from llmb_tui.plan.plan import METHOD_NAMES
+    from llmb_tui.language.states import method_word
 
     e = plan.estimate
     parts: list[Part] = [
         (units.seconds(e.step_time_s), "bold"),
         f"  {units.band(e.low_s, e.high_s)}  ",
-        (METHOD_NAMES[e.method], "$text-accent"),
+        (method_word(e.method), "$text-accent"),
     ]
     if measured is not None:
         parts += ["  ", (units.seconds(measured.step_time_s), "bold"), (f" {measured.label}", "$text-accent")]
@@ -146,10 +146,10 @@ def _mark(plan: Plan, name: str) -> str:
 
 def _expected(e: Estimate, width: int) -> list[Content]:
     """The number, its band, the method in words and the anchor; the anchor is folded, never cut."""
-    from llmb_tui.plan.plan import METHOD_WORDS
+    from llmb_tui.language.states import method_phrase
 
     drawn = units.track(e.step_time_s, e.low_s, e.high_s, 15)
-    words = METHOD_WORDS[e.method]
+    words = method_phrase(e.method)
     basis = f": {e.basis}" if e.basis and e.basis not in words else ""
     return [
         *hanging(

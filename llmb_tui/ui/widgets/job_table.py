@@ -11,17 +11,17 @@ from textual.binding import Binding, BindingType
 from textual.content import Content
 
 from llmb_tui.cluster.job import TERMINAL_STATES
+from llmb_tui.language.states import Stage, VerdictResult, method_phrase
 from llmb_tui.language.text import plural
 from llmb_tui.launch.notes import NO_NOTE, Note
 from llmb_tui.launch.run import Run
-from llmb_tui.plan.plan import METHOD_WORDS
 from llmb_tui.ui.text import MUTED, Part, line, lines
 from llmb_tui.ui.units import bare_seconds, filled, percent, short_age
 from llmb_tui.ui.widgets.keyed_table import Cell, Key, KeyedTable, Row, TableColumn, Tone
 from llmb_tui.ui.widgets.run_header import what_runs
 from llmb_tui.ui.widgets.run_parts import RESULTS
 from llmb_tui.watch.run_records import RunRecord, RunsChanged
-from llmb_tui.watch.state import Result, RunState, Stage
+from llmb_tui.watch.state import RunState
 
 _WIDE_FROM = 116
 STAGES: dict[Stage, Cell] = {
@@ -51,7 +51,7 @@ _BY_STATE: dict[str, Cell] = {
     "SUSPENDED": STAGES["suspended"],
     "CANCELLED": STAGES["cancelled"],
 }
-_TONES: dict[Result, Tone] = {"PASS": "good", "WARN": "warning", "FAIL": "bad"}
+_TONES: dict[VerdictResult, Tone] = {"PASS": "good", "WARN": "warning", "FAIL": "bad"}
 BAR_CELLS = 4
 _NAMED_IN_QUESTION = 8
 
@@ -61,7 +61,7 @@ def job_row(run: Run, state: RunState, marked: bool, now: float, note: Note = NO
     selection, estimate = run.plan.selection, run.plan.estimate
     progress, verdict = state.progress, state.verdict
     total = progress.steps_total or run.plan.steps
-    against = f"{percent(verdict.ratio * 100)} of {METHOD_WORDS[estimate.method]}" if verdict and estimate else ""
+    against = f"{percent(verdict.ratio * 100)} of {method_phrase(estimate.method)}" if verdict and estimate else ""
     return {
         "mark": ("x", "now") if marked else ("•" if note else "", "quiet"),
         "state": state_cell(run, state),
@@ -84,7 +84,7 @@ def age_cell(run: Run, now: float) -> Cell:
     return short_age(now - (run.submitted_at or run.created_at)), "quiet"
 
 
-def result_cell(result: Result) -> Cell:
+def result_cell(result: VerdictResult) -> Cell:
     """Glyph and word."""
     return f"{RESULTS[result][0]} {result}", _TONES[result]
 

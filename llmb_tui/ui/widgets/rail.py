@@ -8,14 +8,15 @@ from textual import events
 from textual.content import Content
 from textual.reactive import var
 
+from llmb_tui.language.states import StepMark
 from llmb_tui.ui.text import MUTED, hanging, line
 from llmb_tui.ui.widgets.texts import WrappedLines
-from llmb_tui.wizard.steps import TITLES, Mark, StepId, StepStatus
+from llmb_tui.wizard.steps import TITLES, StepId, StepStatus
 
 if TYPE_CHECKING:
     from llmb_tui.wizard.state import WizardState
 
-_GLYPHS: dict[Mark, tuple[str, str]] = {
+_GLYPHS: dict[StepMark, tuple[str, str]] = {
     "done": ("✓", "$text-success"),
     "open": (" ", ""),
     "flagged": ("✗", "$text-error"),

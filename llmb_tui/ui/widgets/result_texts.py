@@ -14,9 +14,9 @@ from llmb_tui.analysis.charts import history_chart
 from llmb_tui.analysis.compare import Group
 from llmb_tui.analysis.groups import Grouping, NoteOf, ResultGroup, grouped, narrow, over, workload_of
 from llmb_tui.analysis.result import RunResult
+from llmb_tui.language.states import method_phrase
 from llmb_tui.language.text import plural
 from llmb_tui.launch.notes import NO_NOTE, Note
-from llmb_tui.plan.plan import METHOD_WORDS
 from llmb_tui.plan.selection import PROCEDURE_NAMES
 from llmb_tui.ui.text import MUTED, Part, heading, line, notices_words
 from llmb_tui.ui.units import bare_seconds, percent, seconds, short_age
@@ -288,7 +288,7 @@ def _basis(group: ResultGroup) -> list[Part]:
         parts = [repeats.noise_words]
         estimate = group.first.plan.estimate
         if estimate is not None and group.ratio is not None:
-            against = f"{METHOD_WORDS[estimate.method]} {seconds(estimate.step_time_s)}"
+            against = f"{method_phrase(estimate.method)} {seconds(estimate.step_time_s)}"
             parts.append(f"; {percent(100 * group.ratio)} of {against}")
     return [*parts, (f"; without {without}" if without else "", MUTED)]
 

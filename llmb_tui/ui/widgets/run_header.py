@@ -7,15 +7,16 @@ from textual.reactive import reactive
 
 from llmb_tui.cluster.job import pending_reason
 from llmb_tui.errors import Trouble
+from llmb_tui.language.states import RunLink, Stage
 from llmb_tui.language.text import capital, plural
 from llmb_tui.launch.run import Run
 from llmb_tui.plan.selection import PROCEDURE_TITLES
 from llmb_tui.ui.text import MUTED, line, lines, plain, told
 from llmb_tui.ui.units import age, clock, gauge, moment
 from llmb_tui.ui.widgets.run_parts import RunPart
-from llmb_tui.watch.state import ENDED, FAILED, Link, RunState, Stage
+from llmb_tui.watch.state import ENDED, FAILED, RunState
 
-_LINKS: dict[Link, tuple[str, str, str]] = {
+_LINKS: dict[RunLink, tuple[str, str, str]] = {
     "live": ("●", "live", "$text-success"),
     "connecting": ("○", "connecting", "$text-warning"),
     "lost": ("✗", "link lost", "bold $text-error"),

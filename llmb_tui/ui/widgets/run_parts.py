@@ -10,16 +10,17 @@ from textual.content import Content
 from textual.reactive import var
 from textual.widget import Widget
 
+from llmb_tui.language.states import VerdictResult, method_phrase
 from llmb_tui.launch.run import Run
-from llmb_tui.plan.plan import METHOD_WORDS, Plan
+from llmb_tui.plan.plan import Plan
 from llmb_tui.plan.selection import PROCEDURE_NAMES, PROCEDURE_TITLES
 from llmb_tui.ui.text import MUTED, line, lines
 from llmb_tui.ui.units import gigabytes, percent, seconds, tokens_per_s
-from llmb_tui.watch.state import ENDED, Progress, Result, RunState, Verdict
+from llmb_tui.watch.state import ENDED, Progress, RunState, Verdict
 
 Trend = Literal["↓", "↑", "→", ""]
 _STRIP_HEIGHT = 2
-RESULTS: dict[Result, tuple[str, str]] = {
+RESULTS: dict[VerdictResult, tuple[str, str]] = {
     "PASS": ("✓", "$text-success"),
     "WARN": ("!", "$text-warning"),
     "FAIL": ("✗", "$text-error"),
@@ -227,7 +228,7 @@ class VerdictCard(RunCard):
         return state.verdict, state.no_verdict, state.stage, state.validity
 
     def draw(self, run: Run, state: RunState) -> Content:
-        against = METHOD_WORDS[run.plan.estimate.method] if run.plan.estimate else "expected"
+        against = method_phrase(run.plan.estimate.method) if run.plan.estimate else "expected"
         if self.content_size.height < _STRIP_HEIGHT:
             return verdict_strip(state, against, PROCEDURE_NAMES[run.procedure], self.content_size.width)
         return verdict_card(state, against, PROCEDURE_TITLES[run.procedure])

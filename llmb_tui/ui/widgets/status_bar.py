@@ -13,12 +13,13 @@ from llmb_tui.ui.text import MUTED, line
 if TYPE_CHECKING:
     from llmb_tui.cluster.link import LinkHealth
     from llmb_tui.cluster.profile import ClusterProfile
-    from llmb_tui.wizard.state import Link, WizardState
+    from llmb_tui.language.states import ProbeState
+    from llmb_tui.wizard.state import WizardState
 
 # In a narrower terminal the rail's one line says what is chosen.
 _ABOUT_FROM_WIDTH = 100
 # Glyph, style and word: a colour alone says nothing.
-_LINKS: dict[Link, tuple[str, str, str]] = {
+_LINKS: dict[ProbeState, tuple[str, str, str]] = {
     "none": ("", "", ""),
     "unknown": ("○", MUTED, ""),
     "connecting": ("◐", "$text-warning", "connecting"),
@@ -38,7 +39,7 @@ class StatusBar(Widget):
     state: var[WizardState | None] = var["WizardState | None"](None)
     about: reactive[str] = reactive("")
     cluster: reactive[str] = reactive("")
-    link: reactive[Link] = reactive["Link"]("none")
+    link: reactive[ProbeState] = reactive["ProbeState"]("none")
     health: reactive[LinkHealth | None] = reactive["LinkHealth | None"](None)
     """How the connection is by its own heartbeat; None while there is none."""
     notice: reactive[str] = reactive("")

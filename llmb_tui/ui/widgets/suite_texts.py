@@ -6,8 +6,8 @@ import re
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
+from llmb_tui.language.states import method_phrase, method_word
 from llmb_tui.language.text import plural
-from llmb_tui.plan.plan import METHOD_NAMES, METHOD_WORDS
 from llmb_tui.suites.draft_plan import DraftPlan
 from llmb_tui.suites.suite_plan import Nodes, PlannedRow, SuitePlan
 from llmb_tui.suites.suite_progress import RowProgress, SuiteProgress
@@ -75,7 +75,7 @@ def _cells(planned: PlannedRow, label: str) -> Row:
             units.band(estimate.low_s, estimate.high_s).removesuffix(" s") if estimate else "no estimate",
             "quiet",
         ),
-        "source": (METHOD_NAMES[estimate.method] if estimate else "", "quiet"),
+        "source": (method_word(estimate.method) if estimate else "", "quiet"),
         "hours": (f"{hours:,.1f}" if hours is not None else f"≤{planned.most_gpu_hours:,.1f}", "plain"),
         "limit": (planned.plan.time_limit, "quiet"),
     }
@@ -95,7 +95,7 @@ def about_row(planned: PlannedRow, out: bool) -> tuple[Paragraph, ...]:
         parts.append(fact(f"{glyph} {problem.severity}", problem.reason, (f" {problem.fix}".rstrip(), MUTED)))
     if (estimate := planned.plan.estimate) is not None:
         words = f"{units.seconds(estimate.step_time_s)}, {units.band(estimate.low_s, estimate.high_s)}"
-        method, anchor = f" {METHOD_WORDS[estimate.method]}", f", {estimate.anchor}"
+        method, anchor = f" {method_phrase(estimate.method)}", f", {estimate.anchor}"
         parts.insert(1, fact("expected", words, (method, MUTED), (anchor, MUTED)))
     return tuple(parts)
 
@@ -181,7 +181,7 @@ def _progress_cells(row: RowProgress, label: str) -> Row:
         cells |= {"step": cells["median"], "job": (", ".join(record.run.job_ids), "quiet")}
         verdict = record.state.verdict
         if verdict is not None and estimate is not None:  # shorter than in a list of runs, where nothing explains it
-            cells["against"] = f"{units.percent(verdict.ratio * 100)} of {METHOD_NAMES[estimate.method]}", "plain"
+            cells["against"] = f"{units.percent(verdict.ratio * 100)} of {method_word(estimate.method)}", "plain"
         if row.step_time_s is not None:
             cells["step"] = units.bare_seconds(row.step_time_s), "plain"
     gpus = str(row.planned.row.selection.scale)

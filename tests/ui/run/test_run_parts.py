@@ -7,6 +7,7 @@ from dataclasses import replace
 import pytest
 from textual.app import App, ComposeResult
 
+from llmb_tui.language.states import VerdictResult
 from llmb_tui.ui.units import age, clock, gauge
 from llmb_tui.ui.widgets.run_header import header_lines, reached, stage_line
 from llmb_tui.ui.widgets.run_parts import (
@@ -18,7 +19,7 @@ from llmb_tui.ui.widgets.run_parts import (
     verdict_card,
     verdict_strip,
 )
-from llmb_tui.watch.state import Progress, Result, RunState, Verdict
+from llmb_tui.watch.state import Progress, RunState, Verdict
 from tests.kit.runs import make_run
 from tests.ui.run.run_states import STATES, progress
 
@@ -185,7 +186,7 @@ def test_no_verdict_says_why() -> None:
 
 
 @pytest.mark.parametrize(("result", "glyph"), [("PASS", "✓"), ("WARN", "!"), ("FAIL", "✗")])
-def test_each_result_has_a_word_and_a_glyph(result: Result, glyph: str) -> None:
+def test_each_result_has_a_word_and_a_glyph(result: VerdictResult, glyph: str) -> None:
     verdict = STATES["measuring"].verdict
     assert isinstance(verdict, Verdict)
     state = replace(STATES["measuring"], verdict=replace(verdict, result=result))
