@@ -15,13 +15,13 @@ from llmb_tui.errors import Trouble
 from llmb_tui.launch.run import Run
 from llmb_tui.launch.runs import Runs
 from llmb_tui.store.files import file_trouble, try_lock
+from llmb_tui.store.settings import THRESHOLD
 from llmb_tui.suites.suite import Suite
 from llmb_tui.suites.suites import Suites
 from llmb_tui.watch.local_run import LocalRun
 from llmb_tui.watch.log_facts import keep_facts, read_log
 from llmb_tui.watch.logcopy import copy_names
 from llmb_tui.watch.state import ENDED
-from llmb_tui.watch.verdict import THRESHOLD
 
 
 @dataclass(frozen=True, slots=True)

@@ -23,9 +23,9 @@ from llmb_tui.launch.runs import ACCOUNTING
 from llmb_tui.store import documents
 from llmb_tui.store.files import text_in
 from llmb_tui.store.scratch import scratch
+from llmb_tui.store.settings import THRESHOLD
 from llmb_tui.suites.suite import Suite
 from llmb_tui.watch.logcopy import copy_names
-from llmb_tui.watch.verdict import THRESHOLD
 
 CAVEAT = "Sums show damage, not forgery: whoever changes a file can make new sums."
 _UNKNOWABLE = (

@@ -37,6 +37,10 @@ class VerdictSettings:
     """Smallest ratio of expected to measured step time that passes; 0.95 is the Exemplar programme's."""
 
 
+THRESHOLD = VerdictSettings().threshold
+"""Smallest ratio that passes unless the operator has set another."""
+
+
 @dataclass(frozen=True, slots=True)
 class LimitSettings:
     """What no run may exceed, and from where on a suite is agreed to by its number."""

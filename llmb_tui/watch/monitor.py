@@ -16,6 +16,7 @@ from llmb_tui.errors import Trouble
 from llmb_tui.language.states import RunLink
 from llmb_tui.launch.run import Run
 from llmb_tui.launch.runs import Runs
+from llmb_tui.store.settings import THRESHOLD
 from llmb_tui.watch.accounting import keep_accounting
 from llmb_tui.watch.events import (
     LOGIN_TROUBLE,
@@ -34,7 +35,6 @@ from llmb_tui.watch.local_run import LocalRun
 from llmb_tui.watch.logfeed import PATIENCE_S, LogFeed, log_trouble
 from llmb_tui.watch.network_lines import keep_network_lines
 from llmb_tui.watch.state import RunState
-from llmb_tui.watch.verdict import THRESHOLD
 
 _PUBLISH_EVERY_S = 0.1
 _AGAIN_AFTER_S = 60.0

@@ -12,10 +12,10 @@ from pathlib import Path
 
 from llmb_tui.launch.run import Run
 from llmb_tui.launch.runs import ACCOUNTING, NETWORK, Runs
+from llmb_tui.store.settings import THRESHOLD
 from llmb_tui.watch.lines import last_lines
 from llmb_tui.watch.local_run import LocalRun
 from llmb_tui.watch.state import RunState
-from llmb_tui.watch.verdict import THRESHOLD
 
 SETTLED_NS = 1_000_000_000
 """A file or folder that changed more recently may have changed again without another time stamp."""

@@ -23,7 +23,7 @@ from llmb_tui.watch.failure import of_job, worst
 from llmb_tui.watch.progress import WARM_UP_STEPS
 from llmb_tui.watch.state import FAILED, Progress, RunState, ValidityCheck, Verdict
 from llmb_tui.watch.validity import NO_FILES, RunFiles, validity
-from llmb_tui.watch.verdict import THRESHOLD, judge, naming
+from llmb_tui.watch.verdict import judge, naming
 
 _PACE_STEPS = 10
 _READS = "`llmb-tui results {}` reads it where the cluster can be asked."
@@ -48,7 +48,7 @@ class RunReducer:
         self,
         run: Run,
         *,
-        threshold: float = THRESHOLD,
+        threshold: float,
         sidecar: Diagnosis | None = None,
         files: RunFiles = NO_FILES,
     ) -> None:

@@ -10,13 +10,9 @@ from llmb_tui.catalog.recipe import ResultRule
 from llmb_tui.language.states import Method, VerdictResult, method_phrase
 from llmb_tui.language.text import plural
 from llmb_tui.plan.plan import Estimate, Plan
-from llmb_tui.store.settings import VerdictSettings
 from llmb_tui.watch.progress import WARM_UP_STEPS, after_warm_up
 from llmb_tui.watch.state import Progress, ValidityCheck, Verdict
 from llmb_tui.watch.validity import failed, failure_words
-
-THRESHOLD = VerdictSettings().threshold
-"""Smallest ratio that passes, where nothing else is set."""
 
 FASTEST = 1.25
 """A larger ratio is no speed but a mistake: no setting of a published recipe leaves so much to gain."""
@@ -35,20 +31,20 @@ class _StepTime:
     """False for a median, which stands in for what the rule cannot give."""
 
 
-def judge(  # noqa: PLR0913 - settings with defaults
+def judge(  # noqa: PLR0913 - facts by name
     plan: Plan,
     rule: ResultRule,
     progress: Progress,
     *,
     finished: bool,
-    threshold: float = THRESHOLD,
+    threshold: float,
     checks: Sequence[ValidityCheck] = (),
 ) -> tuple[Verdict | None, str]:
     """The verdict, or None and the reason that there is none.
 
     As soon as the recipe's rule can be applied, it is. Until then the verdict is one so far: by the median of
     the steps after the warm-up, and it says so. `finished`: the run has ended, no further step will come. `checks`: the
-    run's validity checks; a failed one makes the verdict WARN.
+    run's validity checks; a failed one makes the verdict WARN. `threshold`: the smallest ratio that passes.
     """
     estimate = plan.estimate
     if estimate is None:

@@ -12,6 +12,7 @@ from llmb_tui.cluster.job import Job
 from llmb_tui.plan.make import plan
 from llmb_tui.plan.plan import Plan
 from llmb_tui.plan.selection import RunOptions, Selection
+from llmb_tui.store.settings import THRESHOLD
 from llmb_tui.watch.progress import fold
 from llmb_tui.watch.run_records import RunRecord
 from llmb_tui.watch.state import Progress, RunState, Step
@@ -33,7 +34,7 @@ def make_result(
     steps = [Step(index, len(times), float(time)) for index, time in enumerate(times)]
     progress = fold(Progress(), steps, made)
     rule = CATALOG.recipe(selection.workload, selection.release).rule
-    verdict, no_verdict = judge(made, rule, progress, finished=True)
+    verdict, no_verdict = judge(made, rule, progress, finished=True, threshold=THRESHOLD)
     job = Job("7", "run", "COMPLETED", nodes=made.nodes, node_list=nodes) if nodes else None
     run = make_run(run_id, plan=made, rule=rule, submitted_at=CREATED_AT, job_state="COMPLETED")
     state = RunState(run_id, "done", job, progress, verdict=verdict, no_verdict=no_verdict)

@@ -13,6 +13,7 @@ from llmb_tui.launch.llmb.import_run import ImportableRun, import_run, importabl
 from llmb_tui.launch.llmb.run import LlmbRun, run_of
 from llmb_tui.launch.runs import Runs
 from llmb_tui.store.paths import Places
+from llmb_tui.store.settings import THRESHOLD
 from llmb_tui.watch.events import LogRead
 from llmb_tui.watch.progress import fold
 from llmb_tui.watch.run_reducer import RunReducer
@@ -185,7 +186,9 @@ def test_the_verdict_names_what_was_changed(catalog: Catalog, runs: Runs, change
     assert run.plan.estimate is not None
     steps = [Step(at, 50, run.plan.estimate.step_time_s * 1.2) for at in range(50)]
     progress = fold(Progress(), steps, run.plan)
-    reducer = RunReducer(replace(run, plan=replace(run.plan, container=None)))  # the figure is of another one
+    reducer = RunReducer(
+        replace(run, plan=replace(run.plan, container=None)), threshold=THRESHOLD
+    )  # the figure is of another one
     reducer.take(LogRead("log", 9, 1.0, 1.0, started=True, progress=progress))
     verdict = reducer.state(2.0).verdict
     assert verdict is not None

@@ -10,6 +10,7 @@ import pytest
 from llmb_tui.cluster.job import Job
 from llmb_tui.launch.run import Run
 from llmb_tui.plan.plan import Plan
+from llmb_tui.store.settings import THRESHOLD
 from llmb_tui.watch.events import (
     BatchTail,
     JobUpdated,
@@ -30,7 +31,7 @@ RUNNING = Job("42", "pretrain", "RUNNING")
 
 @pytest.fixture
 def reducer(make_run: Callable[..., Run]) -> RunReducer:
-    return RunReducer(make_run())
+    return RunReducer(make_run(), threshold=THRESHOLD)
 
 
 def read(plan: Plan, steps: int, at: float, seconds: float = 2.0, name: str = "log") -> LogRead:
@@ -122,7 +123,7 @@ def test_a_failed_run_says_the_most_telling_of_its_reasons(reducer: RunReducer) 
 
 def test_a_log_that_is_out_of_reach_for_good_is_named_by_the_verdict(make_run: Callable[..., Run]) -> None:
     run = make_run(procedure="runai")
-    reducer = RunReducer(run)
+    reducer = RunReducer(run, threshold=THRESHOLD)
     reducer.take(LogTrouble("No kubeconfig.", for_good=True))
     reducer.take(JobUpdated(Job(run.job_ids[-1], "x", "SUSPENDED")))
     assert reducer.state(0.0).stage == "suspended"
@@ -134,7 +135,7 @@ def test_a_log_that_is_out_of_reach_for_good_is_named_by_the_verdict(make_run: C
 
 
 def test_what_was_read_of_a_log_that_is_out_of_reach_now_is_no_whole_log(make_run: Callable[..., Run]) -> None:
-    reducer = RunReducer(make_run(log_read=False))
+    reducer = RunReducer(make_run(log_read=False), threshold=THRESHOLD)
     reducer.take(LogRead(size=5000))
     reducer.take(LogTrouble("It is gone.", for_good=True))
     reducer.take(JobUpdated(replace(RUNNING, state="COMPLETED")))

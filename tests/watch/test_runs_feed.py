@@ -23,11 +23,11 @@ from llmb_tui.launch.run import Run
 from llmb_tui.launch.runs import Runs
 from llmb_tui.store.journal import Journal
 from llmb_tui.store.paths import Places
+from llmb_tui.store.settings import THRESHOLD
 from llmb_tui.watch.job_poller import JobPoller
 from llmb_tui.watch.run_records import RunRecord, RunsChanged
 from llmb_tui.watch.runs_feed import RunsFeed
 from llmb_tui.watch.timing import Timing
-from llmb_tui.watch.verdict import THRESHOLD
 from tests.kit.waiting import until
 
 TIMING = Timing(read_every_s=0.01, look_every_s=0.01, settle_every_s=0.01)

@@ -20,6 +20,7 @@ from llmb_tui.plan.make import plan
 from llmb_tui.plan.plan import Plan
 from llmb_tui.plan.resolved import selections
 from llmb_tui.plan.selection import Selection
+from llmb_tui.store.settings import THRESHOLD
 from llmb_tui.watch.parse import StepParser
 from llmb_tui.watch.progress import fold
 from llmb_tui.watch.state import CheckId, Progress, ValidityCheck
@@ -420,7 +421,7 @@ def test_a_failed_check_makes_pass_and_fail_a_warning_that_quotes_the_line() -> 
         for fault, result in ((lambda log: log, sound_result), (FAULTS["loss"]["NeMo 2"], "WARN")):
             progress = progress_of(fault(slow(kind.write(made))), "nemo2", made)
             checks = validity(made, rule, "nemo2", progress, NO_FILES, finished=True)
-            verdict, _ = judge(made, rule, progress, finished=True, checks=checks)
+            verdict, _ = judge(made, rule, progress, finished=True, threshold=THRESHOLD, checks=checks)
             assert verdict is not None
             assert verdict.result == result
             quoted = [

@@ -14,6 +14,7 @@ from llmb_tui.launch.run import Run
 from llmb_tui.plan.make import plan as planned
 from llmb_tui.plan.plan import Plan
 from llmb_tui.plan.selection import RunOptions, Selection
+from llmb_tui.store.settings import THRESHOLD
 from llmb_tui.watch.progress import fold
 from llmb_tui.watch.report import document
 from llmb_tui.watch.state import Progress, RunState, Step, Verdict
@@ -34,7 +35,7 @@ def judged(
 ) -> tuple[Verdict | None, str]:
     """The verdict with the validity checks that the log itself allows."""
     checks = validity(plan, rule, "nemo2", progress, NO_FILES, finished=finished)
-    return judge(plan, rule, progress, finished=finished, checks=checks, **more)
+    return judge(plan, rule, progress, finished=finished, checks=checks, **{"threshold": THRESHOLD, **more})
 
 
 def verdict_of(plan: Plan, seconds: Sequence[float | None], rule: ResultRule = LAST, **more: Any) -> Verdict:
@@ -45,7 +46,7 @@ def verdict_of(plan: Plan, seconds: Sequence[float | None], rule: ResultRule = L
 
 
 def why_not(plan: Plan, seconds: Sequence[float | None], rule: ResultRule = LAST, finished: bool = True) -> str:
-    verdict, why = judge(plan, rule, progress_of(plan, seconds), finished=finished)
+    verdict, why = judge(plan, rule, progress_of(plan, seconds), finished=finished, threshold=THRESHOLD)
     assert verdict is None
     return why
 
@@ -179,7 +180,7 @@ def test_a_saved_checkpoint_is_named_and_changes_no_result(plan: Plan, last: flo
 
 def test_the_one_step_after_a_loaded_checkpoint_is_too_short_as_well(plan: Plan) -> None:
     loading = replace(plan, steps=1, options=RunOptions(load_checkpoint="/ckpt"))
-    verdict, _ = judge(loading, LAST, progress_of(loading, [2.0], total=1), finished=True)
+    verdict, _ = judge(loading, LAST, progress_of(loading, [2.0], total=1), finished=True, threshold=THRESHOLD)
     assert verdict is not None
     assert verdict.result == "WARN"
     assert "The run has 1 step; the rule (last step) needs at least 6." in verdict.reasons
@@ -188,7 +189,7 @@ def test_the_one_step_after_a_loaded_checkpoint_is_too_short_as_well(plan: Plan)
 def test_fewer_steps_than_the_window_needs_is_a_warning(plan: Plan) -> None:
     progress = progress_of(plan, [2.0] * 20, total=20)
     for finished in (False, True):
-        verdict, _ = judge(replace(plan, steps=20), MEAN, progress, finished=finished)
+        verdict, _ = judge(replace(plan, steps=20), MEAN, progress, finished=finished, threshold=THRESHOLD)
         assert verdict is not None
         assert (verdict.result, verdict.measured_s) == ("WARN", 2.0)
         assert any("at least 45" in reason for reason in verdict.reasons)
@@ -208,9 +209,9 @@ def test_a_log_that_began_anew_is_named_where_its_steps_are_missing(plan: Plan) 
     assert verdict is not None
     assert verdict.result == "WARN"
     assert any("`log` has what came before" in reason for reason in verdict.reasons)
-    _, why = judge(plan, MEAN, replace(Progress(), before="log-1"), finished=True)
+    _, why = judge(plan, MEAN, replace(Progress(), before="log-1"), finished=True, threshold=THRESHOLD)
     assert "`log-1` has what came before" in why
-    _, why = judge(plan, MEAN, Progress(before="log", of_next_start=True), finished=True)
+    _, why = judge(plan, MEAN, Progress(before="log", of_next_start=True), finished=True, threshold=THRESHOLD)
     assert why.endswith(" The job was started again; `log` is the log of its start before.")
 
 
@@ -236,13 +237,13 @@ def test_steps_that_count_of_two_starts_or_of_a_warm_up_are_a_warning(
 
 def test_a_median_over_two_starts_says_so(plan: Plan) -> None:
     progress = fold(progress_of(plan, [2.0] * 20), [Step(15, 50, step_time_s=2.0)], plan)
-    verdict, _ = judge(plan, LAST, progress, finished=False)
+    verdict, _ = judge(plan, LAST, progress, finished=False, threshold=THRESHOLD)
     assert verdict is not None
     assert verdict.reasons[0].startswith("So far: median of 11 steps after 5 of warm-up, ± 0.0 %, of 2 starts.")
 
 
 def test_a_last_step_that_still_warms_up_is_a_warning(plan: Plan) -> None:
-    verdict, _ = judge(plan, LAST, progress_of(plan, [2.0], total=1), finished=True)
+    verdict, _ = judge(plan, LAST, progress_of(plan, [2.0], total=1), finished=True, threshold=THRESHOLD)
     assert verdict is not None
     assert verdict.result == "WARN"
 
@@ -256,7 +257,7 @@ def test_so_far_the_median_counts_and_it_says_so(plan: Plan) -> None:
 @pytest.mark.parametrize(("last", "result"), [(2.0, "PASS"), (2.5, "FAIL")])
 def test_what_was_otherwise_is_named_and_changes_no_result(plan: Plan, last: float, result: str) -> None:
     progress = replace(progress_of(plan, [2.0] * 49 + [last]), unbound=2)
-    verdict, _ = judge(plan, LAST, progress, finished=True)
+    verdict, _ = judge(plan, LAST, progress, finished=True, threshold=THRESHOLD)
     assert verdict is not None
     named = naming(verdict, ("vboost off", "14 CPUs a task"), progress)
     assert (named.result, named.ratio) == (result, verdict.ratio)
@@ -288,7 +289,7 @@ def test_every_published_result_follows_the_rule(plan: Plan, seconds: float, is_
 def test_the_document_has_the_keys_that_others_rely_on(plan: Plan, make_run: Callable[..., Run]) -> None:
     run = make_run()
     progress = progress_of(plan, [2.0] * 50)
-    verdict, _ = judge(plan, LAST, progress, finished=True)
+    verdict, _ = judge(plan, LAST, progress, finished=True, threshold=THRESHOLD)
     assert document(run, RunState(run.id, "done", progress=progress, verdict=verdict)) == {
         "id": "run1",
         "selection": {

@@ -13,6 +13,7 @@ from llmb_tui.demo.site import SPEED
 from llmb_tui.plan.document import document
 from llmb_tui.plan.make import plan
 from llmb_tui.plan.selection import Selection
+from llmb_tui.store.settings import THRESHOLD
 from llmb_tui.watch.parse import StepParser
 from llmb_tui.watch.progress import fold
 from llmb_tui.watch.state import Progress
@@ -57,7 +58,7 @@ def test_a_training_leads_to_a_verdict_within_two_minutes(gpu: str, dtype: str, 
         made = output(started)
         text = "".join(f"{line}\n" for _, line in made.lines)
         steps = StepParser("nemo2").feed(text.encode())
-        verdict, why = judge(wanted, recipe.rule, fold(Progress(), steps, wanted), finished=True)
+        verdict, why = judge(wanted, recipe.rule, fold(Progress(), steps, wanted), finished=True, threshold=THRESHOLD)
         assert verdict is not None, why
         assert verdict.result in ("PASS", "WARN")
         assert made.seconds / SPEED < 100

@@ -21,6 +21,7 @@ from llmb_tui.errors import Trouble
 from llmb_tui.launch.run import Run
 from llmb_tui.services import Services
 from llmb_tui.store.paths import Places
+from llmb_tui.store.settings import THRESHOLD
 from llmb_tui.ui.key_order import KeyOrder
 from llmb_tui.ui.screens.jobs import JobsScreen
 from llmb_tui.ui.screens.run import RunScreen
@@ -28,7 +29,6 @@ from llmb_tui.watch.job_poller import JobPoller
 from llmb_tui.watch.runs_feed import RunsFeed
 from llmb_tui.watch.state import RunState
 from llmb_tui.watch.timing import Timing
-from llmb_tui.watch.verdict import THRESHOLD
 from tests.kit.runs import CREATED_AT, make_run
 from tests.ui.run.run_states import log_text
 
