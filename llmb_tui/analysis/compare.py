@@ -17,7 +17,7 @@ from typing import Literal
 from llmb_tui.analysis.likeness import Likeness, Purpose, Remark, aspect_words, distinctions, likeness, run_names
 from llmb_tui.analysis.result import Configuration, RunResult
 from llmb_tui.analysis.statistics import FINEST_PCT, mean_half_width, t_95, welch_half_width
-from llmb_tui.language.states import ContrastOutcome
+from llmb_tui.language.states import ContrastOutcome, run_label
 from llmb_tui.language.text import plural, two_digits
 from llmb_tui.plan.selection import PROCEDURE_NAMES, ProcedureId
 from llmb_tui.watch.state import ENDED, LONGEST_STEP_S, SHORTEST_STEP_S
@@ -233,7 +233,7 @@ def why_left_out(run: RunResult, measure: Measure = "rule") -> str:
     if run.comparable and value is not None:
         return ""
     if run.state != "done":
-        return f"it is {run.state}{'' if run.state in _OVER else ', as far as is known here'}"
+        return f"it is {run_label(run.state).word}{'' if run.state in _OVER else ', as far as is known here'}"
     if run.step_time_s is None:
         return "it has no step time by its recipe's rule"
     if failures := failed(run.validity):

@@ -13,7 +13,7 @@ from llmb_tui.analysis.changes import ChangePoint, changes
 from llmb_tui.analysis.compare import Group, group, why_left_out
 from llmb_tui.analysis.likeness import distinctions
 from llmb_tui.analysis.result import RunResult
-from llmb_tui.language.states import VerdictResult
+from llmb_tui.language.states import VerdictResult, run_label
 from llmb_tui.launch.notes import NO_NOTE, Note
 from llmb_tui.watch.state import ENDED
 
@@ -187,5 +187,7 @@ def _has(result: RunResult, words: Sequence[str], note: Note) -> bool:
     configuration = result.configuration
     verdict = result.verdict.result if result.verdict else ""
     parts = (result.id, workload_of(result), f"{configuration.scale}×{configuration.gpu}", configuration.release)
-    text = " ".join([*parts, result.cluster, result.procedure, result.state, verdict, note.words]).lower()
+    text = " ".join(
+        [*parts, result.cluster, result.procedure, run_label(result.state).word, verdict, note.words]
+    ).lower()
     return all(word in text for word in words)

@@ -13,6 +13,7 @@ from functools import cached_property
 from llmb_tui.analysis.statistics import Spread, spread
 from llmb_tui.catalog.recipe import ResultRule, Variant
 from llmb_tui.cluster.job import Job
+from llmb_tui.language.states import RunStateName
 from llmb_tui.language.text import plural
 from llmb_tui.plan import throughput
 from llmb_tui.plan.plan import Parallelism, Plan, Scaling
@@ -115,8 +116,7 @@ class RunResult:
     """As it was shown before the run was submitted."""
     procedure: ProcedureId
     cluster: str
-    state: str
-    """In one word: `done`, or how it ended, or where it is."""
+    state: RunStateName
     submitted_at: float | None
     ended_at: float
     """When its log last grew, Unix time; 0 without one."""

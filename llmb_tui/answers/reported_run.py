@@ -9,6 +9,7 @@ from llmb_tui.analysis.charts import seconds
 from llmb_tui.analysis.result import LossDifference, RunResult
 from llmb_tui.analysis.table import Column
 from llmb_tui.answers.blocks import Banner
+from llmb_tui.language.states import run_label
 from llmb_tui.language.text import capital, plural
 from llmb_tui.launch.run import Run
 from llmb_tui.plan.over_scale import AtScale
@@ -23,7 +24,7 @@ SUMMARY: tuple[Column, ...] = (
     ("what", "configuration.label"),
     ("release", "configuration.release"),
     ("cluster", "cluster"),
-    ("state", "state"),
+    ("state", lambda run: run_label(run.state).word),
     ("step s", "step_time_s"),
     ("expected s", "plan.estimate.step_time_s"),
     ("% of expected speed", lambda run: 100 * run.verdict.ratio if run.verdict and run.state not in BAD_ENDS else None),
@@ -79,7 +80,7 @@ class ReportedRun:
         """Which run, where and when."""
         submitted = f", submitted {moment(self.result.submitted_at)}" if self.result.submitted_at else ""
         simulated = "simulated cluster" if self.result.simulated else "cluster"
-        return f"Run {self.run.id} on {simulated} {self.run.cluster}{submitted}; {self.result.state}"
+        return f"Run {self.run.id} on {simulated} {self.run.cluster}{submitted}; {run_label(self.result.state).word}"
 
     @property
     def bad_end(self) -> str:
@@ -96,7 +97,7 @@ def banner(one: ReportedRun) -> Banner:
     verdict, simulated = one.result.verdict, SIMULATED if one.result.simulated else ""
     if verdict is None:
         said = (one.result.no_verdict.removeprefix("No verdict: "), one.state.why_failed)
-        words = " ".join(filter(None, said)) or f"The run is {one.result.state}."
+        words = " ".join(filter(None, said)) or f"The run is {run_label(one.result.state).word}."
         return Banner("", capital(words) + simulated)
     kind = "Measured" if verdict.by_rule else "So far"
     words = (

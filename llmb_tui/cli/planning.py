@@ -17,7 +17,7 @@ from llmb_tui.cli.output import json_line, print_json, print_line, print_streame
 from llmb_tui.cli.user import user_services
 from llmb_tui.cluster.slurm.profile import LOCAL
 from llmb_tui.errors import Trouble
-from llmb_tui.language.states import method_word
+from llmb_tui.language.states import method_word, severity_label
 from llmb_tui.plan import make
 from llmb_tui.plan.document import document
 from llmb_tui.plan.plan import Plan
@@ -185,7 +185,10 @@ def print_plan(plan: Plan) -> None:
         print_line(f"this run   {plan.gpu_hours:.1f} GPU-hours for {plan.steps} steps, and start-up")
     for problem in plan.problems:
         if problem.severity != "error":
-            print_line(f"{problem.severity}: {problem.reason}" + (f" {problem.fix}" if problem.fix else ""))
+            print_line(
+                f"{severity_label(problem.severity).word}: {problem.reason}"
+                + (f" {problem.fix}" if problem.fix else "")
+            )
 
 
 def print_layouts(plan: Plan, ranking: Layouts, *, as_json: bool) -> None:

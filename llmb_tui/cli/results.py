@@ -20,6 +20,7 @@ from llmb_tui.cli.runs import exit_code, say_cancel, say_intent, say_unknown, ve
 from llmb_tui.cli.user import terminal_prompter, user_services
 from llmb_tui.errors import Trouble
 from llmb_tui.history import Losses
+from llmb_tui.language.states import run_label, validity_label
 from llmb_tui.language.text import clean_line, two_digits
 from llmb_tui.launch.run import Run
 from llmb_tui.plan.plan import Plan
@@ -252,11 +253,15 @@ def _details(one: _Document) -> Iterator[str]:
     if one["starts"] > 1:
         yield f"starts     {one['starts']}"
     for check in one["validity"]:
-        yield f"check      {check['id']:<12}{check['outcome']}: {check['found']}"
+        yield f"check      {check['id']:<12}{validity_label(check['outcome']).word}: {check['found']}"
 
 
 def _steps(one: _Document) -> Cell:
     return f"{one['steps_done']}/{one['steps_total'] or '?'}"
+
+
+def _state(one: _Document) -> Cell:
+    return run_label(one["state"]).word if one["state"] else None
 
 
 def _verdict(one: _Document) -> Cell:
@@ -278,7 +283,7 @@ def _checkpoint(kind: str) -> Callable[[_Document], Cell]:
 _SHORT: tuple[Column, ...] = (
     ("run or log", "id"),
     ("procedure", "procedure"),
-    ("state", "state"),
+    ("state", _state),
     ("steps", _steps),
     ("median s", "median_step_time_s"),
     ("step s", "step_time_s"),

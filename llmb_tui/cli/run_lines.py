@@ -6,8 +6,9 @@ import time
 from collections.abc import Callable
 
 from llmb_tui.cluster.job import words_of_job
+from llmb_tui.language.states import link_label
 from llmb_tui.launch.run import Run
-from llmb_tui.watch.report import state_word
+from llmb_tui.watch.report import label_of
 from llmb_tui.watch.state import RunState
 
 AGAIN_AFTER_S = 300.0
@@ -59,7 +60,7 @@ def line_teller(
 def _words(run: Run, state: RunState) -> str:
     """How the run stands, without the notes."""
     progress, job = state.progress, state.job
-    parts = [f"  {state_word(run, state)}"]
+    parts = [f"  {label_of(run, state).word}"]
     if job:
         parts += [f"job {job.id} {job.state}", words_of_job(job)]
     if progress.steps_done:
@@ -67,5 +68,5 @@ def _words(run: Run, state: RunState) -> str:
     if progress.last and progress.last.step_time_s is not None:
         parts.append(f"{progress.last.step_time_s:.4g} s")
     if state.link == "lost":
-        parts.append("link lost")
+        parts.append(link_label("lost").word)
     return " · ".join(filter(None, parts))

@@ -13,7 +13,7 @@ from llmb_tui.cli.output import answer, print_json, print_line, print_table, say
 from llmb_tui.cli.run_lines import Again, line_teller
 from llmb_tui.cli.user import confirm, has_terminal, require_changes, terminal_prompter, user_services
 from llmb_tui.errors import Trouble
-from llmb_tui.language.states import method_phrase
+from llmb_tui.language.states import method_phrase, run_label
 from llmb_tui.launch.notes import Note
 from llmb_tui.launch.refusal import WITH_INTENT
 from llmb_tui.launch.run import Run
@@ -201,7 +201,8 @@ def cancel_verb(arguments: argparse.Namespace) -> int:
     if run.submission == "intended":
         run = withdraw(services.runs, services.journal, run)
     if not run.job_ids:
-        nothing = f"Run {run.id} is {run.submission} and has no job: nothing was cancelled. {run.note}".rstrip()
+        word = run_label(run.submission).word
+        nothing = f"Run {run.id} is {word} and has no job: nothing was cancelled. {run.note}".rstrip()
         answer(arguments, {"id": run.id, "cancelled": []}, nothing)
         return 0
     if not run.going:
@@ -302,7 +303,7 @@ def _row(one: dict[str, Any]) -> tuple[str, ...]:
     selection, verdict = one["selection"], one["verdict"]
     return (
         one["id"],
-        one["state"],
+        run_label(one["state"]).word,
         f"{selection['workload']}@{selection['release']} {selection['size']} {selection['dtype']}",
         f"{selection['scale']} {selection['gpu'].upper()}",
         one["cluster"],

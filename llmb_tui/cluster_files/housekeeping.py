@@ -23,6 +23,7 @@ from llmb_tui.cluster.session import Session
 from llmb_tui.cluster.slurm.client import going_jobs
 from llmb_tui.cluster.validation import PATH, matches
 from llmb_tui.errors import Trouble
+from llmb_tui.language.states import run_label
 from llmb_tui.language.text import clean, clean_line, size_text
 from llmb_tui.launch.run import Run
 
@@ -351,7 +352,7 @@ def _why_run_stays(run: Run, queued: Sequence[str], cluster: str, kind: ItemKind
     return [
         (run.cluster != cluster, f"Run {run.id} is one of {run.cluster} here."),
         (run.procedure == "llmb", "NVIDIA's llmb-run started it."),
-        (run.submission in ("unknown", "intended"), f"Run {run.id} is {run.submission}."),
+        (run.submission in ("unknown", "intended"), f"Run {run.id} is {run_label(run.submission).word}."),
         (run.going or bool({*run.job_ids} & {*queued}), f"Run {run.id} goes on, as far as is known."),
         (unread, f"Its log may not have been read to its end: `llmb-tui watch {run.id}` reads it."),
     ]

@@ -33,7 +33,7 @@ from llmb_tui.evidence.manifest import (
 )
 from llmb_tui.evidence.pack import TooDense, pack, sum_of, unpack
 from llmb_tui.evidence.secret_search import SecretSearch, known_secrets
-from llmb_tui.language.states import FindingOutcome
+from llmb_tui.language.states import FindingOutcome, run_label
 from llmb_tui.language.text import size_text
 from llmb_tui.launch.run import Run
 from llmb_tui.launch.runs import ACCOUNTING, Runs
@@ -75,7 +75,7 @@ class Exporter:
     def _over(self, run_id: str) -> Run:
         run = self._runs.load(run_id)
         if run.going or run.submission in ("unknown", "intended"):
-            how = "goes on" if run.submission == "submitted" else f"is {run.submission}"
+            how = "goes on" if run.submission == "submitted" else f"is {run_label(run.submission).word}"
             raise Trouble(
                 f"Run {run.id} {how}, and was not exported.",
                 "What an archive says of a run must not change any more.",

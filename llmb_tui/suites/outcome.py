@@ -56,7 +56,7 @@ def _acceptance(progress: SuiteProgress) -> SuiteOutcome:
     doubtful = [row for row in progress.rows if row.standing == "done" and row.result in ("WARN", None)]
     result: VerdictResult = "FAIL" if bad else "WARN" if doubtful else "PASS"
     lines = [f"{result}: {progress.results('PASS')} of {plural(len(progress.rows), 'configuration')} pass."]
-    lines += [f"{row.planned.row.key}: {row.result or row.state}" for row in (*bad, *doubtful)]
+    lines += [f"{row.planned.row.key}: {row.result or row.label.word}" for row in (*bad, *doubtful)]
     return SuiteOutcome(result, tuple(lines))
 
 

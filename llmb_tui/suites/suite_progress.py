@@ -5,13 +5,14 @@ from __future__ import annotations
 from collections.abc import Mapping, Set
 from dataclasses import dataclass
 from functools import cached_property
+from typing import get_args
 
 from llmb_tui.errors import Trouble
-from llmb_tui.language.states import RowStanding, VerdictResult
+from llmb_tui.language.states import Label, RowStanding, VerdictResult, row_label
 from llmb_tui.language.text import plural
 from llmb_tui.suites.suite_plan import PlannedRow, SuitePlan, wall_s
 from llmb_tui.watch.progress import after_warm_up
-from llmb_tui.watch.report import state_word
+from llmb_tui.watch.report import label_of, state_word
 from llmb_tui.watch.run_records import RunRecord
 from llmb_tui.watch.state import ENDED, FAILED
 from llmb_tui.watch.verdict import rule_s
@@ -35,6 +36,11 @@ class RowProgress:
     def state(self) -> str:
         """In one word, as `jobs` has it; `not sent` before."""
         return state_word(self.record.run, self.record.state) if self.record else self.standing
+
+    @property
+    def label(self) -> Label:
+        """The same for people."""
+        return label_of(self.record.run, self.record.state) if self.record else row_label(self.standing)
 
     @property
     def result(self) -> VerdictResult | None:
@@ -179,15 +185,22 @@ class SuiteProgress:
 
     @property
     def words(self) -> str:
-        """One line: `7 of 12 done: 6 PASS, 1 FAIL · 2 running · 3 waiting`."""
-        verdicts = [f"{count} {result}" for result in ("PASS", "WARN", "FAIL") if (count := self.results(result))]
+        """One line: `7 of 12 runs done: 6 PASS, 1 FAIL · 2 running · 3 queued`."""
+        verdicts = [f"{count} {result}" for result in get_args(VerdictResult) if (count := self.results(result))]
         if none := self.results(None):
             verdicts.append(f"{none} without a verdict")
         parts = [f"{self.count('done')} of {plural(len(self.rows), 'run')} done"]
         parts[0] += f": {', '.join(verdicts)}" if verdicts else ""
-        for standing in ("refused", "failed", "cancelled", "running", "waiting", "unknown", "not sent"):
-            if count := self.count(standing):
-                parts.append(f"{count} {standing}")
+        shown: tuple[RowStanding, ...] = (
+            "refused",
+            "failed",
+            "cancelled",
+            "running",
+            "waiting",
+            "unknown",
+            "not sent",
+        )
+        parts += [f"{count} {row_label(standing).word}" for standing in shown if (count := self.count(standing))]
         return " · ".join(parts)
 
     def _awaits_log(self, row: RowProgress) -> bool:

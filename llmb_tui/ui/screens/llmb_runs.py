@@ -15,13 +15,14 @@ from textual.widgets import DataTable, Static
 from llmb_tui.cluster.profile import ClusterProfile
 from llmb_tui.cluster.prompter import Prompter
 from llmb_tui.errors import Trouble
+from llmb_tui.language.states import Tone
 from llmb_tui.services import Services
 from llmb_tui.ui.daemon import background, in_daemon
 from llmb_tui.ui.text import MUTED, Part, heading, line, tell, trouble_line
 from llmb_tui.ui.units import age
 from llmb_tui.ui.widgets.choices import ChoiceList
 from llmb_tui.ui.widgets.key_bar import KeyBar
-from llmb_tui.ui.widgets.keyed_table import Key, KeyedTable, Row, TableColumn, Tone, room_beside
+from llmb_tui.ui.widgets.keyed_table import Key, KeyedTable, Row, TableColumn, room_beside
 from llmb_tui.ui.widgets.status_bar import notice
 from llmb_tui.wizard.choices import Choice
 

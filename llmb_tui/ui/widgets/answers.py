@@ -19,22 +19,15 @@ from llmb_tui.analysis.scaling import ScalingCurve
 from llmb_tui.analysis.slow_nodes import RULE, NodeFinding, SlowNodes
 from llmb_tui.evidence.manifest import Manifest
 from llmb_tui.language.node_list import compress
-from llmb_tui.language.states import ContrastOutcome
+from llmb_tui.language.states import contrast_label, node_label, verdict_label
 from llmb_tui.language.text import plural, size_text, two_digits
-from llmb_tui.ui.text import MUTED, hanging, line
+from llmb_tui.ui.text import MUTED, STYLES, hanging, line, state_mark
 from llmb_tui.ui.units import band, days, percent, seconds, tokens_per_s
 from llmb_tui.ui.widgets.result_texts import group_name
-from llmb_tui.ui.widgets.run_parts import RESULTS
 from llmb_tui.ui.widgets.texts import Paragraph, Rows, folded
 
 _NAMES = 15
 _LEAST_COLUMN = 14
-_OUTCOMES: dict[ContrastOutcome, tuple[str, str]] = {
-    "slower": ("▲ ", "$text-warning"),
-    "faster": ("▼ ", "$text-success"),
-    "within the noise": ("≈ ", MUTED),
-    "not known": ("? ", MUTED),
-}
 _DIFF_STYLES = {"+": "$text-success", "-": "$text-error", "@": "$text-accent"}
 
 
@@ -125,7 +118,7 @@ def _column(group: ResultGroup, newest: RunResult) -> dict[str, str]:
         out["of expected"] = percent(100 * group.ratio)
     if group.verdicts:
         counts = group.verdicts.items()
-        out["verdicts"] = ", ".join(f"{RESULTS[result][0]} {result} {count}" for result, count in counts)
+        out["verdicts"] = ", ".join(f"{verdict_label(result).text} {count}" for result, count in counts)
     return out | _last(newest)
 
 
@@ -186,10 +179,10 @@ def _against(head: str, comparison: Comparison) -> Iterator[Paragraph]:
 
 
 def _contrast(comparison: Comparison, contrast: Contrast) -> Paragraph:
-    glyph, style = _OUTCOMES[contrast.outcome]
+    mark = state_mark(contrast_label(contrast.outcome))
     times = f"{seconds(contrast.base.mean_s)} → {seconds(contrast.other.mean_s)}"
     named = f"{contrast.other.configuration.label}: " if len(comparison.contrasts) > 1 else ""
-    return line((glyph, style)), line(named, (contrast.words, f"bold {style}"), f"   {times}")
+    return line(mark), line(named, (contrast.words, f"bold {mark[1]}"), f"   {times}")
 
 
 def _differing(difference: RunDifference) -> Iterator[Paragraph]:
@@ -285,9 +278,9 @@ def _node_table(findings: Sequence[NodeFinding]) -> Rows:
                 "–" if one.noise_pct is None else f"± {one.noise_pct:.1f} %",
                 "–" if one.chance is None else f"{100 * one.chance:.1f} %",
             )
-            suspected = one.state == "suspected"
-            style = "bold $text-error" if suspected else MUTED if one.state == "not enough runs" else ""
-            cells = line((f"{'✗' if suspected else ' '} {_cells(texts, widths)}  ", style))
+            label = node_label(one.state)
+            style = f"bold {STYLES[label.tone]}" if label.tone == "bad" else STYLES[label.tone]
+            cells = line((f"{label.glyph} {_cells(texts, widths)}  ", style))
             drawn += hanging(cells, line((one.words, style)), width)
         if others:
             words = f"{plural(len(others), 'node')} without runs to be held against: {compress(others)}"

@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, get_args
 
 from textual.content import Content
 from textual.reactive import var
 
+from llmb_tui.language.states import Severity, severity_label
 from llmb_tui.language.text import plural
 from llmb_tui.ui import units
-from llmb_tui.ui.text import MUTED, Part, hanging, line
+from llmb_tui.ui.text import MUTED, STYLES, Part, hanging, line
 from llmb_tui.ui.widgets.texts import WrappedLines
 
 if TYPE_CHECKING:
@@ -98,10 +99,10 @@ def skeleton(width: int) -> list[Content]:
 def _counts(problems: tuple[Problem, ...]) -> list[Part]:
     """How many problems of each severity, and the key that shows them."""
     parts: list[Part] = []
-    for severity, (glyph, style) in units.SEVERITIES.items():
-        count = sum(problem.severity == severity for problem in problems)
+    for label in map(severity_label, get_args(Severity)):
+        count = sum(severity_label(problem.severity) == label for problem in problems)
         if count:
-            parts += ["   ", (f"{glyph} {plural(count, severity)}", style)]
+            parts += ["   ", (f"{label.glyph} {plural(count, label.word)}", STYLES[label.tone])]
     return [*parts, (" (p)", MUTED)] if parts else []
 
 

@@ -14,14 +14,14 @@ from llmb_tui.analysis.charts import history_chart
 from llmb_tui.analysis.compare import Group
 from llmb_tui.analysis.groups import Grouping, NoteOf, ResultGroup, grouped, narrow, over, workload_of
 from llmb_tui.analysis.result import RunResult
-from llmb_tui.language.states import method_phrase
+from llmb_tui.language.states import RunStateName, method_phrase, run_label
 from llmb_tui.language.text import plural
 from llmb_tui.launch.notes import NO_NOTE, Note
 from llmb_tui.plan.selection import PROCEDURE_NAMES
 from llmb_tui.ui.text import MUTED, Part, heading, line, notices_words
 from llmb_tui.ui.units import bare_seconds, percent, seconds, short_age
-from llmb_tui.ui.widgets.job_table import STAGES, result_cell
-from llmb_tui.ui.widgets.keyed_table import Cell, Key, Row, TableColumn, room_beside
+from llmb_tui.ui.widgets.job_table import result_cell
+from llmb_tui.ui.widgets.keyed_table import Cell, Key, Row, TableColumn, label_cell, room_beside
 from llmb_tui.ui.widgets.plot import terminal_glyphs
 from llmb_tui.watch.validity import unknown_words
 
@@ -35,7 +35,7 @@ _PADDING = 2
 """Cells beside the heading, left and right."""
 # Values within so much of the fastest one are drawn in the lower half: noise is no mountain.
 _LEAST_HEIGHT = 0.1
-MARK: Cell = ("x", "now")
+MARK: Cell = ("x", "active")
 NO_MARK: Cell = ("", "plain")
 _NONE: Cell = ("–", "quiet")
 _HEADINGS: dict[Grouping, str] = {"release": "recipe release", "none": "workload"}
@@ -358,10 +358,10 @@ def spark(values: Sequence[tuple[float, float]], span: Span, cells: int) -> str:
     return "".join(" " if top is None else levels[top] for top in tops)
 
 
-def _end(state: str) -> Cell:
+def _end(state: RunStateName) -> Cell:
     """How a run without a verdict ended."""
-    cell = next((cell for stage, cell in STAGES.items() if stage == state), (state, "quiet"))
-    return (cell[0], "quiet") if state == "done" else cell
+    text, tone = label_cell(run_label(state))
+    return text, "quiet" if state == "done" else tone
 
 
 def _count(group: ResultGroup) -> str:

@@ -10,21 +10,16 @@ from textual.content import Content
 from textual.reactive import var
 from textual.widget import Widget
 
-from llmb_tui.language.states import VerdictResult, method_phrase
+from llmb_tui.language.states import method_phrase, verdict_label
 from llmb_tui.launch.run import Run
 from llmb_tui.plan.plan import Plan
 from llmb_tui.plan.selection import PROCEDURE_NAMES, PROCEDURE_TITLES
-from llmb_tui.ui.text import MUTED, line, lines
+from llmb_tui.ui.text import MUTED, line, lines, state_part
 from llmb_tui.ui.units import gigabytes, percent, seconds, tokens_per_s
 from llmb_tui.watch.state import ENDED, Progress, RunState, Verdict
 
 Trend = Literal["↓", "↑", "→", ""]
 _STRIP_HEIGHT = 2
-RESULTS: dict[VerdictResult, tuple[str, str]] = {
-    "PASS": ("✓", "$text-success"),
-    "WARN": ("!", "$text-warning"),
-    "FAIL": ("✗", "$text-error"),
-}
 
 
 class RunPart(Widget):
@@ -177,8 +172,8 @@ class Metrics(RunCard):
 
 def result_word(verdict: Verdict) -> Content:
     """Glyph and word; the word alone says it all."""
-    glyph, style = RESULTS[verdict.result]
-    return Content.styled(f"{glyph} {verdict.result}", f"bold {style}")
+    words, style = state_part(verdict_label(verdict.result))
+    return Content.styled(words, f"bold {style}")
 
 
 def verdict_card(state: RunState, against: str, procedure: str) -> Content:

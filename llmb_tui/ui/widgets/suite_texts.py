@@ -6,16 +6,15 @@ import re
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
-from llmb_tui.language.states import method_phrase, method_word
+from llmb_tui.language.states import method_phrase, method_word, row_label, severity_label, verdict_label
 from llmb_tui.language.text import plural
 from llmb_tui.suites.draft_plan import DraftPlan
 from llmb_tui.suites.suite_plan import Nodes, PlannedRow, SuitePlan
 from llmb_tui.suites.suite_progress import RowProgress, SuiteProgress
 from llmb_tui.ui import units
-from llmb_tui.ui.text import MUTED, Part
+from llmb_tui.ui.text import MUTED, STYLES, Part
 from llmb_tui.ui.widgets.job_table import job_row
-from llmb_tui.ui.widgets.keyed_table import Cell, Key, Row, TableColumn, room_beside
-from llmb_tui.ui.widgets.run_parts import RESULTS
+from llmb_tui.ui.widgets.keyed_table import Cell, Key, Row, TableColumn, label_cell, room_beside
 from llmb_tui.ui.widgets.texts import Paragraph, fact
 
 if TYPE_CHECKING:
@@ -83,16 +82,19 @@ def _cells(planned: PlannedRow, label: str) -> Row:
 
 def _mark(planned: PlannedRow) -> Cell:
     if planned.blockers:
-        return "✗", "bad"
-    return ("!", "warning") if any(one.severity == "warning" for one in planned.notes) else ("", "plain")
+        worst = severity_label("error")
+    elif any(one.severity == "warning" for one in planned.notes):
+        worst = severity_label("warning")
+    else:
+        return "", "plain"
+    return worst.glyph, worst.tone
 
 
 def about_row(planned: PlannedRow, out: bool) -> tuple[Paragraph, ...]:
     """The row under the cursor in words: what stands against it first."""
     parts = [fact("run", (planned.row.key, "bold"), ("   taken out: x puts it back" if out else "", MUTED))]
     for problem in (*planned.blockers, *planned.notes):
-        glyph, _ = units.SEVERITIES[problem.severity]
-        parts.append(fact(f"{glyph} {problem.severity}", problem.reason, (f" {problem.fix}".rstrip(), MUTED)))
+        parts.append(fact(severity_label(problem.severity).text, problem.reason, (f" {problem.fix}".rstrip(), MUTED)))
     if (estimate := planned.plan.estimate) is not None:
         words = f"{units.seconds(estimate.step_time_s)}, {units.band(estimate.low_s, estimate.high_s)}"
         method, anchor = f" {method_phrase(estimate.method)}", f", {estimate.anchor}"
@@ -141,10 +143,16 @@ def _against(plan: DraftPlan) -> tuple[Paragraph, ...]:
     """The suite's own blockers in words; how many rows have some."""
     parts = []
     for problem in plan.sent.suite_blockers if plan.sent else ():
-        parts.append(fact("✗ error", (problem.reason, "$text-error"), (f" {problem.fix}".rstrip(), MUTED)))
+        parts.append(
+            fact(severity_label("error").text, (problem.reason, "$text-error"), (f" {problem.fix}".rstrip(), MUTED))
+        )
     if blocked := len(plan.blocked):
         words = f"{plural(blocked, 'row')} cannot be run as they are"
-        parts.append(fact("✗ error", (words, "$text-error"), (": X takes them out, the cursor says why", MUTED)))
+        parts.append(
+            fact(
+                severity_label("error").text, (words, "$text-error"), (": X takes them out, the cursor says why", MUTED)
+            )
+        )
     return tuple(parts)
 
 
@@ -153,7 +161,7 @@ def progress_columns(width: int) -> tuple[TableColumn, ...]:
     wide = width >= _PROGRESS_WIDE_FROM
     fixed = [
         TableColumn("gpus", "GPUs", 5, figures=True),
-        TableColumn("state", "state", 12),
+        TableColumn("state", "state", 15),
         TableColumn("steps", "steps", 9, figures=True),
         *([TableColumn("bar", "", 4)] if wide else ()),
         TableColumn("step", "step, s", 7, figures=True),
@@ -174,8 +182,7 @@ def _progress_cells(row: RowProgress, label: str) -> Row:
     if record is None:
         cells: Row = dict.fromkeys(("steps", "bar", "against", "verdict", "job"), ("", "quiet"))
         expected = f"~{units.bare_seconds(estimate.step_time_s)}" if estimate else "–"
-        state: Cell = ("○ not sent", "quiet") if row.trouble is None else ("? unknown", "warning")
-        cells |= {"state": state, "step": (expected, "quiet")}
+        cells |= {"state": label_cell(row.label), "step": (expected, "quiet")}
     else:
         cells = job_row(record.run, record.state, False, record.run.created_at)
         cells |= {"step": cells["median"], "job": (", ".join(record.run.job_ids), "quiet")}
@@ -198,7 +205,7 @@ def progress_sums(progress: SuiteProgress, sending: Sending | None) -> tuple[Par
     parts += _sending(progress, sending)
     outcome = outcome_of(progress)
     for at, words in enumerate(words for words in outcome.lines if words != progress.words):
-        style = RESULTS[outcome.result][1] if outcome.result and not at else ""
+        style = STYLES[verdict_label(outcome.result).tone] if outcome.result and not at else ""
         parts.append(fact("" if at else "answer", (words, style)))
     return tuple(parts)
 
@@ -221,12 +228,14 @@ def _sending(progress: SuiteProgress, sending: Sending | None) -> tuple[Paragrap
     if sending is not None and (trouble := sending.trouble) is not None:
         parts.append(fact("✗ stopped", (trouble.what, "$text-error"), (f" {trouble.fix}".rstrip(), MUTED)))
     if progress.plan.suite.cancelled:
-        parts.append(fact("cancelled", f"{unsent} not sent, and none will be."))
+        parts.append(fact(row_label("cancelled").word, f"{unsent} {row_label('not sent').word}, and none will be."))
     elif progress.stopped:
         parts.append(fact("stopped", f"{plural(progress.failures, 'failure')}: nothing more is sent."))
     elif progress.count("not sent"):
-        parts.append(fact("not sent", f"{unsent}: ", ("s goes on", "bold"), " where it stopped."))
+        parts.append(fact(row_label("not sent").word, f"{unsent}: ", ("s goes on", "bold"), " where it stopped."))
     if (refused := progress.count("refused")) and not progress.plan.suite.cancelled:
         again = f"s sends {'it' if refused == 1 else 'them'} again"
-        parts.append(fact("refused", f"{plural(refused, 'run')}: ", (again, "bold"), ", c ends the suite."))
+        parts.append(
+            fact(row_label("refused").word, f"{plural(refused, 'run')}: ", (again, "bold"), ", c ends the suite.")
+        )
     return tuple(parts)

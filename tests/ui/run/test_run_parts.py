@@ -66,7 +66,7 @@ def test_a_failed_run_keeps_the_stage_that_it_reached() -> None:
     assert reached(STATES["failed"]) == "warm-up"
     line = stage_line(STATES["failed"], 118).plain
     assert line.startswith("✓ queued ── ✓ image ── ✓ start ── ● warm-up ── ✗ failed")
-    assert stage_line(replace(STATES["queued"], stage="cancelled"), 60).plain.startswith("● queued ── ■ cancelled")
+    assert stage_line(replace(STATES["queued"], stage="cancelled"), 60).plain.startswith("◌ queued ── ■ cancelled")
 
 
 def test_before_anything_is_known_nothing_is_claimed() -> None:
