@@ -275,6 +275,19 @@ def node_label(state: NodeState) -> Label:
             return Label(state, "!", "warning")
 
 
+MemoryVerdict = Literal["fits", "tight", "needs recompute or sharding"]
+"""Of the memory that a plan needs on each GPU."""
+
+
+def memory_label(verdict: MemoryVerdict) -> Label:
+    """The label of a plan's memory."""
+    match verdict:
+        case "fits":
+            return Label("fits", "✓", "plain")
+        case "tight" | "needs recompute or sharding":
+            return Label(verdict, "!", "warning")
+
+
 Method = Literal["published", "other_release", "interpolated", "extrapolated", "modelled"]
 """Origin of an expected step time, most trusted first."""
 

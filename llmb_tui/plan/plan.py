@@ -7,7 +7,7 @@ from typing import Literal
 
 from llmb_tui.catalog.recipe import Variant
 from llmb_tui.catalog.rows import ResultRow
-from llmb_tui.language.states import Method, Severity
+from llmb_tui.language.states import MemoryVerdict, Method, Severity
 from llmb_tui.plan.selection import NOTHING_MORE, RunOptions, Selection
 
 Scaling = Literal["weak", "strong", "proxy"]
@@ -127,7 +127,7 @@ class Memory:
     state_gb: float
     peak_gb: float
     capacity_gb: float
-    verdict: Literal["fits", "tight", "needs recompute or sharding"]
+    verdict: MemoryVerdict
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, get_args
 from textual.content import Content
 from textual.reactive import var
 
-from llmb_tui.language.states import Severity, severity_label
+from llmb_tui.language.states import Severity, memory_label, severity_label
 from llmb_tui.language.text import plural
 from llmb_tui.ui import units
 from llmb_tui.ui.text import MUTED, STYLES, Part, hanging, line
@@ -67,7 +67,9 @@ def strip(plan: Plan, measured: MeasuredHere | None) -> list[Content]:
     p = plan.parallelism
     table = " ".join(f"{name.upper()} {units.optional(getattr(p, name))}{_mark(plan, name)}" for name in _TABLE)
     first = line(table, (f" · {plan.nodes} × {plan.gpus_per_node} · seq {p.seq_len}", MUTED))
-    memory = f"memory {_memory_used(plan)}   {plan.memory.verdict}" if plan.memory else "memory not known"
+    memory = (
+        f"memory {_memory_used(plan)}   {memory_label(plan.memory.verdict).word}" if plan.memory else "memory not known"
+    )
     third = line(memory, " · ", _cost_text(plan), *_counts(plan.problems))
     if plan.estimate is None:
         return [first, line(("no honest step time can be given", MUTED)), third]
@@ -195,8 +197,8 @@ def _resources(plan: Plan, width: int) -> list[Content]:
         size = units.gigabytes(plan.checkpoint_gb)
     memory: list[Part] = [("not known", MUTED)]
     if plan.memory is not None:
-        style = "" if plan.memory.verdict == "fits" else "$text-warning"
-        memory = [f"{_memory_used(plan)}   ", (plan.memory.verdict, style)]
+        label = memory_label(plan.memory.verdict)
+        memory = [f"{_memory_used(plan)}   ", (label.word, STYLES[label.tone])]
     return [
         *_flow("1T tokens", [days, [("checkpoint ", MUTED), size]], width),
         *hanging(_row("memory"), line(*memory), width),

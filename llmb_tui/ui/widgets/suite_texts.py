@@ -218,7 +218,7 @@ def _left(progress: SuiteProgress) -> tuple[Part, ...]:
 
 
 def _sending(progress: SuiteProgress, sending: Sending | None) -> tuple[Paragraph, ...]:
-    unsent = plural(progress.count("not sent"), "run")
+    unsent, word = plural(progress.count("not sent"), "run"), row_label("not sent").word
     if sending is not None and sending.goes_on:
         most, words = progress.plan.suite.at_most, sending.words or "connecting"
         if _STANDING.match(words):  # the line above says it as it is now
@@ -228,11 +228,12 @@ def _sending(progress: SuiteProgress, sending: Sending | None) -> tuple[Paragrap
     if sending is not None and (trouble := sending.trouble) is not None:
         parts.append(fact("✗ stopped", (trouble.what, "$text-error"), (f" {trouble.fix}".rstrip(), MUTED)))
     if progress.plan.suite.cancelled:
-        parts.append(fact(row_label("cancelled").word, f"{unsent} {row_label('not sent').word}, and none will be."))
+        parts.append(fact(row_label("cancelled").word, f"{unsent} {word}, and none will be."))
     elif progress.stopped:
         parts.append(fact("stopped", f"{plural(progress.failures, 'failure')}: nothing more is sent."))
     elif progress.count("not sent"):
-        parts.append(fact(row_label("not sent").word, f"{unsent}: ", ("s goes on", "bold"), " where it stopped."))
+        what = "it" if progress.count("not sent") == 1 else "them"
+        parts.append(fact("next", f"{unsent} {word}: ", (f"s submits {what}", "bold"), "."))
     if (refused := progress.count("refused")) and not progress.plan.suite.cancelled:
         again = f"s sends {'it' if refused == 1 else 'them'} again"
         parts.append(

@@ -238,4 +238,4 @@ def test_what_ended_a_submission_early_is_said(open_watch: OpenWatch) -> None:
     sending = Sending("job 1", goes_on=False, trouble=Trouble("eos is not ready.", "No image.", "Install."))
     parts = by_head(progress_sums(progress, sending))
     assert parts["✗ stopped"] == "eos is not ready. Install."
-    assert parts["not submitted"] == "1 run: s goes on where it stopped."
+    assert parts["next"] == "1 run not submitted: s submits it."
