@@ -9,7 +9,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from llmb_tui.cluster.profile import ClusterProfile
-from llmb_tui.cluster.runai.profile import RunaiProfile
 from llmb_tui.cluster.slurm.profile import LOCAL
 from llmb_tui.errors import Trouble
 from llmb_tui.language.text import clean_line
@@ -19,10 +18,10 @@ from llmb_tui.toml.read import UNLISTED, toml_files
 
 if TYPE_CHECKING:
     from llmb_tui.cluster.cluster import Cluster
-    from llmb_tui.cluster.inventory import ClusterInventory
     from llmb_tui.cluster.link import LinkHealth
     from llmb_tui.cluster.prompter import Prompter
     from llmb_tui.cluster.session import Session
+    from llmb_tui.cluster.slurm.inventory import ClusterInventory
     from llmb_tui.watch.job_poller import JobPoller
 
 _Key = tuple[tuple[object, ...], bool]
@@ -63,8 +62,8 @@ class Clusters:
 
         Raises `Trouble` when there is none of that name, its file is broken, or this machine is no login node.
         """
-        from llmb_tui.cluster.inventory import local_profile, unfilled_local_profile
         from llmb_tui.cluster.profiles import load_profile
+        from llmb_tui.cluster.slurm.inventory import local_profile, unfilled_local_profile
 
         for path in toml_files([self._folder]):
             if path.stem == name or path.name == UNLISTED:
@@ -140,7 +139,7 @@ class Clusters:
 
         `prompter` answers what connecting asks; None: nobody, and such a question fails.
         """
-        from llmb_tui.cluster.inventory import read_inventory
+        from llmb_tui.cluster.slurm.inventory import read_inventory
 
         session = self.login_node(profile)
         session.connect(prompter)
@@ -154,11 +153,13 @@ class Clusters:
 
     def cluster(self, ref: ClusterProfile | str) -> Cluster:
         """The one object of a cluster. It connects at its first question, where that asks nobody anything."""
+        from llmb_tui.cluster.kinds import KINDS
+
         profile = self.profile(ref) if isinstance(ref, str) else ref
         key = self._key(profile)
         with self._lock:
             if key not in self._open:
-                self._open[key] = _cluster_of(profile)
+                self._open[key] = KINDS[profile.kind].open(profile)
                 self._open[key].read_only = self._policy.observes(profile)
             return self._open[key]
 
@@ -199,14 +200,3 @@ class Clusters:
 
     def _key(self, profile: ClusterProfile) -> _Key:
         return profile.route, self._policy.observes(profile)
-
-
-def _cluster_of(profile: ClusterProfile) -> Cluster:
-    """The kind that it is: the one place that chooses."""
-    if isinstance(profile, RunaiProfile):
-        from llmb_tui.cluster.runai.cluster import RunaiCluster
-
-        return RunaiCluster(profile)
-    from llmb_tui.cluster.slurm.cluster import SlurmCluster
-
-    return SlurmCluster(profile)

@@ -2,22 +2,22 @@
 
 from __future__ import annotations
 
-import threading
 from collections.abc import Iterable
 from functools import cache
 
+from llmb_tui.analysis.difference import Ran
 from llmb_tui.analysis.result import (
     Configuration,
     LossDifference,
     RunResult,
     configuration_of,
     loss_difference,
-    result_of,
 )
 from llmb_tui.errors import Trouble
 from llmb_tui.launch.runs import Runs
-from llmb_tui.watch.log_facts import kept_facts, read_log
-from llmb_tui.watch.run_records import RunRecord, RunRecords
+from llmb_tui.watch.log_reader import kept_facts, read_log
+from llmb_tui.watch.run_records import RecordCache, RunRecords
+from llmb_tui.watch.state import RunRecord
 
 
 class History:
@@ -26,8 +26,7 @@ class History:
     def __init__(self, records: RunRecords, runs: Runs) -> None:
         self._records = records
         self._runs = runs
-        self._lock = threading.Lock()
-        self._cache: dict[str, tuple[RunRecord, RunResult]] = {}
+        self._results = RecordCache(RunResult)
 
     def all(self) -> tuple[RunResult, ...]:
         """Of every run that can be read, newest first; no log is read again for it."""
@@ -35,8 +34,7 @@ class History:
 
     def of(self, records: Iterable[RunRecord]) -> tuple[RunResult, ...]:
         """Of these, as `all` has them."""
-        with self._lock:
-            return tuple(self._result(record) for record in records)
+        return tuple(self._results.of(records))
 
     def result(self, run_id: str) -> RunResult:
         """Of one run, with all that its log says. Raises Trouble (exit code 1) if there is no such run."""
@@ -44,7 +42,11 @@ class History:
         record = self._records.record(run)
         log = self._runs.folder(run_id) / record.state.log_name
         facts = read_log(log, run.log_format) if log.is_file() else kept_facts(log.parent)
-        return result_of(record, facts)
+        return RunResult(record, facts)
+
+    def ran(self, result: RunResult) -> Ran:
+        """Everything that is known of how a run ran; `result` with its whole log. Raises Trouble."""
+        return Ran(result.run, self._runs.script(result.id), result.facts)
 
     def first_of(self, configuration: Configuration) -> RunResult | None:
         """The first run of it that came to its end, with all that its log says."""
@@ -52,12 +54,6 @@ class History:
             if configuration_of(run.plan) == configuration and self._records.record(run).state.stage == "done":
                 return self.result(run.id)
         return None
-
-    def _result(self, record: RunRecord) -> RunResult:
-        before = self._cache.get(record.run.id)
-        if before is None or before[0] is not record:
-            before = self._cache[record.run.id] = (record, result_of(record))
-        return before[1]
 
 
 class Losses:

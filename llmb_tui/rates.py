@@ -1,13 +1,9 @@
-"""How fast something comes: `Pace` of a count that grows, `CallRate` of commands that are sent."""
+"""`Pace`: how fast a count grows."""
 
 from __future__ import annotations
 
 import math
-import threading
-import time
 from collections import deque
-
-_MINUTE_S = 60.0
 
 
 class Pace:
@@ -40,24 +36,3 @@ class Pace:
         if count <= first or latest - began < self._after_s:
             return None
         return max(0.0, (total - count) * (latest - began) / (count - first) - (now - latest))
-
-
-class CallRate:
-    """Calls in the last minute. Thread-safe."""
-
-    def __init__(self) -> None:
-        self._calls: deque[float] = deque()
-        self._lock = threading.Lock()
-
-    def count(self) -> None:
-        """One more call is made now."""
-        with self._lock:
-            self._calls.append(time.monotonic())
-
-    @property
-    def last_minute(self) -> int:
-        """How many were made in the last 60 seconds."""
-        with self._lock:
-            while self._calls and self._calls[0] < time.monotonic() - _MINUTE_S:
-                self._calls.popleft()
-            return len(self._calls)

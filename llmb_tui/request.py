@@ -6,11 +6,10 @@ from dataclasses import dataclass
 
 from llmb_tui.catalog.recipe import Recipe
 from llmb_tui.cluster.profile import ClusterProfile
-from llmb_tui.cluster.runai.profile import RunaiProfile
 from llmb_tui.cluster.slurm.profile import SlurmProfile
 from llmb_tui.errors import Trouble
 from llmb_tui.plan.plan import Plan
-from llmb_tui.plan.selection import DEFAULT_PROCEDURE, NEW_RUN_PROCEDURES, ProcedureId
+from llmb_tui.plan.selection import DEFAULT_PROCEDURE, ProcedureId
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,14 +34,3 @@ class RunRequest:
             "Choose another cluster, or the procedure of this one.",
             exit_code=1,
         )
-
-
-def procedures_on(profile: ClusterProfile | None) -> tuple[ProcedureId, ...]:
-    """Those that a run can be started by on a cluster, the usual one first; None: no cluster is chosen."""
-    return ("runai",) if isinstance(profile, RunaiProfile) else NEW_RUN_PROCEDURES
-
-
-def procedure_on(profile: ClusterProfile | None, wanted: ProcedureId) -> ProcedureId:
-    """What was chosen, or else the usual one of the cluster."""
-    offered = procedures_on(profile)
-    return wanted if wanted in offered else offered[0]

@@ -160,16 +160,10 @@ class Services:
     def reports(self) -> Reports:
         """What is said of runs to people who were not there."""
         from llmb_tui.answers.reports import Reports
+        from llmb_tui.evidence.reported_run import RunGatherer
 
-        return Reports(
-            runs=self.runs,
-            records=self.feed.records,
-            history=self.history,
-            notes=self.notes,
-            suites=self.suites,
-            catalog=self.catalog,
-            threshold=self.settings.verdict.threshold,
-        )
+        threshold = self.settings.verdict.threshold
+        return Reports(RunGatherer(self.runs, self.history, self.notes, self.catalog, threshold), self.suites)
 
     @property
     def exporter(self) -> Exporter:
@@ -226,8 +220,9 @@ class Services:
 
     def request(self, cluster: str, plan: Plan, procedure: ProcedureId | None = None) -> RunRequest:
         """A plan on a saved cluster, by a procedure, the cluster's usual one for the default. Takes no connection."""
+        from llmb_tui.launch.procedures import procedure_on
         from llmb_tui.plan.selection import DEFAULT_PROCEDURE
-        from llmb_tui.request import RunRequest, procedure_on
+        from llmb_tui.request import RunRequest
 
         recipe = self.catalog.recipe(plan.selection.workload, plan.selection.release)
         profile = self.clusters.profile(cluster)

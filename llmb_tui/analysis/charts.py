@@ -41,7 +41,7 @@ def seconds(value: float) -> str:
 
 def step_chart(result: RunResult) -> Chart | None:
     """Step time over the steps of a run, with what was expected; None where its log has no step time."""
-    times = result.facts.step_times_s if result.facts else result.step_times_s
+    times = result.facts.step_times_s if result.facts else result.progress.step_times_s
     estimate = result.plan.estimate
     if not times:
         return None
@@ -208,7 +208,7 @@ def _counted(result: RunResult) -> tuple[Series, ...]:
     value, rule = result.step_time_s, result.rule
     if value is None:
         return ()
-    last = result.steps_done - 1
+    last = result.progress.steps_done - 1
     first = last
     if rule.kind == "mean":
         first, last = rule.first or 0, last if rule.last is None else min(rule.last, last)

@@ -19,7 +19,8 @@ from llmb_tui.analysis.result import Configuration, RunResult
 from llmb_tui.analysis.statistics import FINEST_PCT, mean_half_width, t_95, welch_half_width
 from llmb_tui.language.states import ContrastOutcome, run_label
 from llmb_tui.language.text import plural, two_digits
-from llmb_tui.plan.selection import PROCEDURE_NAMES, ProcedureId
+from llmb_tui.launch.procedures import PROCEDURES
+from llmb_tui.plan.selection import ProcedureId
 from llmb_tui.watch.state import ENDED, LONGEST_STEP_S, SHORTEST_STEP_S
 from llmb_tui.watch.validity import failed
 
@@ -55,7 +56,7 @@ class Group:
     @property
     def label(self) -> str:
         """In a few words."""
-        where = f"{self.cluster}, {PROCEDURE_NAMES[self.procedure]}"
+        where = f"{self.cluster}, {PROCEDURES[self.procedure].name}"
         return f"{self.configuration.label}, {self.configuration.release} on {where}"
 
     @cached_property

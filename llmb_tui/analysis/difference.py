@@ -12,12 +12,12 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, fields
 from typing import Literal
 
-from llmb_tui.analysis.result import RunResult, configuration_of
+from llmb_tui.analysis.result import configuration_of
 from llmb_tui.language.redact import hidden_value, without_secrets
 from llmb_tui.language.text import clean
+from llmb_tui.launch.procedures import PROCEDURES
 from llmb_tui.launch.run import Run
-from llmb_tui.launch.runs import Runs
-from llmb_tui.plan.selection import PROCEDURE_TITLES, is_given
+from llmb_tui.plan.selection import is_given
 from llmb_tui.watch.log_facts import LogFacts
 
 _OWN = frozenset(
@@ -41,11 +41,6 @@ class Ran:
     """As it was submitted; empty where it is not kept."""
     facts: LogFacts | None
     """What its log says; None without one."""
-
-    @classmethod
-    def of(cls, runs: Runs, result: RunResult) -> Ran:
-        """By what this machine has of it; `result` with its whole log. Raises Trouble."""
-        return cls(runs.load(result.id), runs.script(result.id), result.facts)
 
 
 @dataclass(frozen=True, slots=True)
@@ -118,7 +113,7 @@ def _plan(ran: Ran) -> dict[str, str]:
         found |= {field.name: getattr(part, field.name) for field in fields(part)}
     del found["layout"], found["options"]
     found |= {"steps": run.plan.steps, "container": run.plan.container, "cluster": run.cluster}
-    found["procedure"] = PROCEDURE_TITLES[run.procedure]
+    found["procedure"] = PROCEDURES[run.procedure].title
     return {name: _plain(value, run) for name, value in found.items() if is_given(value)}
 
 

@@ -15,6 +15,7 @@ from llmb_tui.analysis.statistics import Spread, spread
 from llmb_tui.analysis.upstream_rules import UpstreamResult
 from llmb_tui.plan.document import document as plan_document
 from llmb_tui.plan.plan import Plan
+from llmb_tui.plan.selection import DEFAULT_PROCEDURE
 from llmb_tui.watch.log_facts import LogFacts
 from llmb_tui.watch.log_result import LAST_STEP, LogResult
 from llmb_tui.watch.progress import WARM_UP_STEPS
@@ -48,7 +49,8 @@ def log_document(result: LogResult) -> dict[str, Any]:
     return {
         "id": log.name,
         "selection": plan_document(result.plan)["selection"] if result.plan else None,
-        "procedure": "llmb" if run else "direct" if log.plan and result.plan else None,
+        # Runs of the default procedure leave their plan with the log.
+        "procedure": run.procedure if run else DEFAULT_PROCEDURE if log.plan and result.plan else None,
         "cluster": None,
         "job_ids": [run.job_id] if run else [],
         "state": None,

@@ -14,7 +14,7 @@ from llmb_tui.analysis.compare import Group, group, why_left_out
 from llmb_tui.analysis.likeness import distinctions
 from llmb_tui.analysis.result import RunResult
 from llmb_tui.language.states import VerdictResult, run_label
-from llmb_tui.launch.notes import NO_NOTE, Note
+from llmb_tui.launch.note import NO_NOTE, Note
 from llmb_tui.watch.state import ENDED
 
 Grouping = Literal["configuration", "cluster", "release", "tag", "none"]

@@ -14,7 +14,8 @@ from typing import Literal
 from llmb_tui.analysis.result import RunResult
 from llmb_tui.catalog.recipe import VARIANT_WORDS
 from llmb_tui.language.text import plural
-from llmb_tui.plan.selection import FIELDS, PROCEDURE_TITLES
+from llmb_tui.launch.procedures import PROCEDURES
+from llmb_tui.plan.selection import FIELDS
 
 Purpose = Literal["repeats", "changes", "clusters", "layouts", "precisions", "scales", "releases", "gpus"]
 Aspect = Literal[
@@ -189,7 +190,7 @@ _ASPECTS: dict[Aspect, tuple[Callable[[RunResult], str], str, str]] = {
         "Compare step times and tokens/s, not TFLOPS and MFU.",
     ),
     "procedure": (
-        lambda run: PROCEDURE_TITLES[run.procedure],
+        lambda run: PROCEDURES[run.procedure].title,
         "They were started by other procedures",
         "These do not always set the same.",
     ),

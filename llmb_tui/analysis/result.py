@@ -15,14 +15,14 @@ from llmb_tui.catalog.recipe import ResultRule, Variant
 from llmb_tui.cluster.job import Job
 from llmb_tui.language.states import RunStateName
 from llmb_tui.language.text import plural
+from llmb_tui.launch.run import Run
 from llmb_tui.plan import throughput
 from llmb_tui.plan.plan import Parallelism, Plan, Scaling
 from llmb_tui.plan.selection import ProcedureId, RunOptions
 from llmb_tui.watch.log_facts import CheckpointTime, LogFacts
 from llmb_tui.watch.progress import after_warm_up
 from llmb_tui.watch.report import state_word
-from llmb_tui.watch.run_records import RunRecord
-from llmb_tui.watch.state import ValidityCheck, Verdict
+from llmb_tui.watch.state import Progress, RunRecord, ValidityCheck, Verdict
 from llmb_tui.watch.verdict import benchmark_s, rule_s, rule_words
 
 
@@ -109,42 +109,92 @@ class LossDifference:
 
 @dataclass(frozen=True)
 class RunResult:
-    """One run. Times are seconds."""
+    """One run with what follows from it. Times are seconds."""
 
-    id: str
-    plan: Plan
-    """As it was shown before the run was submitted."""
-    procedure: ProcedureId
-    cluster: str
-    state: RunStateName
-    submitted_at: float | None
-    ended_at: float
-    """When its log last grew, Unix time; 0 without one."""
-    rule: ResultRule
-    step_time_s: float | None
-    """By the recipe's rule; None as long as that cannot be applied."""
-    comparable: bool
-    """It ran to its end, long enough for the rule, and nothing that it did beside slowed it down."""
-    step_times_s: tuple[tuple[int, float], ...]
-    """(step index, time): the first hundred and the newest ones."""
-    steps_done: int
-    steps_total: int
-    verdict: Verdict | None
-    no_verdict: str
-    job: Job | None
-    """What its scheduler last said of it, with its nodes, as far as that was noted."""
-    restarts: int
-    starts: int = 0
-    """How often the training began, in one log or several."""
-    validity: tuple[ValidityCheck, ...] = ()
-    """Validity checks of the run; empty before its first step."""
+    record: RunRecord
     facts: LogFacts | None = None
     """What its whole log says, where that was read."""
 
     @property
+    def run(self) -> Run:
+        """The run as it was submitted."""
+        return self.record.run
+
+    @property
+    def progress(self) -> Progress:
+        """What its log says of its steps: `step_times_s` has the first hundred and the newest ones."""
+        return self.record.state.progress
+
+    @property
+    def id(self) -> str:
+        """Run id."""
+        return self.record.run.id
+
+    @property
+    def plan(self) -> Plan:
+        """As it was shown before the run was submitted."""
+        return self.record.run.plan
+
+    @property
+    def procedure(self) -> ProcedureId:
+        """The way in which it was run."""
+        return self.record.run.procedure
+
+    @property
+    def cluster(self) -> str:
+        """The cluster's name."""
+        return self.record.run.cluster
+
+    @property
+    def rule(self) -> ResultRule:
+        """Of its recipe."""
+        return self.record.run.rule
+
+    @property
+    def verdict(self) -> Verdict | None:
+        """None with the reason in the record's state."""
+        return self.record.state.verdict
+
+    @property
+    def validity(self) -> tuple[ValidityCheck, ...]:
+        """Validity checks of the run; empty before its first step."""
+        return self.record.state.validity
+
+    @property
+    def state(self) -> RunStateName:
+        """In one word: `done`, or how it ended, or where it is."""
+        return state_word(self.record.run, self.record.state)
+
+    @property
+    def job(self) -> Job | None:
+        """What its scheduler last said of it, with its nodes, as far as that was noted."""
+        return self.record.state.job or self.record.run.job
+
+    @property
+    def restarts(self) -> int:
+        """How often its scheduler started the job again."""
+        return self.record.run.job.restarts if self.record.run.job else 0
+
+    @property
+    def steps_total(self) -> int:
+        """By the log, or else by the plan."""
+        return self.plan.steps if self.progress.steps_total is None else self.progress.steps_total
+
+    @cached_property
+    def step_time_s(self) -> float | None:
+        """By the recipe's rule; None as long as that cannot be applied."""
+        return rule_s(self.plan, self.rule, self.progress)
+
+    @cached_property
+    def comparable(self) -> bool:
+        """It ran to its end, long enough for the rule, and nothing that it did beside slowed it down."""
+        done = self.record.state.stage == "done"
+        return done and benchmark_s(self.plan, self.rule, self.progress, self.validity) is not None
+
+    @property
     def made_at(self) -> float:
         """When the run was made, Unix time: its submission, or else the end of its log."""
-        return self.submitted_at or self.ended_at
+        return self.run.submitted_at or self.record.log_grew_at
 
     @cached_property
     def configuration(self) -> Configuration:
@@ -159,7 +209,7 @@ class RunResult:
     @cached_property
     def steady(self) -> Spread | None:
         """The steps that the rule's window has; for a rule of the last step, those after the warm-up."""
-        return steady_of(self.rule, self.facts.step_times_s if self.facts else self.step_times_s)
+        return steady_of(self.rule, self.facts.step_times_s if self.facts else self.progress.step_times_s)
 
     @cached_property
     def figures(self) -> Figures | None:
@@ -194,35 +244,6 @@ def configuration_of(plan: Plan) -> Configuration:
     of_plan = (plan.scaling, plan.parallelism, options)
     names = (what.workload, what.release, what.size, what.gpu, what.dtype)
     return Configuration(*names, plan.precision_variant, what.scale, *of_plan)
-
-
-def result_of(record: RunRecord, facts: LogFacts | None = None) -> RunResult:
-    """How a run came out, by what this machine has of it."""
-    run, state = record.run, record.state
-    progress = state.progress
-    done = state.stage == "done"
-    return RunResult(
-        id=run.id,
-        plan=run.plan,
-        procedure=run.procedure,
-        cluster=run.cluster,
-        state=state_word(run, state),
-        submitted_at=run.submitted_at,
-        ended_at=record.log_grew_at,
-        rule=run.rule,
-        step_time_s=rule_s(run.plan, run.rule, progress),
-        comparable=done and benchmark_s(run.plan, run.rule, progress, state.validity) is not None,
-        step_times_s=progress.step_times_s,
-        steps_done=progress.steps_done,
-        steps_total=progress.steps_total if progress.steps_total is not None else run.plan.steps,
-        verdict=state.verdict,
-        no_verdict=state.no_verdict,
-        job=state.job or run.job,
-        restarts=run.job.restarts if run.job else 0,
-        starts=progress.starts,
-        validity=state.validity,
-        facts=facts,
-    )
 
 
 def steady_of(rule: ResultRule, step_times_s: Sequence[tuple[int, float]]) -> Spread | None:

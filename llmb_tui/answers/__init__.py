@@ -1,1 +1,1 @@
-"""What runs are handed over as: `Reports` collects it, `document` says it, `html` and `markdown` write it."""
+"""How is it written? Runs and suites in; a report's blocks and their HTML, Markdown and SVG out."""

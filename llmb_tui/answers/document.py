@@ -28,8 +28,9 @@ from llmb_tui.answers.blocks import (
     known,
     narrowed,
 )
-from llmb_tui.answers.reported_run import SIMULATED, SUMMARY, ReportedRun, banner, moment
+from llmb_tui.answers.reported_run import SIMULATED, SUMMARY, banner, moment, subtitle, title
 from llmb_tui.answers.run_sections import run_sections
+from llmb_tui.evidence.reported_run import ReportedRun
 from llmb_tui.language.states import VerdictResult
 from llmb_tui.language.text import plural
 from llmb_tui.suites.outcome import outcome_of
@@ -56,8 +57,8 @@ def document(runs: Sequence[ReportedRun], now: float, suites: Sequence[SuiteProg
     made = f"Made by llmb-tui {__version__} on {moment(now)}."
     if len(runs) == 1 and not suites:
         (one,) = runs
-        return Document(one.title, one.subtitle, (banner(one),), run_sections(one), made)
-    clusters = dict.fromkeys([*(one.run.cluster for one in runs), *(suite.plan.suite.cluster for suite in suites)])
+        return Document(title(one), subtitle(one), (banner(one),), run_sections(one), made)
+    clusters = dict.fromkeys([*(one.result.cluster for one in runs), *(suite.plan.suite.cluster for suite in suites)])
     simulated = any(one.result.simulated for one in runs)
     banners = tuple(filter(None, map(_suite_banner, suites))) or (_banner_of_all(runs),)
     sections = [*map(_suite, suites), *(_sections(runs) if runs else ())]
@@ -118,9 +119,9 @@ def _sections(runs: Sequence[ReportedRun]) -> Iterator[Section]:
     if together:
         yield Section("Side by side", together)
     for one in runs:
-        head: tuple[Block, ...] = (Text(one.subtitle + "."), banner(one))
-        yield Section(f"Run {one.run.id}: {one.title}", head)
-        yield from run_sections(one, level=3, prefix=f"{one.run.id}-")
+        head: tuple[Block, ...] = (Text(subtitle(one) + "."), banner(one))
+        yield Section(f"Run {one.result.id}: {title(one)}", head)
+        yield from run_sections(one, level=3, prefix=f"{one.result.id}-")
 
 
 def _together(runs: Sequence[ReportedRun]) -> Iterator[Block]:
@@ -148,7 +149,7 @@ def _together(runs: Sequence[ReportedRun]) -> Iterator[Block]:
         yield Grid("Nodes, by how much slower the runs with them were.", Table.by(NODE, nodes.findings))
     for at, curve in enumerate(scaling_curves(results, comparison.measure), 1):
         ids = {run.id for run in curve.runs}
-        points = next((one.over_scale for one in runs if one.run.id in ids and one.over_scale), ())
+        points = next((one.over_scale for one in runs if one.result.id in ids and one.over_scale), ())
         yield narrowed(f"Over scales: {curve.label}, {curve.scaling} scaling.", Table.by(POINT, curve.points))
         for chart in (scale_chart(points, curve.runs), efficiency_chart(curve)):
             if chart is not None:

@@ -7,10 +7,10 @@ from collections.abc import Iterator
 from html import escape
 from pathlib import Path
 
-from llmb_tui.analysis.svg import STYLE as CHART_STYLE
-from llmb_tui.analysis.svg import svg
 from llmb_tui.analysis.table import Table
 from llmb_tui.answers.blocks import Banner, Block, Bullets, Document, Facts, Grid, Picture, Section, Text
+from llmb_tui.answers.svg import STYLE as CHART_STYLE
+from llmb_tui.answers.svg import svg
 from llmb_tui.language.states import verdict_label
 from llmb_tui.language.text import clean, clean_line
 

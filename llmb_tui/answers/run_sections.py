@@ -21,14 +21,14 @@ from llmb_tui.answers.blocks import (
     known,
     narrowed,
 )
-from llmb_tui.answers.reported_run import ReportedRun, gpus, moment
+from llmb_tui.answers.reported_run import bad_end, gpus, moment
 from llmb_tui.catalog.recipe import VARIANT_WORDS
+from llmb_tui.evidence.reported_run import ReportedRun
 from llmb_tui.language.states import method_phrase
 from llmb_tui.language.text import capital, plural, two_digits
-from llmb_tui.launch.spec import LaunchSpec, RunaiSpec, UpstreamSpec
+from llmb_tui.launch.procedures import PROCEDURES
 from llmb_tui.plan.options import chosen_options
 from llmb_tui.plan.plan import Parallelism, Printed
-from llmb_tui.plan.selection import PROCEDURE_TITLES, ProcedureId
 from llmb_tui.watch.state import Verdict
 from llmb_tui.watch.validity import check_words
 
@@ -41,14 +41,6 @@ _FIGURES = {
 }
 _MOST_CHECKPOINTS = 8
 _LAYOUT = tuple(field.name for field in fields(Parallelism))
-_PROCEDURES: dict[ProcedureId, str] = {
-    "direct": "It was started by llmb-tui's own script in NVIDIA's container, with the settings of the recipe, and not "
-    "by NVIDIA's launch scripts.",
-    "upstream": "It was started by NVIDIA's own scripts, as they are.",
-    "llmb": "It was started by NVIDIA's llmb-run; not everything that it has set is known here.",
-    "runai": "It was started by llmb-tui's own script in NVIDIA's container, as a workload of Run:ai; the recipe "
-    "describes Slurm.",
-}
 _NO_DIGEST = "not known: it is named by its tag, and nothing in the log tells its digest"
 
 
@@ -81,12 +73,12 @@ def _result(one: ReportedRun, prefix: str) -> Iterator[Block]:
     table = Table.of(("", "measured", "expected", "% of expected", "printed"), rows)
     yield Grid("Figures by the recipe's rule. Of step time and days less is better, of the others more.", table)
     yield known(
-        Fact("Steps", f"{result.steps_done:,} of {result.steps_total:,}"),
+        Fact("Steps", f"{result.progress.steps_done:,} of {result.steps_total:,}"),
         Fact("Steady steps", _steady(result)),
         Fact("Loss", _loss(one)),
         Fact("Checkpoints", _checkpoints(result)),
         Fact("Restarts", str(result.restarts) if result.restarts else "none"),
-        Fact("Starts of the training", str(result.starts)),
+        Fact("Starts of the training", str(result.progress.starts)),
     )
     if (chart := step_chart(result)) is not None:
         yield Picture(f"{prefix}{chart.name}", chart)
@@ -126,9 +118,13 @@ def _checkpoints(result: RunResult) -> str:
 def _verdict(one: ReportedRun) -> Iterator[Block]:
     result, verdict, estimate = one.result, one.result.verdict, one.result.plan.estimate
     if verdict is None:
-        yield Text(" ".join(filter(None, (result.no_verdict, one.state.why_failed))) or "There is no verdict.")
+        yield Text(
+            " ".join(filter(None, (result.record.state.no_verdict, one.result.record.state.why_failed)))
+            or "There is no verdict."
+        )
     else:
-        until = f"{one.bad_end} Until then " if one.bad_end else ""
+        ended = bad_end(one)
+        until = f"{ended} Until then " if ended else ""
         yield Text(until + _arithmetic(verdict, one.threshold))
     rests = [
         *(verdict.reasons if verdict else ()),
@@ -178,7 +174,7 @@ def _asked(one: ReportedRun) -> Facts:
         Fact("Precision", f"{selection.dtype}{variant}"),
         Fact("Scaling", plan.scaling),
         Fact("Steps", f"{plan.steps:,}, in {plan.time_limit} at most"),
-        Fact("Procedure", PROCEDURE_TITLES[one.run.procedure]),
+        Fact("Procedure", PROCEDURES[one.result.run.procedure].title),
         Fact("Set by hand", ", ".join(f"{name.replace('_', ' ')} {value:,}" for name, value in overrides.items())),
         Fact("Beside the benchmark", ", ".join(option.label for option in chosen_options(plan.options))),
         Fact("Cost, as expected", _unless_none(plan.gpu_hours, "{:,.1f} GPU-hours and start-up")),
@@ -188,7 +184,7 @@ def _asked(one: ReportedRun) -> Facts:
 
 def _ran(one: ReportedRun) -> Iterator[Block]:
     """Layout, cluster, job, container, versions and checksums."""
-    run, result, plan = one.run, one.result, one.result.plan
+    run, result, plan = one.result.run, one.result, one.result.plan
     rows = [("ran", *_cells(plan.parallelism)), *([("printed", *_cells(plan.printed))] if plan.printed else [])]
     headings = ("", *(name.replace("_", " ") if name in ("seq_len", "layers") else name.upper() for name in _LAYOUT))
     caption = (
@@ -197,18 +193,19 @@ def _ran(one: ReportedRun) -> Iterator[Block]:
     )
     yield Grid(caption, Table.of(headings, rows))
     spec, job = run.spec, result.job
-    account = f"{spec.account}, {spec.partition}" if isinstance(spec, (LaunchSpec, UpstreamSpec)) else ""
-    image = spec.container_image if isinstance(spec, LaunchSpec) else spec.image if isinstance(spec, RunaiSpec) else ""
+    image = spec.image_used if spec else ""
     named = "@sha256:" in f"{plan.container}{image}"
     versions = result.facts.versions_by_name if result.facts else {}
     yield known(
         Fact("Cluster", run.cluster + (" (simulated)" if result.simulated else "")),
         Fact(run.words.job.capitalize(), ", ".join(run.job_ids), exact=True),
-        Fact("Account and partition", account),
+        Fact("Account and partition", spec.account_and_partition if spec else ""),
         Fact("Nodes", job.node_list if job else "", exact=True),
         Fact("Time of the job", _unless_none(job.elapsed_s if job else None, "{:,.0f} s")),
-        Fact("Submitted", moment(result.submitted_at) if result.submitted_at else ""),
-        Fact("Last line of its log", f"copied {moment(result.ended_at)}" if result.ended_at else ""),
+        Fact("Submitted", moment(run.submitted_at) if run.submitted_at else ""),
+        Fact(
+            "Last line of its log", f"copied {moment(result.record.log_grew_at)}" if result.record.log_grew_at else ""
+        ),
         Fact("Container", plan.container or "", exact=True),
         Fact("Image on the cluster", image if image != plan.container else "", exact=True),
         Fact("Digest of the container", "" if named else _NO_DIGEST),
@@ -221,13 +218,13 @@ def _ran(one: ReportedRun) -> Iterator[Block]:
 
 def _deviations(one: ReportedRun) -> Iterator[Block]:
     """In what it is not the recipe, and what was known of that before."""
-    run, plan = one.run, one.result.plan
-    found = [_PROCEDURES[run.procedure]]
+    run, plan = one.result.run, one.result.plan
+    found = [PROCEDURES[run.procedure].started_by]
     spec = run.spec
-    if isinstance(spec, (LaunchSpec, RunaiSpec)):
+    if spec is not None:
         source = "from the cluster's profile; the recipe has"
-        found += [f"{name} is {yours}, {source} {theirs}." for name, theirs, yours in spec.overridden]
-    found += [_sentence(note) for note in spec.notes] if spec else []
+        found += [f"{name} is {yours}, {source} {theirs}." for name, theirs, yours in spec.changed_variables]
+        found += [_sentence(note) for note in spec.notes]
     found += [f"Otherwise than in the runs behind the expected step time: {words}." for words in run.otherwise]
     overrides = plan.selection.overrides.set_fields()
     found += [f"{name.replace('_', ' ').upper()} was set by hand to {value:,}." for name, value in overrides.items()]
@@ -280,9 +277,9 @@ def _numbers(one: ReportedRun) -> Iterator[str]:
         f"What these numbers rest on is handed over by `llmb-tui export {result.id} -o FILE.tar.zst`, and checked "
         "anywhere by `llmb-tui verify`."
     )
-    if one.state.log_unread:
+    if one.result.record.state.log_unread:
         yield f"The end of its log was not copied from the cluster yet; `llmb-tui results {result.id}` does it."
-    if one.state.log_removed:
+    if one.result.record.state.log_removed:
         yield "The copy of its log was removed from this machine; what counts is what was read of it before."
     elif result.facts is None:
         yield "The whole log is not on this machine; what was folded from it while it was followed is what counts here."
@@ -294,4 +291,4 @@ def _listings(one: ReportedRun) -> Iterator[Block]:
     if one.script:
         yield Listing(f"What was submitted, {plural(len(one.script.splitlines()), 'line')}", one.script)
     if one.accounting:
-        yield Listing(f"What {one.run.words.scheduler} said of it when it was over", one.accounting)
+        yield Listing(f"What {one.result.run.words.scheduler} said of it when it was over", one.accounting)

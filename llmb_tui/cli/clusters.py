@@ -23,23 +23,24 @@ from llmb_tui.cli.secrets import ask_for_key
 from llmb_tui.cli.user import agree, has_terminal, is_terminal, require_changes, terminal_prompter, user_services
 from llmb_tui.cluster.failures import Disconnected, LoginNeeded, Unanswered, Unreachable
 from llmb_tui.cluster.profile import ClusterProfile
-from llmb_tui.cluster.profile_fields import BESIDE, EMPTY, ProfileField, profile_of, text_of
+from llmb_tui.cluster.profile_fields import ProfileField, text_of
 from llmb_tui.cluster.profiles import profile_document
 from llmb_tui.cluster.runai.profile import from_environment
 from llmb_tui.cluster.runai.profile_fields import RUNAI_EMPTY, runai_profile_of, runai_texts_of
+from llmb_tui.cluster.slurm.profile_fields import BESIDE, EMPTY, profile_of
 from llmb_tui.errors import Trouble
 from llmb_tui.language.states import check_label, install_label
 from llmb_tui.language.text import plural
 from llmb_tui.launch.prepared import PreparedRun
-from llmb_tui.launch.procedure import preview
+from llmb_tui.launch.procedure_loader import preview
 from llmb_tui.launch.readiness import ClusterEvidence, failures, impossible, observed, refuse
 from llmb_tui.launch.refusal import withdrawal
 from llmb_tui.launch.run import Run
-from llmb_tui.launch.secret import SecretId
 from llmb_tui.launch.step_state import StepState
 from llmb_tui.launch.submit import INTERRUPTED, NotSent, interrupted
 from llmb_tui.plan.selection import DEFAULT_PROCEDURE
 from llmb_tui.preflight.report import Check, Preflight
+from llmb_tui.preflight.secret import SecretId
 from llmb_tui.request import RunRequest
 from llmb_tui.services import Services
 

@@ -17,7 +17,7 @@ from llmb_tui.analysis.comparison_tables import (
     contrasts_table,
     groups_table,
 )
-from llmb_tui.analysis.difference import Ran, RunDifference, difference
+from llmb_tui.analysis.difference import RunDifference, difference
 from llmb_tui.analysis.document import comparison_document, nodes_document
 from llmb_tui.analysis.likeness import PURPOSES
 from llmb_tui.analysis.result import RunResult
@@ -103,7 +103,7 @@ def _changed(services: Services, comparison: Comparison, *, two_sides: bool) -> 
         pair = (comparison.contrasts[0].base.runs[-1], comparison.contrasts[0].other.runs[-1])
     if len(pair) != 2:
         return None
-    before, after = (Ran.of(services.runs, services.history.result(run.id)) for run in pair)
+    before, after = (services.history.ran(services.history.result(run.id)) for run in pair)
     return difference(before, after)
 
 

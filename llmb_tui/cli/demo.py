@@ -96,7 +96,7 @@ def _headless(arguments: argparse.Namespace, services: Services, profile: Cluste
     from llmb_tui.cli.planning import launchable
     from llmb_tui.cli.run_lines import line_teller
     from llmb_tui.cli.runs import exit_code, final_line
-    from llmb_tui.launch.procedure import procedure
+    from llmb_tui.launch.procedure_loader import procedure
     from llmb_tui.watch.report import document
 
     if arguments.workload is None:

@@ -15,10 +15,11 @@ from llmb_tui.cluster.bandwidth import Limit, bytes_per_s
 from llmb_tui.cluster.local import LocalConnection
 from llmb_tui.cluster.session import Session
 from llmb_tui.cluster_files.fetch import Fetch, Fetched
-from llmb_tui.cluster_files.left_files import FileKind, LeftFiles, list_left, refuse_runai
+from llmb_tui.cluster_files.left_files import FileKind, LeftFiles, list_left
 from llmb_tui.cluster_files.nsight import ProfileSummary, summarize
 from llmb_tui.errors import Trouble
 from llmb_tui.language.text import clean_line, plural, size_text
+from llmb_tui.launch.procedure_loader import procedure
 from llmb_tui.rates import Pace
 from llmb_tui.services import Services
 
@@ -32,7 +33,7 @@ def fetch_verb(arguments: argparse.Namespace) -> int:
     run = services.runs.load(arguments.run)
     kinds = frozenset(kind for kind in _KINDS if getattr(arguments, f"{kind}s")) or frozenset(_KINDS)
     limit = None if arguments.limit is None else Limit(bytes_per_s(arguments.limit))
-    refuse_runai(run)
+    procedure(run.procedure).refuse_fetch(run)
     session = services.clusters.login_node(run.cluster)
     session.connect(terminal_prompter())
     left = list_left(session, run, kinds)

@@ -7,15 +7,16 @@ import re
 from collections.abc import Callable, Mapping
 
 from llmb_tui.cli.output import say
-from llmb_tui.cluster.profile_fields import BESIDE, ProfileField
-from llmb_tui.cluster.profile_fields import FIELDS as FORM
+from llmb_tui.cluster.profile_fields import ProfileField
 from llmb_tui.cluster.runai.profile_fields import RUNAI_FIELDS
+from llmb_tui.cluster.slurm.profile_fields import BESIDE
+from llmb_tui.cluster.slurm.profile_fields import FIELDS as FORM
 from llmb_tui.errors import Trouble
+from llmb_tui.launch.procedures import PROCEDURES
 from llmb_tui.plan.selection import (
     DEFAULT_PROCEDURE,
     FIELDS,
     LAYOUT,
-    NEW_RUN_PROCEDURES,
     OLD_PROCEDURES,
     OPTIONS,
     VARIANTS,
@@ -27,6 +28,8 @@ _NUMBER = re.compile(r"[0-9]{1,18}")
 SECRETS = ("ngc", "hugging-face")
 _NO_FLAG = ("name", "read_only")  # --read-only says something else, of every verb
 _WITH_FLAG = (*(field for field in FIELDS.values() if field.has_flag), *VARIANTS)
+_PROCEDURES = {name: facts.flag_help for name, facts in PROCEDURES.items() if facts.flag_help}
+"""Procedures that a person can name, each with its help text."""
 _PURPOSES = ("repeats", "changes", "clusters", "layouts", "precisions", "scales", "releases", "gpus")
 PROFILE_FLAGS = tuple(field for field in (*FORM, *BESIDE) if field.name not in _NO_FLAG)
 """Fields of a profile with Slurm that `clusters add` takes."""
@@ -51,7 +54,7 @@ def number(text: str, name: str) -> int:
 def _procedure(text: str) -> str:
     """The name of today; an older one is taken, and said to be old, where it can be chosen."""
     name = OLD_PROCEDURES.get(text, text)
-    if name != text and name in NEW_RUN_PROCEDURES:
+    if name != text and name in _PROCEDURES:
         say(f"llmb-tui: --procedure {text} is called {name} now.")
     return name
 
@@ -83,9 +86,9 @@ def _add_form(sub: argparse.ArgumentParser) -> None:
 
 
 def _add_procedure(sub: argparse.ArgumentParser) -> None:
-    text = "direct: our script in the container (default); upstream: NVIDIA's own scripts"
-    names = NEW_RUN_PROCEDURES
-    sub.add_argument("--procedure", choices=names, type=_procedure, default=DEFAULT_PROCEDURE, help=text)
+    words = (f"{name}: {text}{' (default)' if name == DEFAULT_PROCEDURE else ''}" for name, text in _PROCEDURES.items())
+    text = "; ".join(words)
+    sub.add_argument("--procedure", choices=_PROCEDURES, type=_procedure, default=DEFAULT_PROCEDURE, help=text)
 
 
 def selection_mapping(arguments: argparse.Namespace) -> dict[str, object]:
@@ -262,7 +265,7 @@ def _suite(sub: argparse.ArgumentParser) -> None:
     text = "a suite's file or id, or one that is ready-made: scaling, precision, repeat, acceptance, tune"
     sub.add_argument("suite", nargs="?", metavar="FILE|SUITE|KIND", help=text)
     sub.add_argument("--cluster", metavar="C", help="instead of the file's")
-    sub.add_argument("--procedure", choices=NEW_RUN_PROCEDURES, type=_procedure, help="of every run")
+    sub.add_argument("--procedure", choices=_PROCEDURES, type=_procedure, help="of every run")
     sub.add_argument("--at-most", type=_count, metavar="N", help="so many runs in the queue or running at a time")
     sub.add_argument("--stop-after", type=_count, metavar="N", help="send nothing more after so many failures")
     sub.add_argument("--shuffle", type=int, metavar="SEED", help="send them in an order by this seed")

@@ -18,7 +18,7 @@ from llmb_tui.language.states import run_label
 from llmb_tui.language.text import clean
 from llmb_tui.launch.run import Run
 from llmb_tui.services import Services
-from llmb_tui.watch.lines import CopiesReader, LineReader
+from llmb_tui.watch.line_reader import CopiesReader, LineReader
 from llmb_tui.watch.logcopy import copies, is_removed
 from llmb_tui.watch.report import label_of
 from llmb_tui.watch.state import ENDED, RunState

@@ -8,10 +8,10 @@ import time
 from collections.abc import Sequence
 from pathlib import Path
 
-from llmb_tui.analysis.svg import svg
 from llmb_tui.answers.blocks import Document, document_json
 from llmb_tui.answers.html import html
 from llmb_tui.answers.markdown import markdown
+from llmb_tui.answers.svg import svg
 from llmb_tui.cli.output import print_json, print_line, say
 from llmb_tui.cli.user import confirm, has_terminal, user_services
 from llmb_tui.errors import Trouble

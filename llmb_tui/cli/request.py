@@ -11,10 +11,11 @@ from llmb_tui.cli.output import print_json, print_line, say
 from llmb_tui.cli.planning import launchable
 from llmb_tui.errors import Trouble
 from llmb_tui.launch.prepared import LaunchPreview
-from llmb_tui.launch.procedure import preview
+from llmb_tui.launch.procedure_loader import preview
+from llmb_tui.launch.procedures import PROCEDURES
 from llmb_tui.launch.run import Run
 from llmb_tui.plan.plan import Problem
-from llmb_tui.plan.selection import DEFAULT_PROCEDURE, FIELDS, PROCEDURE_NAMES, PROCEDURE_TITLES, Value, is_given
+from llmb_tui.plan.selection import DEFAULT_PROCEDURE, FIELDS, Value, is_given
 from llmb_tui.request import RunRequest
 from llmb_tui.services import Services
 
@@ -23,7 +24,7 @@ def ask_for_selection(arguments: argparse.Namespace) -> None:
     """Raise Trouble where a procedure is asked about without a recipe, on which it depends."""
     if arguments.procedure != DEFAULT_PROCEDURE and not selection_mapping(arguments):
         raise Trouble(
-            f"{PROCEDURE_TITLES[arguments.procedure]} of which recipe?",
+            f"{PROCEDURES[arguments.procedure].title} of which recipe?",
             "What they need depends on the recipe and the GPU type.",
             "Add the selection: -w, -s, --gpu, -d and --scale.",
             exit_code=1,
@@ -39,7 +40,7 @@ def request_of(services: Services, arguments: argparse.Namespace) -> RunRequest:
     problems = preview(request).problems
     errors = [_words(one) for one in problems if one.severity == "error"]
     if errors:
-        raise Trouble(f"{PROCEDURE_TITLES[request.procedure]} cannot do this.", "\n".join(errors), exit_code=1)
+        raise Trouble(f"{PROCEDURES[request.procedure].title} cannot do this.", "\n".join(errors), exit_code=1)
     say_problems(problems)
     return request
 
@@ -53,10 +54,11 @@ def fill_from(run: Run, arguments: argparse.Namespace) -> None:
             value = then.get(name, chosen.value(name))
             if not getattr(arguments, name) and is_given(value):
                 setattr(arguments, name, value if value is True else str(value))
-    if arguments.procedure is None and run.procedure == "llmb":
-        say(f"Run {run.id} was started by {PROCEDURE_NAMES['llmb']}; this one is not, and need not be like it.")
+    procedure = PROCEDURES[run.procedure]
+    if arguments.procedure is None and not procedure.starts_runs:
+        say(f"Run {run.id} was started by {procedure.name}; this one is not, and need not be like it.")
     elif arguments.procedure is None:
-        arguments.procedure = DEFAULT_PROCEDURE if run.procedure == "runai" else run.procedure
+        arguments.procedure = run.procedure if procedure.flag_help else DEFAULT_PROCEDURE
     if arguments.cluster is None:
         arguments.cluster = run.cluster
     elif arguments.cluster != run.cluster:

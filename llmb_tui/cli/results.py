@@ -24,11 +24,12 @@ from llmb_tui.language.states import run_label, validity_label
 from llmb_tui.language.text import clean_line, two_digits
 from llmb_tui.launch.run import Run
 from llmb_tui.plan.plan import Plan
-from llmb_tui.watch.log_facts import UnreadableLog, unreadable
-from llmb_tui.watch.log_result import log_result
+from llmb_tui.watch.find_logs import MOST, cluster_logs, local_logs
+from llmb_tui.watch.judge_log import log_result
+from llmb_tui.watch.log_reader import UnreadableLog, unreadable
 from llmb_tui.watch.report import document
 from llmb_tui.watch.state import ENDED, RunState
-from llmb_tui.watch.training_log import MOST, TrainingLog, cluster_logs, local_logs, newest_of_jobs, trains
+from llmb_tui.watch.training_log import TrainingLog, newest_of_jobs, trains
 
 _WORST_FIRST = (2, 4, 3, 0)
 """Exit codes of several runs, of which the first that applies is answered with."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable
 
-from llmb_tui.cluster.job import words_of_job
+from llmb_tui.cluster.job_words import words_of_job
 from llmb_tui.language.states import link_label
 from llmb_tui.launch.run import Run
 from llmb_tui.watch.report import label_of

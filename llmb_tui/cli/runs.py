@@ -14,12 +14,12 @@ from llmb_tui.cli.run_lines import Again, line_teller
 from llmb_tui.cli.user import confirm, has_terminal, require_changes, terminal_prompter, user_services
 from llmb_tui.errors import Trouble
 from llmb_tui.language.states import method_phrase, run_label
-from llmb_tui.launch.notes import Note
+from llmb_tui.launch.note import Note
+from llmb_tui.launch.procedures import PROCEDURES
 from llmb_tui.launch.refusal import WITH_INTENT
 from llmb_tui.launch.run import Run
 from llmb_tui.launch.runs import ACCOUNTING, Runs
 from llmb_tui.launch.submit import withdraw
-from llmb_tui.plan.selection import PROCEDURE_TITLES
 from llmb_tui.services import Services
 from llmb_tui.watch.kept_runs import KeptRuns
 from llmb_tui.watch.report import cancel_words, document, state_word
@@ -139,7 +139,7 @@ def watch_verb(arguments: argparse.Namespace) -> int:
     if arguments.once:
         return _print_state(services, last or services.feed.monitor(run.id).once(terminal_prompter()), arguments)
     if not arguments.json:
-        print_line(f"run {run.id} on {run.cluster}, {PROCEDURE_TITLES[run.procedure]}")
+        print_line(f"run {run.id} on {run.cluster}, {PROCEDURES[run.procedure].title}")
     tell = _json_teller(services.runs, run) if arguments.json else line_teller(run, print_line)
     if last:
         tell(state := last)

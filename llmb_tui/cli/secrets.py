@@ -19,9 +19,10 @@ from llmb_tui.cli.user import (
     user_services,
 )
 from llmb_tui.errors import Trouble
-from llmb_tui.launch.procedure import secrets_of
-from llmb_tui.launch.secret import TITLES, SecretId, SecretNeed, secret_of
-from llmb_tui.launch.secrets import forget_secret, give_secret, secret_states, try_secret
+from llmb_tui.launch.procedure_loader import secrets_of
+from llmb_tui.launch.secrets import forget_secret, give_secret
+from llmb_tui.preflight.access import secret_states, try_secret
+from llmb_tui.preflight.secret import TITLES, SecretId, SecretNeed, secret_of
 from llmb_tui.request import RunRequest
 from llmb_tui.services import Services
 

@@ -2,11 +2,7 @@
 
 from __future__ import annotations
 
-import re
 from dataclasses import dataclass
-
-from llmb_tui.diagnosis.rules import rules
-from llmb_tui.language.text import clean_line
 
 # Text of a state may carry a tail (`CANCELLED by 1000`): `Job.state` is its first word.
 TERMINAL_STATES = frozenset(
@@ -71,19 +67,3 @@ class OwnJob:
     """Its working directory, without symbolic links."""
     script: str = ""
     """Path of its batch script; empty where only accounting knows it."""
-
-
-def words_of_job(job: Job) -> str:
-    """Why it waits or who cancelled it, and how it ended where that was not well; may be empty."""
-    ended = f"exit {job.exit_code}" if job.finished and job.exit_code not in (None, "0:0") else ""
-    reason = pending_reason(job.reason) if job.waiting else clean_line(job.reason)
-    return " · ".join(filter(None, (ended, reason)))
-
-
-def pending_reason(reason: str) -> str:
-    """Slurm's reason for waiting in plain words; Slurm's own, clean, where there are none."""
-    word = reason.strip()
-    word = word[1:-1] if word.startswith("(") and word.endswith(")") else word
-    rule_set = rules("pending")
-    match = rule_set.match(word) or rule_set.match(re.split(r"[,:]", word)[0])
-    return match.diagnosis().sentences if match else clean_line(word)

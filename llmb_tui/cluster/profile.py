@@ -2,10 +2,56 @@
 
 from __future__ import annotations
 
-from typing import TypeAlias
+from dataclasses import Field
+from typing import Any, ClassVar, Protocol
 
-from llmb_tui.cluster.runai.profile import RunaiProfile
-from llmb_tui.cluster.slurm.profile import SlurmProfile
 
-ClusterProfile: TypeAlias = SlurmProfile | RunaiProfile
-"""One saved cluster."""
+class ClusterProfile(Protocol):
+    """One saved cluster: a frozen dataclass in the folder of its kind."""
+
+    __dataclass_fields__: ClassVar[dict[str, Field[Any]]]
+    kind: ClassVar[str]
+    """Name of its kind of cluster in the registry (`kinds.KINDS`)."""
+    can_suspend: ClassVar[bool]
+    """Whether its users may suspend jobs."""
+    no_login_node: ClassVar[str]
+    """Reason why no command can be run on a login node; empty for a kind of cluster that has one."""
+
+    @property
+    def name(self) -> str:
+        """Name that the user gave it."""
+
+    @property
+    def mounts(self) -> tuple[str, ...]:
+        """Further container mounts, in the notation of the kind."""
+
+    @property
+    def env(self) -> tuple[tuple[str, str], ...]:
+        """Further environment variables of the training, (name, value); no secrets."""
+
+    @property
+    def read_only(self) -> bool:
+        """Observer mode: nothing is submitted, cancelled or otherwise changed there."""
+
+    @property
+    def notice(self) -> str | None:
+        """Text to show wherever the cluster is named, such as `simulated, clock x30`."""
+
+    @property
+    def place(self) -> str:
+        """Host that is connected to."""
+
+    @property
+    def share(self) -> str:
+        """Part of the cluster that runs jobs, and the account or quota that they use."""
+
+    @property
+    def directory(self) -> str:
+        """Directory of the cluster that outlives jobs."""
+
+    @property
+    def route(self) -> tuple[object, ...]:
+        """All values that decide where a connection goes and as whom: profiles with the same route share one."""
+
+    def __hash__(self) -> int:
+        """Hash of all fields."""

@@ -4,44 +4,27 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, field, fields, make_dataclass
+from functools import cache
 from pathlib import Path
-from typing import Any, ClassVar, Literal
+from typing import Any, Literal
 
 import tomli_w
 
+from llmb_tui.cluster.kind import ClusterKind
+from llmb_tui.cluster.kinds import KINDS, UNNAMED
 from llmb_tui.cluster.profile import ClusterProfile
-from llmb_tui.cluster.profile_check import WrongField, check_profile
-from llmb_tui.cluster.runai.profile import RunaiProfile
-from llmb_tui.cluster.runai.profile_check import check_runai_profile
-from llmb_tui.cluster.slurm.profile import SlurmProfile
+from llmb_tui.cluster.profile_check import WrongField
 from llmb_tui.store.files import write_atomic
 from llmb_tui.toml.read import FileProblem, read_toml, toml_files
 
-_KIND = re.compile(r"""(?m)^kind\s*=\s*["']runai["']""")
+_KIND = re.compile(r"""(?m)^kind\s*=\s*["']([^"'\n]*)["']""")
 
 
 class ProfileProblem(FileProblem):
     """A file that is no cluster profile. Exit code 1."""
 
     kind = "cluster profile"
-
-
-@dataclass(frozen=True)
-class _Slurm(SlurmProfile):
-    """A profile as its file holds it: the environment is a table."""
-
-    __pydantic_config__: ClassVar = {"strict": True, "extra": "forbid"}
-    env: dict[str, str] = field(default_factory=dict)  # type: ignore[assignment]  # pairs, in the profile
-
-
-@dataclass(frozen=True)
-class _Runai(RunaiProfile):
-    """As above, and it says of which kind it is."""
-
-    __pydantic_config__: ClassVar = {"strict": True, "extra": "forbid"}
-    env: dict[str, str] = field(default_factory=dict)  # type: ignore[assignment]  # pairs, in the profile
-    kind: Literal["runai"] = "runai"
 
 
 def load_profiles(
@@ -91,29 +74,38 @@ def profile_table(profile: ClusterProfile) -> dict[str, Any]:
 
 
 def profile_document(profile: ClusterProfile) -> dict[str, Any]:
-    """Every field as JSON and TOML hold it: the mounts a list, the environment a table; and the kind but Slurm."""
-    kind = {"kind": "runai"} if isinstance(profile, RunaiProfile) else {}
+    """Every field as JSON and TOML hold it: the mounts a list, the environment a table; and the kind unless Slurm."""
+    kind = {"kind": profile.kind} if profile.kind != UNNAMED else {}
     return {**kind, **asdict(profile), "mounts": list(profile.mounts), "env": dict(profile.env)}
 
 
-def is_runai(path: Path) -> bool:
-    """Whether a file says that it is of that kind; False for one that cannot be read."""
-    try:
-        return path.is_file() and bool(_KIND.search(path.read_text(encoding="utf-8")))  # a pipe would be waited for
-    except (OSError, ValueError):
-        return False
-
-
 def _read(path: Path) -> tuple[ClusterProfile, str]:
-    form: type[_Slurm | _Runai] = _Runai if is_runai(path) else _Slurm
-    document, text = read_toml(path, form, ProfileProblem)
-    values = {**asdict(document), "env": tuple(document.env.items())}
-    kind = RunaiProfile if values.pop("kind", None) else SlurmProfile
-    return kind(**values), text
+    kind = _kind_of(path)
+    document, text = read_toml(path, _form_of(kind), ProfileProblem)
+    values = {one.name: getattr(document, one.name) for one in fields(kind.profile)}
+    return kind.profile(**{**values, "env": tuple(document.env.items())}), text
+
+
+def _kind_of(path: Path) -> ClusterKind[Any]:
+    """The kind that a file names; Slurm for a file that names none, and for one that cannot be read."""
+    try:
+        # Reading a pipe would block.
+        named = _KIND.search(path.read_text(encoding="utf-8")) if path.is_file() else None
+    except (OSError, ValueError):
+        named = None
+    return KINDS.get(named[1] if named else UNNAMED, KINDS[UNNAMED])
+
+
+@cache
+def _form_of(kind: ClusterKind[Any]) -> type[Any]:
+    """A profile as its file holds it: the environment is a table, and a kind other than Slurm is named."""
+    profile = kind.profile
+    own: list[tuple[str, Any, Any]] = [("env", dict[str, str], field(default_factory=dict))]
+    if profile.kind != UNNAMED:
+        own.append(("kind", Literal[profile.kind], field(default=profile.kind, kw_only=True)))
+    config = {"__pydantic_config__": {"strict": True, "extra": "forbid"}, "__module__": profile.__module__}
+    return make_dataclass(f"{profile.__name__}File", own, bases=(profile,), frozen=True, namespace=config)
 
 
 def _check(profile: ClusterProfile) -> None:
-    if isinstance(profile, RunaiProfile):
-        check_runai_profile(profile)
-    else:
-        check_profile(profile)
+    KINDS[profile.kind].check(profile)

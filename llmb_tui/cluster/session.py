@@ -6,16 +6,16 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, TypeVar
 
+from llmb_tui.cluster.call_rate import CallRate
 from llmb_tui.cluster.cluster import AsksOnce, Cluster
 from llmb_tui.cluster.failures import Disconnected
 from llmb_tui.cluster.link import Commands, Completed, Link, LinkHealth, Pulse, Stream, note
 from llmb_tui.cluster.local import LocalConnection
+from llmb_tui.cluster.login_profile import LoginProfile
 from llmb_tui.cluster.prompter import Prompter, Unattended
 from llmb_tui.cluster.reconnector import Reconnector
-from llmb_tui.cluster.slurm.profile import SlurmProfile
 from llmb_tui.errors import Trouble
 from llmb_tui.language.states import LinkState
-from llmb_tui.rates import CallRate
 
 if TYPE_CHECKING:
     from llmb_tui.cluster.ssh.connection import Connection
@@ -33,9 +33,9 @@ class Session(AsksOnce, Commands, Cluster):
     Only `connect` asks a person anything, and only the one that it is given; commands and links made again ask nobody.
     """
 
-    profile: SlurmProfile
+    profile: LoginProfile
 
-    def __init__(self, profile: SlurmProfile) -> None:
+    def __init__(self, profile: LoginProfile) -> None:
         from llmb_tui.cluster.ssh.connection import Bulk
 
         self.profile = profile

@@ -25,6 +25,7 @@ from llmb_tui.cluster.validation import PATH, matches
 from llmb_tui.errors import Trouble
 from llmb_tui.language.states import run_label
 from llmb_tui.language.text import clean, clean_line, size_text
+from llmb_tui.launch.procedures import PROCEDURES
 from llmb_tui.launch.run import Run
 
 ItemKind = Literal["image", "environment", "repository", "run", "checkpoint", "cache", "trash"]
@@ -349,9 +350,10 @@ def _to_load(by_suites: Mapping[str, str], runs: Sequence[Run]) -> dict[str, str
 def _why_run_stays(run: Run, queued: Sequence[str], cluster: str, kind: ItemKind) -> list[tuple[bool, str]]:
     """What may stand against removing what a run has left, or what holds that."""
     unread = kind != "checkpoint" and bool(run.job_ids) and not run.log_read
+    procedure = PROCEDURES[run.procedure]
     return [
         (run.cluster != cluster, f"Run {run.id} is one of {run.cluster} here."),
-        (run.procedure == "llmb", "NVIDIA's llmb-run started it."),
+        (not procedure.starts_runs, f"{procedure.name} started it."),
         (run.submission in ("unknown", "intended"), f"Run {run.id} is {run_label(run.submission).word}."),
         (run.going or bool({*run.job_ids} & {*queued}), f"Run {run.id} goes on, as far as is known."),
         (unread, f"Its log may not have been read to its end: `llmb-tui watch {run.id}` reads it."),

@@ -13,7 +13,6 @@ from llmb_tui.cluster.session import Session
 from llmb_tui.errors import Trouble
 from llmb_tui.language.text import clean_line
 from llmb_tui.launch.run import Run
-from llmb_tui.launch.spec import RunaiSpec, UpstreamSpec
 
 FileKind = Literal["profile", "trace", "log"]
 MOST = 2000
@@ -60,20 +59,8 @@ def list_left(session: Session, run: Run, kinds: frozenset[FileKind]) -> LeftFil
     failed = partial(Trouble, what, fix=fix, exit_code=1)
     parts = ask(session, remote_text("left_files.sh"), MOST, folder, failed=failed, deadline_s=_DEADLINE_S)
     # The runs of a Hydra recipe by NVIDIA's own scripts share one folder, and name their files by the job.
-    shared = isinstance(run.spec, UpstreamSpec) and run.spec.how == "sbatch"
+    shared = run.spec is not None and run.spec.shares_folder
     return sorted_out(parts, kinds, run.job_ids if shared else ())
-
-
-def refuse_runai(run: Run) -> None:
-    """Raise Trouble (exit code 1) for a run whose files no login node sees."""
-    if isinstance(run.spec, RunaiSpec):
-        where = f"at {run.results} on a volume" if run.results else "in its pods, and went with them"
-        raise Trouble(
-            f"What run {run.id} wrote cannot be fetched.",
-            f"On a Run:ai cluster files lie {where}, which only a workload there can read; its log is copied here.",
-            f"`llmb-tui logs {run.id}` prints the log; a workload of your own that mounts the volume shows the rest.",
-            exit_code=1,
-        )
 
 
 def sorted_out(

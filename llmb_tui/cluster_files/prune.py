@@ -20,7 +20,7 @@ from llmb_tui.store.settings import THRESHOLD
 from llmb_tui.suites.suite import Suite
 from llmb_tui.suites.suites import Suites
 from llmb_tui.watch.local_run import LocalRun
-from llmb_tui.watch.log_facts import keep_facts, read_log
+from llmb_tui.watch.log_reader import keep_facts, read_log
 from llmb_tui.watch.logcopy import copy_names
 from llmb_tui.watch.state import ENDED
 

@@ -10,7 +10,8 @@ from pathlib import Path
 
 import paramiko
 
-from llmb_tui.cluster.slurm.profile import NO_SSH_CONFIG, SlurmProfile
+from llmb_tui.cluster.login_profile import NO_SSH_CONFIG
+from llmb_tui.cluster.slurm.profile import SlurmProfile
 from llmb_tui.demo import command, enroot
 from llmb_tui.demo.server import HOST, Account, Server
 from llmb_tui.demo.site import SPEED, DemoSite

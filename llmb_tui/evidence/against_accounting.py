@@ -8,7 +8,7 @@ from typing import Any
 
 from llmb_tui.analysis.result import RunResult
 from llmb_tui.cluster.job import Job
-from llmb_tui.cluster.slurm.accounting import kept_rows
+from llmb_tui.cluster.slurm.kept_accounting import kept_rows
 from llmb_tui.evidence.findings import Finding, compared
 from llmb_tui.launch.run import Run
 

@@ -2,15 +2,11 @@
 
 from __future__ import annotations
 
-import json
 import math
-import re
-import shlex
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from dataclasses import asdict, replace
 from functools import cache
 from pathlib import Path
-from typing import Any
 
 from llmb_tui.catalog.catalog import Catalog
 from llmb_tui.catalog.load import load_presets, read_preset
@@ -20,9 +16,10 @@ from llmb_tui.errors import Trouble
 from llmb_tui.evidence.findings import Finding, compared
 from llmb_tui.language.states import FindingOutcome, Method
 from llmb_tui.launch.files import config_files
+from llmb_tui.launch.procedure_loader import procedure
+from llmb_tui.launch.procedures import PROCEDURES
 from llmb_tui.launch.run import Run
 from llmb_tui.launch.settings import Applied, applied
-from llmb_tui.launch.spec import LaunchSpec, RunaiSpec
 from llmb_tui.plan.make import plan as make_plan
 from llmb_tui.plan.plan import Estimate, Plan
 from llmb_tui.request import RunRequest
@@ -31,10 +28,6 @@ _OF_PLAN = (
     "scaling nodes gpus_per_node parallelism printed published steps container precision_variant options"
 ).split()
 """What a plan has of its recipe alone."""
-_EXPORTED = re.compile(r"(?m)^export ([A-Za-z_][A-Za-z0-9_]*)=(.*)$")
-_NEMO_RUNS = {"PYTHONUNBUFFERED", "SLURM_UNBUFFEREDIO", "TORCHX_MAX_RETRIES"}
-"""Variables that NeMo-Run puts into every script, before the run's own."""
-_HEAD = {"nodes": "nodes", "ntasks-per-node": "tasks_per_node", "time": "time_limit", "job-name": "job_name"}
 _PRINTED: tuple[Method, ...] = ("published", "other_release")
 """What stands in a table changes with no new fit; by these alone a verdict is PASS."""
 _OF_STEP_TIME = ("tokens_per_s", "tflops_per_gpu", "mfu_pct")
@@ -138,22 +131,20 @@ def _told(estimate: Estimate) -> str:
 
 def _settings_finding(run: Run, recipe: Recipe) -> Finding:
     what, spec = "settings against preset", run.spec
-    if not isinstance(spec, (LaunchSpec, RunaiSpec)):
+    if spec is None or spec.variables is None:
         words = "NVIDIA's own scripts set them; the file does not hold these scripts."
         return Finding(run.id, what, "unknown", words)
     settings = _settings_of(run, recipe)
     if settings is None:
         return Finding(run.id, what, "differs", "The preset makes no settings for this plan.")
-    env, changed = dict(spec.env), {name for name, _, _ in spec.overridden}
+    env, changed = spec.variables, {name for name, _, _ in spec.changed_variables}
     wrong = [name for name, value in settings.env.items() if name not in changed and env.get(name) != value]
     for path, text in config_files(RunRequest(recipe, run.plan, _NOWHERE, run.procedure), settings):
-        if not path.endswith("plan.json") and dict(spec.files).get(path) != text:
+        if not path.endswith("plan.json") and spec.sent_files.get(path) != text:
             wrong.append(path)
-    if isinstance(spec, LaunchSpec):
-        training = (*recipe.launch.command, *settings.overrides) if recipe.launch.kind == "hydra" else ()
-        ends = spec.command[len(spec.command) - len(training) :]
-        if spec.command[: len(settings.prefix)] != settings.prefix or tuple(ends) != tuple(training):
-            wrong.append("command")
+    training = (*recipe.launch.command, *settings.overrides) if recipe.launch.kind == "hydra" else ()
+    if not spec.runs(settings.prefix, training):
+        wrong.append("command")
     more = sorted(set(env) - set(settings.env))
     notes = [*(f"{name} was changed by the cluster's profile" for name in sorted(changed))]
     notes += [f"not of the preset: {', '.join(more)}"] if more else []
@@ -162,55 +153,14 @@ def _settings_finding(run: Run, recipe: Recipe) -> Finding:
 
 
 def _script_finding(run: Run, script: str) -> Finding:
-    what, spec = "script against settings", run.spec
-    wrong: Iterable[str]
-    if not script or spec is None:
+    what = "script against settings"
+    if not script or run.spec is None:
         return Finding(run.id, what, "unknown", "No script is in the archive.")
-    if isinstance(spec, LaunchSpec):
-        wrong, checked = _wrong_in_batch_script(spec, script), "variables, command, image, nodes and time limit"
-    elif isinstance(spec, RunaiSpec):
-        wrong, checked = _wrong_in_request(spec, script), "variables, image and name"
-    else:
-        wrong, checked = ["command"] * (spec.command.strip() not in script), "the command of NVIDIA's own scripts"
-    return compared(run.id, what, wrong, "Not as the settings say", f"It has {checked} as the settings say.")
-
-
-def _wrong_in_batch_script(spec: LaunchSpec, script: str) -> Iterator[str]:
-    exported: dict[str, list[str]] = {}
-    for name, text in _EXPORTED.findall(script):
-        exported.setdefault(name, []).append(text)
-    env = {name: shlex.quote(value) for name, value in spec.env}
-    for name, value in env.items():
-        found = exported.get(name, [])
-        if found[-1:] != [value] or (len(found) > 1 and name not in _NEMO_RUNS):
-            yield name
-    yield from (f"{name} (no setting)" for name in exported if name not in env and name not in _NEMO_RUNS)
-    if shlex.join(spec.command) not in script:
-        yield "command"
-    if f"--container-image {spec.container_image} " not in script:
-        yield "image"
-    head = dict(re.findall(r"(?m)^#SBATCH --([a-z-]+)=(.*)$", script))
-    fields = asdict(spec)
-    yield from (option for option, name in _HEAD.items() if head.get(option) != str(fields[name]))
-
-
-def _wrong_in_request(spec: RunaiSpec, script: str) -> Iterator[str]:
-    try:
-        request: Any = json.loads(script)
-        body = request["spec"]
-        variables = {one["name"]: one.get("value") for one in body["environmentVariables"]}
-        name, image, args = request["name"], body["image"], str(body["args"])
-    except (ValueError, LookupError, TypeError, AttributeError, RecursionError):
-        yield "all of it: it is no request for a workload"
-        return
-    env = {variable: value.replace("$", "$$") for variable, value in spec.env}
-    yield from (variable for variable, value in env.items() if variables.get(variable) != value)
-    if name != spec.workload:
-        yield "name"
-    if image != spec.image:
-        yield "image"
-    if f"--nnodes {spec.nodes} --nproc-per-node {spec.gpus_per_node} " not in args:
-        yield "nodes"
+    if type(run.spec) is not PROCEDURES[run.procedure].spec:
+        return Finding(run.id, what, "differs", "The settings are those of another procedure.")
+    check = procedure(run.procedure).compare_script(run, script)
+    agrees = f"It has {check.checked} as the settings say."
+    return compared(run.id, what, check.differences, "Not as the settings say", agrees)
 
 
 def _planned(catalog: Catalog, theirs: Plan) -> Plan | str:

@@ -17,11 +17,11 @@ from collections.abc import Iterable
 from pathlib import Path
 
 from llmb_tui.cluster.profile import ClusterProfile
-from llmb_tui.cluster.slurm.accounting import kept_rows
+from llmb_tui.cluster.runai.profile import RunaiProfile
+from llmb_tui.cluster.slurm.kept_accounting import kept_rows
 from llmb_tui.cluster.slurm.profile import SlurmProfile
 from llmb_tui.language.node_list import MOST_NODES, expand
 from llmb_tui.launch.run import Run
-from llmb_tui.launch.spec import LaunchSpec, UpstreamSpec
 from llmb_tui.store.files import file_trouble
 
 WHAT = "Host and user names, addresses and home paths were replaced by aliases."
@@ -102,7 +102,7 @@ class Anonymizer:
             for node in run.job.bad_nodes:
                 self._add_host(node.partition(" ")[0])
         self._clusters.add(run.cluster)
-        asked = dict(run.spec.options) if isinstance(run.spec, (LaunchSpec, UpstreamSpec)) else {}
+        asked = run.spec.sbatch_options if run.spec else {}
         for option in ("exclude", "nodelist"):  # nodes that the run may never have been on
             self._add_nodes(asked.get(option) or "")
         if isinstance(profile, SlurmProfile):
@@ -110,7 +110,7 @@ class Anonymizer:
             user, _, host = profile.host.rpartition("@")
             self._add(self._users, profile.user or user)
             self._add_host(host)
-        elif profile is not None:
+        elif isinstance(profile, RunaiProfile):
             self._add_host(profile.place.partition(":")[0])
             self._add(self._users, profile.app_id)
 

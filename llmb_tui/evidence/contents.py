@@ -19,7 +19,8 @@ from llmb_tui.plan.document import document as plan_document
 from llmb_tui.store.paths import Places
 from llmb_tui.watch.logcopy import READING, copy_names
 from llmb_tui.watch.report import validity_document
-from llmb_tui.watch.run_records import RunRecord, RunRecords
+from llmb_tui.watch.run_records import RunRecords
+from llmb_tui.watch.state import RunRecord
 
 KEPT_FILES = ("script.sh", "beside.json", ACCOUNTING, NETWORK, READING, "facts.json")
 """Of a run's folder, beside its record and its logs."""
@@ -50,28 +51,28 @@ class RunFolders:
             "plan.json": plan_document(run.plan) | {"steps": run.plan.steps, "time_limit": run.plan.time_limit},
             "settings.json": {"procedure": run.procedure, **spec},
             "environment.json": environment,
-            "result.json": _result(self.records.record(run), result, self._threshold),
+            "result.json": _result(result, self._threshold),
         }
         plain: dict[str, Any] = json.loads(json.dumps(finite(documents)))  # tuples as the lists that they are in a file
         return plain
 
 
-def _result(record: RunRecord, result: RunResult, threshold: float) -> dict[str, Any]:
+def _result(result: RunResult, threshold: float) -> dict[str, Any]:
     """Every number of a result."""
-    estimate, facts, progress = result.plan.estimate, result.facts, record.state.progress
+    estimate, facts, state = result.plan.estimate, result.facts, result.record.state
     verdict = asdict(result.verdict) if result.verdict else None
     return {
         "state": result.state,
-        "ended_at": result.ended_at,
-        "steps_done": result.steps_done,
+        "ended_at": result.record.log_grew_at,
+        "steps_done": state.progress.steps_done,
         "steps_total": result.steps_total,
         "simulated": facts.simulated if facts else None,
-        "starts": result.starts,
+        "starts": state.progress.starts,
         "restarts": result.restarts,
         "validity": validity_document(result.validity),
         "rule": result.rule_words,
         "step_time_s": result.step_time_s,
-        "median_step_time_s": progress.median_s,
+        "median_step_time_s": state.progress.median_s,
         "steady": asdict(result.steady) if result.steady else None,
         "figures": asdict(result.figures) if result.figures else None,
         "loss": asdict(result.loss) if result.loss else None,
@@ -81,8 +82,8 @@ def _result(record: RunRecord, result: RunResult, threshold: float) -> dict[str,
         and {name: getattr(estimate, name) for name in ("step_time_s", "low_s", "high_s", "method")},
         "threshold": threshold,
         "verdict": verdict,
-        "no_verdict": result.no_verdict,
-        "why_failed": record.state.why_failed,
+        "no_verdict": state.no_verdict,
+        "why_failed": state.why_failed,
     }
 
 

@@ -16,7 +16,7 @@ from llmb_tui.cluster.runai.profile import RunaiProfile
 from llmb_tui.cluster.runai.secret import VARIABLE, AppSecret
 from llmb_tui.errors import Trouble
 from llmb_tui.language.redact import TOKENS
-from llmb_tui.launch.secret import SECRETS, TITLES
+from llmb_tui.preflight.secret import SECRETS, TITLES
 from llmb_tui.store import secret_store
 from llmb_tui.store.files import file_trouble
 

@@ -20,9 +20,9 @@ from llmb_tui.cluster.slurm.profile import SlurmProfile
 from llmb_tui.errors import Trouble
 from llmb_tui.language.text import clean
 from llmb_tui.launch.install_step import InstallPlan, InstallStep
-from llmb_tui.launch.registry import ask_registry
 from llmb_tui.launch.step_state import StepProbe, StepState, read_probes, state_of, step_pace
 from llmb_tui.preflight.needs import Sources
+from llmb_tui.preflight.registry import ask_registry
 
 _SOURCES = Sources()
 _LOOK_EVERY_S = 1.0
@@ -131,7 +131,7 @@ class Installer:
     def _states(self, probes: list[StepProbe]) -> tuple[StepState, ...]:
         now = time.monotonic()
         pairs = zip(self._steps, probes, strict=True)
-        return tuple(state_of(s, f, self._totals.get(s.id), self._paces[s.id], now) for s, f in pairs)
+        return tuple(state_of(s.missing, f, self._totals.get(s.id), self._paces[s.id], now) for s, f in pairs)
 
     def _probes_patiently(self, stop: threading.Event, on_silence: Callable[[Trouble], None]) -> list[StepProbe]:
         """`_probes`, however often no answer comes, for some minutes. Slurm is asked every ten seconds only."""

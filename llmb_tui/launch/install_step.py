@@ -5,19 +5,17 @@ from __future__ import annotations
 import threading
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Protocol
+from typing import Protocol
 
 from llmb_tui.cluster.remote_text import remote_text
 from llmb_tui.cluster.slurm.params import arguments_of, gpu_options, sbatch_options
 from llmb_tui.cluster.slurm.profile import SlurmProfile
 from llmb_tui.errors import Trouble
 from llmb_tui.launch.naming import container, image_path
-from llmb_tui.launch.secret import ENROOT_CREDENTIALS, REGISTRY
+from llmb_tui.launch.step_state import StepState
 from llmb_tui.preflight.needs import architecture_of
+from llmb_tui.preflight.secret import ENROOT_CREDENTIALS, REGISTRY
 from llmb_tui.request import RunRequest
-
-if TYPE_CHECKING:
-    from llmb_tui.launch.step_state import StepState
 
 OFFLINE = "offline"
 """Below the install directory: what a person brings to a cluster without a way to the internet."""
@@ -59,6 +57,11 @@ class InstallStep:
     """The container image that it fetches, such as `nvidia/nemo:25.02.01`: the registry knows how big it is."""
     in_job: InJob | None = None
     """None: it always runs where it is started."""
+
+    @property
+    def missing(self) -> StepState:
+        """State of the step before anything of it is done."""
+        return StepState(self.id, self.title, "missing", size=self.size)
 
 
 InstallPlan = tuple[InstallStep, ...]

@@ -14,21 +14,22 @@ from llmb_tui.cluster.prompter import Prompter
 from llmb_tui.errors import Trouble
 from llmb_tui.launch.delivery import Tell
 from llmb_tui.launch.install_step import Installs
-from llmb_tui.launch.llmb.workloads import llmb_group
 from llmb_tui.launch.naming import new_run_id
 from llmb_tui.launch.policy import Policy
 from llmb_tui.launch.prepared import PreparedRun
-from llmb_tui.launch.procedure import Intent, Render, procedure
+from llmb_tui.launch.procedure import Intent, Render
+from llmb_tui.launch.procedure_loader import procedure
+from llmb_tui.launch.procedures import procedures_for, procedures_on
 from llmb_tui.launch.readiness import ClusterEvidence, blockers, refuse
 from llmb_tui.launch.run import Run
 from llmb_tui.launch.runs import Runs
-from llmb_tui.launch.secrets import access_group
 from llmb_tui.launch.submit import submit_once
 from llmb_tui.preflight.check_group import CheckGroup
-from llmb_tui.preflight.needs import Needs, Sources, needs_of
+from llmb_tui.preflight.needs import Sources, needs_of
 from llmb_tui.preflight.report import Check, Preflight
-from llmb_tui.preflight.run import cluster_checks, run_preflight
-from llmb_tui.request import RunRequest, procedures_on
+from llmb_tui.preflight.run import run_preflight, target_checks
+from llmb_tui.preflight.target import Target
+from llmb_tui.request import RunRequest
 from llmb_tui.store.journal import Journal
 
 
@@ -55,23 +56,19 @@ class Launcher:
         `on_progress` is told what is known so far. Raises Trouble (exit code 1) where it cannot be said what the
         request needs.
         """
-        if isinstance(target, RunRequest):
-            return run_preflight(self.cluster_of(target.profile), self._groups(target), on_progress)
-        groups = (*cluster_checks(needs_of(target, self.sources)), llmb_group(self.catalog, target))
-        return run_preflight(self.cluster_of(target), groups, on_progress)
+        profile = target.profile if isinstance(target, RunRequest) else target
+        return run_preflight(self.cluster_of(profile), target_checks(self.target(target)), on_progress)
 
-    def _groups(self, request: RunRequest) -> tuple[CheckGroup, ...]:
-        """Everything that a preflight asks for a request, in its order."""
-        chosen = procedure(request.procedure)
-        needs = chosen.needs(request)
-        if isinstance(needs, Needs):
-            needs = replace(needs, sources=self.sources)
-        return (
-            *cluster_checks(needs),
-            llmb_group(self.catalog, request.profile),
-            access_group(chosen.secrets(request), self.sources),
-            *chosen.checks(request),
-        )
+    def target(self, target: ClusterProfile | RunRequest) -> Target:
+        """What a preflight has to check, without asking the cluster. Raises as `preflight` does."""
+        if not isinstance(target, RunRequest):
+            return Target(needs_of(target, self.sources), self.sources, self._surveys(target))
+        chosen = procedure(target.procedure)
+        needs, surveys = chosen.needs(target, self.sources), self._surveys(target.profile)
+        return Target(needs, self.sources, surveys, chosen.secrets(target), chosen.checks(target))
+
+    def _surveys(self, profile: ClusterProfile) -> tuple[CheckGroup, ...]:
+        return tuple(group for facts in procedures_for(profile) for group in procedure(facts.id).survey(self.catalog))
 
     def early_checks(self, request: RunRequest) -> tuple[Check, ...]:
         """What only the procedures that are not chosen want to know, so that it is known before one of them is."""

@@ -23,6 +23,7 @@ from llmb_tui.launch import submission_status
 from llmb_tui.launch.delivery import Jobs, Outcome, Tell
 from llmb_tui.launch.refusal import NEVER_SENT, NEVER_TAKEN, refusal
 from llmb_tui.launch.run import Run
+from llmb_tui.launch.spec import SlurmSpec
 from llmb_tui.launch.submission_status import SubmissionDir, SubmissionStatus
 
 # Exit codes of prepare.sh.
@@ -65,9 +66,10 @@ class LoginNodeDelivery(ABC):
     answers_within_s: float
     """How long an answer is waited for."""
 
-    def __init__(self, cluster: Cluster) -> None:
+    def __init__(self, cluster: Cluster, spec: SlurmSpec) -> None:
         """Raises Trouble (exit code 1) for a cluster without a login node."""
         self._session = login_node(cluster)
+        self._asked = spec
         self._begun = SubmissionStatus()
 
     @abstractmethod
@@ -103,7 +105,7 @@ class LoginNodeDelivery(ABC):
 
     def refusal(self, run: Run) -> Trouble:
         """What sbatch's words mean."""
-        return refusal(run, self._partitions)
+        return refusal(run, self._asked, self._partitions)
 
     def sent_before(self) -> bool:
         """Whether there are traces of it, or jobs."""

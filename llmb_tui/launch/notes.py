@@ -7,12 +7,12 @@ import json
 import os
 import re
 from collections.abc import Iterable
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from llmb_tui.errors import Trouble
 from llmb_tui.language.text import clean_line
+from llmb_tui.launch.note import Note
 from llmb_tui.launch.runs import Runs
 from llmb_tui.store.files import locked, write_atomic
 
@@ -22,25 +22,6 @@ MOST_TAGS = 16
 _TAG = re.compile(r"[\w.+@:/=-]{1,32}")
 _NAME = "note.json"
 _LONGEST_FILE = 1 << 16
-
-
-@dataclass(frozen=True, slots=True)
-class Note:
-    """What is said of one run, on one line, and its tags in order."""
-
-    text: str = ""
-    tags: tuple[str, ...] = ()
-
-    def __bool__(self) -> bool:
-        return bool(self.text or self.tags)
-
-    @property
-    def words(self) -> str:
-        """Both, as a person reads them; empty without either."""
-        return " ".join([*(f"#{tag}" for tag in self.tags), self.text]).rstrip()
-
-
-NO_NOTE = Note()
 
 
 class Notes:

@@ -29,6 +29,8 @@ class LaunchPreview:
     """What is done otherwise than the recipe's documents say."""
     notes: tuple[str, ...] = ()
     """What is to be known of the procedure itself."""
+    detail: str = ""
+    """What distinguishes the procedure from the others, in a few words, also if the request cannot be started so."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,30 +1,32 @@
-"""`Procedure`: everything in which ways of starting a run differ; and the one place that chooses one.
+"""`Procedure`: everything in which ways of starting a run differ.
 
-A procedure is a folder beside this file. Nothing else in the program asks for one by its name.
+A procedure is a folder next to this file, with its words in `facts.py` and its `Procedure` in `procedure.py`;
+`launch/procedures.py` lists them.
 """
 
-# ruff: noqa: PLC0415 - a procedure's folder is imported when it is first chosen
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
+from llmb_tui.catalog.catalog import Catalog
 from llmb_tui.catalog.recipe import Recipe
 from llmb_tui.cluster.cluster import Cluster
 from llmb_tui.cluster.prompter import Prompter
 from llmb_tui.cluster.session import login_node
-from llmb_tui.errors import Trouble
 from llmb_tui.launch.delivery import Delivery
+from llmb_tui.launch.install import Installer
 from llmb_tui.launch.install_step import InstallPlan, Installs
 from llmb_tui.launch.prepared import LaunchPreview, PreparedRun
 from llmb_tui.launch.run import Run
-from llmb_tui.launch.secret import SecretNeed
 from llmb_tui.launch.spec import LaunchSpec
+from llmb_tui.launch.step_state import StepState
 from llmb_tui.plan.plan import Problem
-from llmb_tui.plan.selection import ProcedureId
 from llmb_tui.preflight.check_group import CheckGroup
-from llmb_tui.preflight.needs import ClusterNeeds, Sources
+from llmb_tui.preflight.needs import PUBLIC, ClusterNeeds, Sources
+from llmb_tui.preflight.report import Check
+from llmb_tui.preflight.secret import SecretNeed
 from llmb_tui.request import RunRequest
 
 Render = Callable[[LaunchSpec], str]
@@ -41,6 +43,16 @@ class Intent:
     render: Render
     prompter: Prompter | None = None
     """Who answers what connecting asks; None: nobody."""
+
+
+@dataclass(frozen=True, slots=True)
+class ScriptCheck:
+    """A run's script compared with its record."""
+
+    checked: str
+    """What was compared, in words."""
+    differences: tuple[str, ...]
+    """Names of what the script has otherwise."""
 
 
 class Procedure(Protocol):
@@ -60,15 +72,32 @@ class Procedure(Protocol):
     def refuse(self, recipe: Recipe) -> None:
         """Raise Trouble (exit code 1) where a recipe cannot be run so at all."""
 
+    def detail(self, recipe: Recipe) -> str:  # noqa: ARG002 - only some name their release
+        """What distinguishes the procedure from the others, in a few words."""
+        return ""
+
     def preview(self, request: RunRequest) -> LaunchPreview:
         """How it would be started. Raises Trouble (exit code 1) where that cannot be said."""
 
-    def needs(self, request: RunRequest) -> ClusterNeeds:
+    def needs(self, request: RunRequest, sources: Sources = PUBLIC) -> ClusterNeeds:
         """What installing and running take from the cluster, for the preflight."""
+
+    def survey(self, catalog: Catalog) -> tuple[CheckGroup, ...]:  # noqa: ARG002 - only one has such
+        """Checks of what the procedure's own tools have installed on a cluster, whatever is asked for there."""
+        return ()
 
     def checks(self, request: RunRequest) -> tuple[CheckGroup, ...]:  # noqa: ARG002 - most have none
         """Further checks of the preflight, which only this procedure wants."""
         return ()
+
+    def objections(
+        self,
+        request: RunRequest,  # noqa: ARG002 - as above
+        checks: Sequence[Check],  # noqa: ARG002
+        steps: Sequence[StepState],  # noqa: ARG002
+    ) -> tuple[Problem, ...] | None:
+        """What checks or install steps have shown to stand against the procedure; None if they show nothing of it."""
+        return None
 
     def secrets(self, request: RunRequest) -> tuple[SecretNeed, ...]:  # noqa: ARG002 - as above
         """The keys that matter."""
@@ -79,8 +108,6 @@ class Procedure(Protocol):
 
     def installer(self, cluster: Cluster, request: RunRequest, sources: Sources) -> Installs:
         """What sees to that, through the login node. Raises as `install` does."""
-        from llmb_tui.launch.install import Installer
-
         return Installer(login_node(cluster), request.slurm, self.install(request), sources)
 
     def prepare(self, cluster: Cluster, request: RunRequest, intent: Intent) -> PreparedRun:
@@ -92,47 +119,12 @@ class Procedure(Protocol):
     def delivery(self, run: Run, cluster: Cluster) -> Delivery:
         """The way of one of its runs to a cluster. Raises Trouble (exit code 1) for a cluster of another kind."""
 
+    def compare_script(self, run: Run, script: str) -> ScriptCheck:
+        """What was submitted, compared with the spec of one of its runs."""
 
-def procedure(name: ProcedureId) -> Procedure:
-    """The procedure of that name."""
-    if name == "upstream":
-        from llmb_tui.launch.upstream.procedure import UpstreamProcedure
+    def refuse_fetch(self, run: Run) -> None:
+        """Raise Trouble (exit code 1) if no login node has the files of its runs."""
 
-        return UpstreamProcedure()
-    if name == "llmb":
-        from llmb_tui.launch.llmb.procedure import LlmbProcedure
-
-        return LlmbProcedure()
-    if name == "runai":
-        from llmb_tui.launch.runai.procedure import RunaiProcedure
-
-        return RunaiProcedure()
-    from llmb_tui.launch.direct.procedure import DirectProcedure
-
-    return DirectProcedure()
-
-
-def preview(request: RunRequest) -> LaunchPreview:
-    """`Procedure.preview`, with what would be raised among its problems."""
-    try:
-        return procedure(request.procedure).preview(request)
-    except Trouble as trouble:
-        return LaunchPreview(problems=(_problem(trouble),))
-
-
-def unavailable(name: ProcedureId, recipe: Recipe) -> tuple[Problem, ...]:
-    """Why no run of a recipe can be started so, wherever; empty where one can."""
-    try:
-        procedure(name).refuse(recipe)
-    except Trouble as trouble:
-        return (_problem(trouble),)
-    return ()
-
-
-def secrets_of(request: RunRequest) -> tuple[SecretNeed, ...]:
-    """The keys that matter for a request."""
-    return procedure(request.procedure).secrets(request)
-
-
-def _problem(trouble: Trouble) -> Problem:
-    return Problem("procedure", "error", f"{trouble.what} {trouble.why}".rstrip(), trouble.fix)
+    def network_folder(self, run: Run) -> str:  # noqa: ARG002 - as above
+        """Folder on a login node's file system where a run writes NCCL's network lines; empty if it writes none."""
+        return ""

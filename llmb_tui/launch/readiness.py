@@ -10,7 +10,7 @@ from llmb_tui.cluster.profile import ClusterProfile
 from llmb_tui.cluster.slurm.partition import parse_time
 from llmb_tui.errors import Trouble
 from llmb_tui.launch.policy import Policy
-from llmb_tui.launch.procedure import preview
+from llmb_tui.launch.procedure_loader import preview
 from llmb_tui.launch.step_state import StepState
 from llmb_tui.plan.plan import Plan, Problem
 from llmb_tui.preflight.report import Preflight

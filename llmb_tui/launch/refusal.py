@@ -13,7 +13,7 @@ from llmb_tui.diagnosis.rules import rules
 from llmb_tui.errors import Trouble
 from llmb_tui.language.text import plural
 from llmb_tui.launch.run import Run
-from llmb_tui.launch.spec import LaunchSpec, UpstreamSpec
+from llmb_tui.launch.spec import SlurmSpec
 
 PartitionLookup = Callable[[], Sequence[Partition]]
 """Looks up the partitions of the cluster."""
@@ -62,7 +62,7 @@ def reason(exit_code: int, words: str) -> str:
     return " ".join(line for line in lines if line) or f"sbatch ended with exit code {exit_code} and said nothing."
 
 
-def refusal(run: Run, partitions: PartitionLookup = tuple) -> Trouble:
+def refusal(run: Run, spec: SlurmSpec, partitions: PartitionLookup = tuple) -> Trouble:
     """The error for a person, from the `reason` that a refused run remembers.
 
     `partitions` looks up the cluster's, so that limits and alternatives can be named; it is called where Slurm answers.
@@ -73,7 +73,7 @@ def refusal(run: Run, partitions: PartitionLookup = tuple) -> Trouble:
     if match is None:
         return Trouble("Slurm rejected the job.", quote, "Show these words to the cluster's administrators.")
     rule = match.rule
-    diagnosis = match.diagnosis(facts_of(run, () if rule.unreachable else partitions()))
+    diagnosis = match.diagnosis(facts_of(run, spec, () if rule.unreachable else partitions()))
     what = NOT_SUBMITTED if rule.unreachable else "Slurm rejected the job: "
     return Trouble(f"{what}{diagnosis.reason}", quote, diagnosis.fix, rule.exit_code)
 
@@ -83,11 +83,8 @@ def withdrawal(run: Run) -> Trouble:
     return Trouble("The job was not submitted.", run.note, "Submit the same selection again.")
 
 
-def facts_of(run: Run, partitions: Sequence[Partition]) -> Mapping[str, str]:
+def facts_of(run: Run, spec: SlurmSpec, partitions: Sequence[Partition]) -> Mapping[str, str]:
     """What the run asked for and, where it is known, what there is."""
-    spec = run.spec
-    if not isinstance(spec, (LaunchSpec, UpstreamSpec)):
-        raise TypeError(f"run {run.id} was not submitted to Slurm from here")
     options = dict(spec.options)
     partition = next((one for one in partitions if one.name == spec.partition), None)
     asked_s = parse_time(spec.time_limit)

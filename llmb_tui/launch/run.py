@@ -1,51 +1,25 @@
-"""`Run`: one intent to train, from the moment it is journalled; `JobWords`: what its jobs are called."""
+"""`Run`: one intent to train, from the moment it is journalled."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import Literal, TypeVar
+from typing import Literal
 
 from llmb_tui.catalog.recipe import LogFormat, ResultRule
 from llmb_tui.cluster.job import TERMINAL_STATES, Job
 from llmb_tui.cluster.job_log import JobLog
+from llmb_tui.cluster.scheduler_words import JobWords
+from llmb_tui.cluster.slurm.words import SLURM_WORDS
 from llmb_tui.language.states import Submission
-from llmb_tui.language.text import plural
-from llmb_tui.launch.spec import LaunchSpec, RunaiSpec, UpstreamSpec
+from llmb_tui.launch.spec import LaunchSpec, RunaiSpec, SpecType, UpstreamSpec
 from llmb_tui.plan.plan import Plan
 from llmb_tui.plan.selection import ProcedureId
 from llmb_tui.request import RunRequest
 
-Spec = TypeVar("Spec", LaunchSpec, UpstreamSpec, RunaiSpec)
 CancelOutcome = Literal["asked for", "carried out", "not carried out"]
 """`asked for`: it may still be carried out."""
 _CARRIED_OUT_WITHIN_S = 300.0
 """A busy controller may cancel a job long after `scancel` gave up waiting for its answer."""
-
-
-@dataclass(frozen=True, slots=True)
-class JobWords:
-    """What the jobs of one scheduler are called."""
-
-    scheduler: str
-    job: str
-    cancelling: str
-    """What a cancel leaves."""
-
-    def named(self, job_ids: Sequence[str]) -> str:
-        """`job 42`, `jobs 41, 42`."""
-        return f"{self.job}{'s' * (len(job_ids) != 1)} {', '.join(job_ids)}"
-
-    def count(self, number: int) -> str:
-        """`1 job`, `2 jobs`."""
-        return plural(number, self.job)
-
-
-_SLURM = JobWords("Slurm", "job", "Its log and its steps so far are kept.")
-_RUNAI = JobWords(
-    "Run:ai", "workload", "The workload is deleted, which ends it. What was copied of its log, and its steps, are kept."
-)
-JOB_WORDS: dict[ProcedureId, JobWords] = {"direct": _SLURM, "upstream": _SLURM, "llmb": _SLURM, "runai": _RUNAI}
 
 
 @dataclass(frozen=True, slots=True)
@@ -116,7 +90,7 @@ class Run:
         procedure = request.procedure
         return cls(spec.run_id, request.plan, spec, rule, log_format, procedure, cluster, now, log_read=False)
 
-    def spec_as(self, kind: type[Spec]) -> Spec:
+    def spec_as(self, kind: type[SpecType]) -> SpecType:
         """What it was submitted from. Raises TypeError for a run of another procedure."""
         if not isinstance(self.spec, kind):
             raise TypeError(f"run {self.id} has no {kind.__name__}")
@@ -130,15 +104,12 @@ class Run:
     @property
     def results(self) -> str:
         """Folder on the cluster with what a person may look for after it; empty where there is no such."""
-        if isinstance(self.spec, UpstreamSpec):
-            return self.spec.results_in(self.log)
-        return self.spec.results if isinstance(self.spec, RunaiSpec) else ""
+        return self.spec.results_folder(self.log) if self.spec else ""
 
     @property
     def dependency(self) -> str:
         """As of its `RunRequest`; a cluster's profile has none of its own."""
-        options = self.spec.options if isinstance(self.spec, LaunchSpec) else ()
-        return dict(options).get("dependency") or ""
+        return (self.spec.sbatch_options.get("dependency") if self.spec else None) or ""
 
     @property
     def otherwise(self) -> tuple[str, ...]:
@@ -148,7 +119,7 @@ class Run:
     @property
     def words(self) -> JobWords:
         """What its jobs are called, and by whom they are scheduled."""
-        return JOB_WORDS[self.procedure]
+        return self.spec.job_words if self.spec else SLURM_WORDS  # llmb-run knows no other scheduler
 
     @property
     def job_name(self) -> str:

@@ -1,17 +1,106 @@
-"""`LaunchSpec`, `UpstreamSpec`, `RunaiSpec`: what a run was submitted from, as it is remembered, without a secret."""
+"""`LaunchSpec`, `UpstreamSpec`, `RunaiSpec`: what a run was submitted from, as it is remembered, without a secret.
+
+A field's name is the key in the run's stored file.
+"""
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Literal
+from typing import ClassVar, Literal, TypeAlias, TypeVar
 
 from llmb_tui.cluster.job_log import JobLog
+from llmb_tui.cluster.runai.words import RUNAI_WORDS
+from llmb_tui.cluster.scheduler_words import JobWords
+from llmb_tui.cluster.slurm.words import SLURM_WORDS
+
+SpecType = TypeVar("SpecType", bound="Spec")
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Spec:
+    """Fields that all specs share, and the answers of a spec that has nothing of a kind."""
+
+    job_words: ClassVar[JobWords]
+    """What the jobs are called by their scheduler."""
+    notes: tuple[str, ...] = ()
+    """Differences between the job and the recipe or the selection, apart from changed variables: a few words each."""
+    otherwise: tuple[str, ...] = ()
+    """What a step time depends on, and was otherwise in the runs that the expected one rests on: a few words each."""
+
+    def results_folder(self, log: JobLog | None) -> str:  # noqa: ARG002 - only some need the log
+        """Folder on the cluster with what a person may look for after the run; empty if there is none."""
+        return ""
+
+    @property
+    def account_and_partition(self) -> str:
+        """Slurm's account and partition; empty without Slurm."""
+        return ""
+
+    @property
+    def image_used(self) -> str:
+        """Container image as the job names it: a path, or a name in a registry; empty if a script chooses it."""
+        return ""
+
+    @property
+    def changed_variables(self) -> tuple[tuple[str, str, str], ...]:
+        """(name, recipe's value, profile's value) of the recipe's variables that the cluster's profile changes."""
+        return ()
+
+    @property
+    def sbatch_options(self) -> Mapping[str, str | None]:
+        """Further `sbatch` options by long name, None for a flag."""
+        return {}
+
+    @property
+    def variables(self) -> Mapping[str, str] | None:
+        """Environment of the job as it was asked for; None if scripts set it that the record does not hold."""
+        return None
+
+    def runs(self, prefix: tuple[str, ...], training: tuple[str, ...]) -> bool:  # noqa: ARG002 - as above
+        """Whether the job's command begins with `prefix` and ends with `training`, if the record holds one."""
+        return True
+
+    @property
+    def sent_files(self) -> Mapping[str, str]:
+        """Texts of the files that are sent with the job, by their paths below its folder."""
+        return {}
+
+    @property
+    def shares_folder(self) -> bool:
+        """True if other runs write to the same results folder."""
+        return False
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class OwnScriptSpec(Spec):
+    """Fields of the jobs that run this program's own entry script."""
+
+    overridden: tuple[tuple[str, str, str], ...] = ()
+    """(name, recipe's value, profile's value) of the recipe's variables that the profile changes: a result that was
+    made with one of them is not the recipe's."""
+
+    @property
+    def changed_variables(self) -> tuple[tuple[str, str, str], ...]:
+        """As they are stored."""
+        return self.overridden
+
+
+def _as_stored(spec: type[SpecType]) -> type[SpecType]:
+    """Put the shared fields after a spec's own ones: stored files have always had this order."""
+    by_name = spec.__dataclass_fields__
+    for name in ("overridden", "notes", "otherwise"):
+        if name in by_name:
+            by_name[name] = by_name.pop(name)
+    return spec
+
+
+@_as_stored
 @dataclass(frozen=True, slots=True)
-class LaunchSpec:
+class LaunchSpec(OwnScriptSpec):
     """One job by the direct procedure, before it is rendered. Paths are on the cluster."""
 
+    job_words: ClassVar[JobWords] = SLURM_WORDS
     run_id: str
     """Lower-case letters and digits; unique; part of the task name and so of the job name."""
     experiment: str
@@ -54,13 +143,36 @@ class LaunchSpec:
     """Whether a first `srun` gives the GPUs' tensor cores more power."""
     options: tuple[tuple[str, str | None], ...] = ()
     """Further `sbatch` options: long name and value, None for a flag."""
-    overridden: tuple[tuple[str, str, str], ...] = ()
-    """(name, recipe's value, profile's value) of the recipe's variables that the profile changes: a result that was
-    made with one of them is not the recipe's."""
-    notes: tuple[str, ...] = ()
-    """Where the job is not what the recipe makes of it, beside `overridden`: a few words each."""
-    otherwise: tuple[str, ...] = ()
-    """What a step time depends on, and was otherwise in the runs that the expected one rests on: a few words each."""
+
+    @property
+    def account_and_partition(self) -> str:
+        """Of the job."""
+        return f"{self.account}, {self.partition}"
+
+    @property
+    def image_used(self) -> str:
+        """Path of the imported image."""
+        return self.container_image
+
+    @property
+    def sbatch_options(self) -> Mapping[str, str | None]:
+        """By name."""
+        return dict(self.options)
+
+    @property
+    def variables(self) -> Mapping[str, str]:
+        """By name."""
+        return dict(self.env)
+
+    def runs(self, prefix: tuple[str, ...], training: tuple[str, ...]) -> bool:
+        """As in the command that each rank runs."""
+        ends = self.command[len(self.command) - len(training) :]
+        return self.command[: len(prefix)] == prefix and ends == training
+
+    @property
+    def sent_files(self) -> Mapping[str, str]:
+        """By path below `task_dir`."""
+        return dict(self.files)
 
     @property
     def log(self) -> JobLog:
@@ -68,10 +180,12 @@ class LaunchSpec:
         return JobLog.of_nemo_run(self.task_dir, self.job_name)
 
 
+@_as_stored
 @dataclass(frozen=True, slots=True)
-class UpstreamSpec:
+class UpstreamSpec(Spec):
     """One launch by NVIDIA's own scripts, before it. Paths are on the cluster."""
 
+    job_words: ClassVar[JobWords] = SLURM_WORDS
     run_id: str
     """Lower-case letters and digits; unique."""
     experiment: str
@@ -107,14 +221,25 @@ class UpstreamSpec:
     """Further `sbatch` options that the cluster's profile asks for."""
     log: JobLog | None = None
     """Where the job writes; None for `bash`, where the launch's output says it."""
-    notes: tuple[str, ...] = ()
-    """Where the job is not what the selection or the profile asks for: a sentence each."""
-    otherwise: tuple[str, ...] = ()
-    """As of a `LaunchSpec`."""
 
-    def results_in(self, log: JobLog | None) -> str:
+    def results_folder(self, log: JobLog | None) -> str:
         """NeMo-Run makes a folder for each experiment, which is known when the job's `log` is."""
         return log.folder if self.how == "bash" and log is not None else self.results
+
+    @property
+    def account_and_partition(self) -> str:
+        """Of the job."""
+        return f"{self.account}, {self.partition}"
+
+    @property
+    def sbatch_options(self) -> Mapping[str, str | None]:
+        """By name."""
+        return dict(self.options)
+
+    @property
+    def shares_folder(self) -> bool:
+        """Batch scripts of the Hydra recipes write to one folder, and name their files by the job."""
+        return self.how == "sbatch"
 
     @property
     def index(self) -> str:
@@ -122,10 +247,16 @@ class UpstreamSpec:
         return f"{self.results.rpartition('/')[0]}/.slurm_jobs" if self.how == "bash" else ""
 
 
+SlurmSpec: TypeAlias = LaunchSpec | UpstreamSpec
+"""Specs of jobs that Slurm schedules."""
+
+
+@_as_stored
 @dataclass(frozen=True, slots=True)
-class RunaiSpec:
+class RunaiSpec(OwnScriptSpec):
     """One workload of a Run:ai cluster, before it is created. Paths are in its pods."""
 
+    job_words: ClassVar[JobWords] = RUNAI_WORDS
     run_id: str
     """Lower-case letters and digits; unique; part of the workload's name."""
     experiment: str
@@ -151,10 +282,25 @@ class RunaiSpec:
     env: tuple[tuple[str, str], ...]
     files: tuple[tuple[str, str], ...]
     """(path below the run's folder, text) of the files that travel with the workload."""
-    overridden: tuple[tuple[str, str, str], ...] = ()
-    """As of a `LaunchSpec`, as all that follows."""
-    notes: tuple[str, ...] = ()
-    otherwise: tuple[str, ...] = ()
+
+    def results_folder(self, log: JobLog | None) -> str:  # noqa: ARG002 - a `Spec`'s
+        """Known before the workload starts."""
+        return self.results
+
+    @property
+    def image_used(self) -> str:
+        """Name in its registry."""
+        return self.image
+
+    @property
+    def variables(self) -> Mapping[str, str]:
+        """By name."""
+        return dict(self.env)
+
+    @property
+    def sent_files(self) -> Mapping[str, str]:
+        """By path below the run's folder."""
+        return dict(self.files)
 
     @property
     def job_name(self) -> str:

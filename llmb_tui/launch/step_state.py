@@ -6,14 +6,13 @@ import re
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
 
-from llmb_tui.cluster.job import pending_reason
+from llmb_tui.cluster.job_words import pending_reason
 from llmb_tui.diagnosis.rule import Diagnosis
 from llmb_tui.diagnosis.rules import rules
 from llmb_tui.errors import Trouble
 from llmb_tui.language.states import InstallStatus
 from llmb_tui.language.text import clean_line, short_line
-from llmb_tui.launch.install_step import InstallStep
-from llmb_tui.launch.secret import SecretId
+from llmb_tui.preflight.secret import SecretId
 from llmb_tui.rates import Pace
 
 _HEAD = re.compile(r"(?m)^= (missing|lost|gone|waiting|running|done|failed) (\d+) (\d+) (\d+) (\d+) (\S+)$")
@@ -96,12 +95,16 @@ def step_pace() -> Pace:
     return Pace(within_s=60.0, after_s=5.0)
 
 
-def state_of(step: InstallStep, probe: StepProbe, total: int | None, pace: Pace, now: float) -> StepState:
-    """What is shown of a step; `total` is the size of its download in bytes, if the registry said so."""
-    size = step.size if total is None else f"{_gb(total)} to download"
-    missing = StepState(step.id, step.title, "missing", size=size)
+def state_of(missing: StepState, probe: StepProbe, total: int | None, pace: Pace, now: float) -> StepState:
+    """What is shown of a step, of which `missing` is the state before anything is done.
+
+    `total`: the size of its download in bytes, if the registry reports it.
+    """
+    sized = bool(missing.size)
+    if total is not None:
+        missing = replace(missing, size=f"{_gb(total)} to download")
     if probe.state == "done":
-        return replace(missing, status="done", size=_gb(probe.written) if step.size else "")
+        return replace(missing, status="done", size=_gb(probe.written) if sized else "")
     if probe.state == "lost":
         return replace(missing, detail="An earlier attempt was ended from outside; what it fetched is kept.")
     if probe.state in ("failed", "gone"):
@@ -116,25 +119,29 @@ def state_of(step: InstallStep, probe: StepProbe, total: int | None, pace: Pace,
         return replace(missing, status="failed", detail=line, reason=why.reason, fix=why.fix, key_would_help=key)
     if probe.state == "waiting":
         return replace(missing, status="running", detail=_waits(probe))
-    return _running(step, probe, total, pace, now) if probe.state == "running" else missing
+    return _running(missing, probe, total, pace, now, sized=sized) if probe.state == "running" else missing
 
 
-def _running(step: InstallStep, probe: StepProbe, total: int | None, pace: Pace, now: float) -> StepState:
+def _running(  # noqa: PLR0913 - as `state_of`
+    missing: StepState, probe: StepProbe, total: int | None, pace: Pace, now: float, *, sized: bool
+) -> StepState:
     detail = short_line(_last_words(probe.log))
     if probe.job:
         detail = f"Job {probe.job}: {detail}"
-    if not step.size:
+    if not sized:
         left, size = None, ""
         if part := _GIT.search(detail):
             pace.note(int(part[2]), now)
             left = pace.seconds_left(int(part[3]), now)
             size = f"{part[1]} %" + ("" if left is None else f", {_duration(left)} left")
-        return StepState(step.id, step.title, "running", detail, size, seconds_left=left)
+        return replace(missing, status="running", detail=detail, size=size, seconds_left=left)
     so_far, of = (probe.written, None) if probe.written else (probe.cached, total)
     pace.note(so_far, now)
     left = pace.seconds_left(of, now)
     size = _progress(probe, total) + ("" if left is None else f", {_duration(left)} left")
-    return StepState(step.id, step.title, "running", detail, size, bytes_so_far=so_far, bytes_of=of, seconds_left=left)
+    return replace(
+        missing, status="running", detail=detail, size=size, bytes_so_far=so_far, bytes_of=of, seconds_left=left
+    )
 
 
 def _last_words(log: Iterable[str]) -> str:

@@ -17,7 +17,7 @@ from llmb_tui.cluster.failures import Disconnected, Unanswered
 from llmb_tui.errors import Trouble
 from llmb_tui.language.states import Submission
 from llmb_tui.launch.delivery import Outcome, Tell
-from llmb_tui.launch.procedure import procedure
+from llmb_tui.launch.procedure_loader import procedure
 from llmb_tui.launch.refusal import WITH_INTENT, withdrawal
 from llmb_tui.launch.run import Run
 from llmb_tui.launch.runs import Runs

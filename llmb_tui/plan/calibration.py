@@ -10,7 +10,7 @@ from statistics import fmean
 from llmb_tui.language.text import plural
 from llmb_tui.plan.bands import CLUSTER, quadrature
 from llmb_tui.plan.plan import Estimate, Plan
-from llmb_tui.plan.selection import PROCEDURE_TITLES, ProcedureId
+from llmb_tui.plan.selection import ProcedureId
 
 _ONE_RUN = CLUSTER
 """Half-width in per cent around a single run: it may have met a slow node, as one published row may."""
@@ -34,7 +34,8 @@ class OwnResult:
     ended_at: float
     """Unix time at which its log last grew."""
     procedure: ProcedureId
-    """How it was started, such as `direct`."""
+    procedure_title: str
+    """Title of the procedure that started it, such as `direct procedure`."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -147,7 +148,8 @@ def _ratio_words(plan: Plan, runs: Sequence[OwnResult], mean: float) -> str:
 
 def _procedures(runs: Sequence[OwnResult]) -> str:
     """By which procedure they ran: they do not always set the same."""
-    return " and ".join(PROCEDURE_TITLES[name] for name in sorted({result.procedure for result in runs}))
+    titles = {result.procedure: result.procedure_title for result in runs}
+    return " and ".join(titles[name] for name in sorted(titles))
 
 
 def _ids(runs: Sequence[OwnResult]) -> tuple[str, ...]:

@@ -79,17 +79,6 @@ ProcedureId = Literal["direct", "upstream", "llmb", "runai"]
 """How a run is started: by our script in the container, by NVIDIA's own scripts, by NVIDIA's llmb-run, or by our
 script as a workload of Run:ai."""
 DEFAULT_PROCEDURE: ProcedureId = "direct"
-NEW_RUN_PROCEDURES: tuple[ProcedureId, ...] = ("direct", "upstream")
-"""Those that a run can be started by from here, on a cluster with Slurm."""
-PROCEDURE_NAMES: dict[ProcedureId, str] = {
-    "direct": "direct",
-    "upstream": "NVIDIA's own scripts",
-    "llmb": "NVIDIA's llmb-run",
-    "runai": "Run:ai workload",
-}
-"""As a person reads them."""
-PROCEDURE_TITLES: dict[ProcedureId, str] = PROCEDURE_NAMES | {"direct": "direct procedure"}
-"""The same, where nothing else says that it is a procedure."""
 OLD_PROCEDURES: dict[str, ProcedureId] = {"recipe": "upstream", "llmb-run": "llmb"}
 """What older versions called them, in stored runs and on the command line."""
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, TypeAlias
+from typing import TYPE_CHECKING, TypeAlias, cast
 
 if TYPE_CHECKING:
     from llmb_tui.cluster.profile import ClusterProfile
@@ -25,6 +25,10 @@ class Sources:
     """NVIDIA's recipes: git is asked for this repository where the procedure names none."""
     hub: str = "https://huggingface.co"
     """Model hub."""
+
+
+PUBLIC = Sources()
+"""The servers that everybody uses."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,7 +64,7 @@ class Needs:
     """True where every run fetches from the model hub, and not only the install."""
     sbatch_variables: bool = False
     """True where the job's sbatch heeds the person's own SBATCH_ variables, as NVIDIA's scripts let it."""
-    sources: Sources = Sources()
+    sources: Sources = PUBLIC
 
     @property
     def known(self) -> bool:
@@ -89,7 +93,7 @@ def needs_of(profile: ClusterProfile, sources: Sources) -> ClusterNeeds:
 
     if isinstance(profile, RunaiProfile):
         return RunaiNeeds(profile)
-    return Needs(profile, sources=sources)
+    return Needs(cast("SlurmProfile", profile), sources=sources)
 
 
 def architecture_of(gpu: str) -> str:

@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterable, Iterator
 
 from llmb_tui.cluster.batch import NO_ANSWER, TIMED_OUT
-from llmb_tui.cluster.inventory import fitting_request, parse_config
+from llmb_tui.cluster.slurm.inventory import fitting_request, parse_config
 from llmb_tui.cluster.slurm.partition import NodeGroup, Partition, parse_partitions, parse_time
 from llmb_tui.cluster.slurm.profile import SlurmProfile
 from llmb_tui.plan.plan import Plan

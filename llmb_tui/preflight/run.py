@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterable
 from functools import partial
 
 from llmb_tui.cluster.cluster import Cluster
+from llmb_tui.preflight.access import access_group
 from llmb_tui.preflight.check_group import CheckGroup, clean_check
 from llmb_tui.preflight.login_node import login_node_group
 from llmb_tui.preflight.needs import ClusterNeeds, RunaiNeeds
@@ -13,6 +14,7 @@ from llmb_tui.preflight.network import network_group
 from llmb_tui.preflight.report import Preflight
 from llmb_tui.preflight.scheduler import slurm_group
 from llmb_tui.preflight.site_environment import environment_group
+from llmb_tui.preflight.target import Target
 
 
 def cluster_checks(needs: ClusterNeeds) -> tuple[CheckGroup, ...]:
@@ -22,6 +24,12 @@ def cluster_checks(needs: ClusterNeeds) -> tuple[CheckGroup, ...]:
 
         return runai_groups(needs)
     return (slurm_group(needs), login_node_group(needs), environment_group(needs), network_group(needs))
+
+
+def target_checks(target: Target) -> tuple[CheckGroup, ...]:
+    """The checks of a target, in their order."""
+    access = access_group(target.keys, target.sources)
+    return (*cluster_checks(target.needs), *target.surveys, access, *target.further)
 
 
 def run_preflight(

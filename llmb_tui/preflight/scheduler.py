@@ -7,7 +7,6 @@ from collections.abc import Iterator
 from dataclasses import replace
 
 from llmb_tui.cluster.batch import TIMED_OUT
-from llmb_tui.cluster.inventory import CONFIG, IF_IT_ANSWERS, parse_config
 from llmb_tui.cluster.quoting import shell_join
 from llmb_tui.cluster.remote_text import remote_text
 from llmb_tui.cluster.slurm.accounting import (
@@ -18,6 +17,7 @@ from llmb_tui.cluster.slurm.accounting import (
     parse_associations,
     qos_of,
 )
+from llmb_tui.cluster.slurm.inventory import CONFIG, IF_IT_ANSWERS, parse_config
 from llmb_tui.cluster.slurm.params import arguments_of, gpu_options, sbatch_options
 from llmb_tui.cluster.slurm.partition import SINFO_FORMAT, sinfo
 from llmb_tui.cluster.slurm.profile import SlurmProfile

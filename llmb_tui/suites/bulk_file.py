@@ -16,7 +16,7 @@ from typing import Any
 
 from llmb_tui.cluster.yaml_text import NotYaml, nodes_of, yaml_of
 from llmb_tui.plan.selection import LAYOUT
-from llmb_tui.suites.suite_file import NO_NUMBER, FileRun, SuiteProblem, SuiteText, TomlSuite, content
+from llmb_tui.suites.suite_text import NO_NUMBER, FileRun, SuiteProblem, SuiteText, TomlSuite, content
 from llmb_tui.toml.lines import KeyPath, Lines
 from llmb_tui.toml.read import known_are
 

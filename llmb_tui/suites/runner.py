@@ -33,9 +33,8 @@ from llmb_tui.suites.suite_progress import RowProgress, SuiteProgress
 from llmb_tui.suites.suites import Suites
 from llmb_tui.watch.logfeed import PATIENCE_S
 from llmb_tui.watch.report import cancel_words
-from llmb_tui.watch.run_records import RunsChanged
 from llmb_tui.watch.runs_feed import LINE_TROUBLE, RunsFeed
-from llmb_tui.watch.state import ENDED
+from llmb_tui.watch.state import ENDED, RunsChanged
 
 Tell = Callable[[str], None]
 _HEARS_S = 0.5

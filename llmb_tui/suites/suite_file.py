@@ -11,25 +11,24 @@ from __future__ import annotations
 import itertools
 import re
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Annotated, Any, get_args
+from typing import Any
 
 import tomli_w
 
 from llmb_tui.catalog.catalog import Catalog, Unknown
-from llmb_tui.catalog.settings import STRICT
 from llmb_tui.errors import Trouble
 from llmb_tui.language.text import clean_line
+from llmb_tui.launch.procedures import PROCEDURES
 from llmb_tui.plan.make import plan
 from llmb_tui.plan.request import UnreadableRequest, read_request
 from llmb_tui.plan.selection import DEFAULT_PROCEDURE, FIELDS, LAYOUT, OPTIONS, ProcedureId, Selection, is_given
-from llmb_tui.suites.suite import MOST_RUNS, Suite, make_suite
-from llmb_tui.toml.bounds import Bound
+from llmb_tui.suites.bulk_file import read_text, read_yaml
+from llmb_tui.suites.suite import Suite, make_suite
+from llmb_tui.suites.suite_text import NO_NUMBER, FileRun, SuiteProblem, SuiteText, TomlSuite, content
 from llmb_tui.toml.lines import KeyPath, Lines
-from llmb_tui.toml.read import FileProblem, known_are, read_toml
+from llmb_tui.toml.read import known_are, read_toml
 
-_LARGEST_FILE = 1 << 20
 _LONGEST_NAME = 80
 _LISTS = {"workloads": "workload", "sizes": "size", "precisions": "dtype", "scales": "scale"}
 """Those that multiply, and what each of their values is of a selection."""
@@ -37,77 +36,7 @@ _NAMES = {"precision": "dtype"}
 """Of a row, as of the lists."""
 _OF_ALL = ("gpu", "strong_scaling", "steps", "time_limit")
 _LAYOUT = [one.name for one in LAYOUT]
-_PROCEDURES: list[ProcedureId] = [one for one in get_args(ProcedureId) if one != "llmb"]
-NO_NUMBER = "must be a whole number from 1 on"
-_AtLeastOne = Annotated[int, Bound(ge=1)]
-
-
-class SuiteProblem(FileProblem):
-    """A file that asks for no suite. Exit code 1."""
-
-    kind = "suite"
-    mend = "Correct the file. Nothing was submitted."
-
-
-@dataclass(frozen=True, slots=True)
-class FileRun:
-    """One run that a file asks for, as `read_request` takes it."""
-
-    values: Mapping[str, Any]
-    paths: Mapping[str, KeyPath]
-    """Where each value stands; `""` for all that stand nowhere."""
-    repeats: int = 1
-    procedure: ProcedureId | None = None
-
-
-@dataclass
-class SuiteText:
-    """What a file says, whatever its form, as far as it is read."""
-
-    file: Path
-    lines: Lines
-    form: TomlSuite
-    asked: list[FileRun] = field(default_factory=list)
-    count: int = 0
-    """Runs that were asked for."""
-
-    def problem(self, path: KeyPath, reason: str) -> SuiteProblem:
-        """What is wrong at a place."""
-        return SuiteProblem.at(self.file, self.lines, (path, reason))
-
-    def ask(self, one: FileRun, path: KeyPath) -> None:
-        """Ask for a run. Raises SuiteProblem where that is one too many."""
-        self.count += one.repeats
-        if self.count > MOST_RUNS:
-            raise self.problem(path, f"asks for more than {MOST_RUNS:,} runs, which are the most")
-        self.asked.append(one)
-
-
-@dataclass(frozen=True, slots=True)
-class TomlSuite:
-    """The TOML form."""
-
-    __pydantic_config__ = STRICT
-    name: str | None = None
-    cluster: str | None = None
-    procedure: str | None = None
-    at_most: _AtLeastOne | None = None
-    stop_after: _AtLeastOne | None = None
-    chain: bool = False
-    shuffle: bool | int = False
-    """A seed, or true for one that is always the same."""
-    repeats: _AtLeastOne = 1
-    workloads: tuple[str, ...] = ()
-    sizes: tuple[str, ...] = ()
-    precisions: tuple[str, ...] = ()
-    scales: tuple[int, ...] = ()
-    layouts: tuple[dict[str, int], ...] = ()
-    gpu: str | None = None
-    strong_scaling: bool | None = None
-    steps: int | None = None
-    time_limit: str | None = None
-    options: dict[str, Any] = field(default_factory=dict)
-    runs: tuple[dict[str, Any], ...] = ()
+_PROCEDURES = [name for name, facts in PROCEDURES.items() if facts.starts_runs]
 
 
 def read_suite(  # noqa: PLR0913 - what may be given beside a file
@@ -150,25 +79,10 @@ def _read(file: Path) -> SuiteText:
     ending = file.suffix.lower()
     if ending == ".toml":
         return _read_toml(file)
-    from llmb_tui.suites.bulk_file import read_text, read_yaml  # noqa: PLC0415 - reads YAML
-
     if ending in (".yaml", ".yml", ".txt"):
         return (read_text if ending == ".txt" else read_yaml)(file)
     why = "A suite is a .toml file, or one that llmb-run reads: .yaml, .yml or .txt."
     raise SuiteProblem(file, None, "", f"cannot be read. {why}")
-
-
-def content(file: Path) -> str:
-    """The text of a file. Raises SuiteProblem."""
-    try:
-        if file.exists() and not file.is_file():  # a pipe would be waited for
-            raise SuiteProblem(file, None, "", "cannot be read: it is no file")
-        if file.stat().st_size > _LARGEST_FILE:
-            raise SuiteProblem(file, None, "", f"cannot be read: it is larger than {_LARGEST_FILE:,} bytes")
-        return file.read_text(encoding="utf-8")
-    except (OSError, UnicodeDecodeError) as error:
-        why = error.strerror if isinstance(error, OSError) else error
-        raise SuiteProblem(file, None, "", f"cannot be read: {why}") from error
 
 
 def _runs(

@@ -15,10 +15,11 @@ from llmb_tui.cluster.slurm.profile import SlurmProfile
 from llmb_tui.errors import Trouble
 from llmb_tui.language.text import capital, plural
 from llmb_tui.launch.policy import Policy
+from llmb_tui.launch.procedures import PROCEDURES, procedure_on
 from llmb_tui.launch.readiness import CLUSTER, impossible
 from llmb_tui.plan.make import plan
 from llmb_tui.plan.plan import Parallelism, Plan, Problem, error
-from llmb_tui.request import RunRequest, procedure_on
+from llmb_tui.request import RunRequest
 from llmb_tui.suites.suite import Suite, SuiteRow
 
 
@@ -194,10 +195,12 @@ def _suite_blockers(suite: Suite, profile: ClusterProfile | None) -> Iterable[Pr
         yield error("kind", reason, "Put a short run back, or submit a single run.")
     if not suite.chain or profile is None:
         return
-    others = {procedure_on(profile, row.procedure) for row in suite.rows} - {"direct"}
+    used = {procedure_on(profile, row.procedure) for row in suite.rows}
+    others = [name for name in used if not PROCEDURES[name].writes_dependency]
     if others:
+        writers = " and ".join(facts.title for facts in PROCEDURES.values() if facts.writes_dependency)
         reason = (
-            "A chain is kept by a dependency in the batch script, and only the direct procedure on Slurm writes one; "
+            f"A chain is kept by a dependency in the batch script, and only the {writers} writes one; "
             f"here are rows by: {', '.join(sorted(others))}."
         )
         fix = "Leave `chain` out and set `at_most = 1`: the program then sends each when the one before has ended."

@@ -13,8 +13,7 @@ from llmb_tui.language.text import plural
 from llmb_tui.suites.suite_plan import PlannedRow, SuitePlan, wall_s
 from llmb_tui.watch.progress import after_warm_up
 from llmb_tui.watch.report import label_of, state_word
-from llmb_tui.watch.run_records import RunRecord
-from llmb_tui.watch.state import ENDED, FAILED
+from llmb_tui.watch.state import ENDED, FAILED, RunRecord
 from llmb_tui.watch.verdict import rule_s
 
 OVER: tuple[RowStanding, ...] = ("done", "refused", "failed", "cancelled")

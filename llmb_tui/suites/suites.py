@@ -27,7 +27,8 @@ from llmb_tui.store.paths import Places
 from llmb_tui.suites.suite import Suite, SuiteRow
 from llmb_tui.suites.suite_plan import SuitePlan, plan_suite
 from llmb_tui.suites.suite_progress import SuiteProgress, progress_of
-from llmb_tui.watch.run_records import RunRecord, RunRecords
+from llmb_tui.watch.run_records import RunRecords
+from llmb_tui.watch.state import RunRecord
 
 _ID = re.compile(r"s[0-9]{12}[a-z0-9]{4}")
 _LISTS = "`llmb-tui suite list` lists suites, `llmb-tui jobs` runs."

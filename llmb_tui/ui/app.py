@@ -19,7 +19,7 @@ from llmb_tui.errors import Trouble
 from llmb_tui.services import Services
 from llmb_tui.store.settings import Settings, keep_theme
 from llmb_tui.ui.daemon import background, in_daemon
-from llmb_tui.ui.key_order import KeyOrder
+from llmb_tui.ui.failure_dialogs import FailureDialogs
 from llmb_tui.ui.prompter import ModalPrompter
 from llmb_tui.ui.screens.wizard import WizardScreen
 from llmb_tui.ui.text import tell
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from llmb_tui.ui.screens.jobs import JobsScreen
 
 
-class LlmbApp(KeyOrder):
+class LlmbApp(FailureDialogs):
     """The wizard first; runs open over it."""
 
     TITLE = "llmb-tui"

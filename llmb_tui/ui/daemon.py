@@ -16,19 +16,17 @@ from collections.abc import Callable, Coroutine, Iterator
 from concurrent.futures import Future
 from contextlib import contextmanager
 from functools import wraps
-from typing import TYPE_CHECKING, Any, Concatenate, ParamSpec, TypeVar, cast
+from typing import Any, Concatenate, ParamSpec, TypeVar
 
 from textual import work
 from textual.app import App
 from textual.css.query import NoMatches
 from textual.dom import DOMNode
+from textual.message import Message
 from textual.worker import Worker
 
 from llmb_tui.crash import place_of
 from llmb_tui.errors import Trouble, trouble_of
-
-if TYPE_CHECKING:
-    from llmb_tui.ui.key_order import KeyOrder
 
 P = ParamSpec("P")
 T = TypeVar("T")
@@ -37,6 +35,14 @@ N = TypeVar("N", bound=DOMNode)
 
 class Defect(Trouble):
     """Something of ours is wrong."""
+
+
+class WorkFailed(Message):
+    """Trouble of a screen's work, for the app to show."""
+
+    def __init__(self, trouble: Trouble) -> None:
+        super().__init__()
+        self.trouble = trouble
 
 
 def background(
@@ -111,10 +117,8 @@ def trouble_shown(app: App[Any]) -> Iterator[None]:
 
 
 def show_failure(app: App[Any], trouble: Trouble) -> None:
-    """In a dialog, which waits for who types: by now a person may be elsewhere."""
-    from llmb_tui.ui.dialogs import Failure  # not needed for the first frame
-
-    cast("KeyOrder", app).push_between_words(lambda: Failure(trouble), lambda _: None)
+    """Have the app show the trouble in a dialog."""
+    app.post_message(WorkFailed(trouble))
 
 
 def _defect(error: Exception) -> Defect:

@@ -15,7 +15,8 @@ from textual.widgets import Button, Input, Static
 
 from llmb_tui.errors import Trouble
 from llmb_tui.language.text import clean, plural
-from llmb_tui.launch.notes import LONGEST_NOTE, Note, tags_in
+from llmb_tui.launch.note import Note
+from llmb_tui.launch.notes import LONGEST_NOTE, tags_in
 from llmb_tui.plan.selection import ON
 from llmb_tui.store.paths import expanded, working_directory
 from llmb_tui.ui.clipboard import copy

@@ -18,7 +18,7 @@ from llmb_tui.launch.prepared import LaunchPreview
 from llmb_tui.launch.run import Run
 from llmb_tui.launch.step_state import StepState
 from llmb_tui.plan.plan import Problem
-from llmb_tui.plan.selection import NEW_RUN_PROCEDURES, ProcedureId
+from llmb_tui.plan.selection import ProcedureId
 from llmb_tui.preflight.report import Check, Preflight
 from llmb_tui.request import RunRequest
 from llmb_tui.services import Services
@@ -69,8 +69,8 @@ def _runs_of_suites(services: Services) -> frozenset[str]:
 
 def _first_that_runs(catalog: Catalog, profile: ClusterProfile) -> str | None:
     """The recipe to begin with on the only cluster there is; None: the first, or none can run there."""
-    from llmb_tui.launch.procedure import unavailable
-    from llmb_tui.request import procedures_on
+    from llmb_tui.launch.procedure_loader import unavailable
+    from llmb_tui.launch.procedures import procedures_on
 
     usual = procedures_on(profile)[0]
     fit = next((recipe for recipe in catalog.recipes if not unavailable(usual, recipe)), catalog.recipes[0])
@@ -79,37 +79,32 @@ def _first_that_runs(catalog: Catalog, profile: ClusterProfile) -> str | None:
 
 def wizard_rules(catalog: Catalog, policy: Policy) -> Rules:
     """What the rooms below say to the wizard without asking anybody."""
-    from llmb_tui.launch.prepared import LaunchPreview
-    from llmb_tui.launch.procedure import preview, unavailable
+    from llmb_tui.launch.procedure_loader import preview, procedure, recipe_preview
+    from llmb_tui.launch.procedures import PROCEDURES, procedures_on
     from llmb_tui.launch.readiness import ClusterEvidence, blockers, observed
-    from llmb_tui.launch.upstream.commits import COMMITS, why_not_public
-    from llmb_tui.request import procedures_on
 
     def launch_preview(name: ProcedureId, recipe: Recipe, request: RunRequest | None) -> LaunchPreview:
-        if request is None:
-            return LaunchPreview(problems=unavailable(name, recipe))
-        return preview(replace(request, procedure=name))
+        return recipe_preview(name, recipe) if request is None else preview(replace(request, procedure=name))
 
     def objections(
         request: RunRequest, checks: Sequence[Check], steps: Sequence[StepState]
     ) -> dict[ProcedureId, Problem | None]:
-        if "upstream" not in procedures_on(request.profile):
-            return {}
-        problem = why_not_public(request, checks, steps)
-        public = any(check.id == COMMITS and check.status == "ok" for check in checks)
-        return {"upstream": problem} if problem is not None or public else {}
+        found = {name: procedure(name).objections(request, checks, steps) for name in procedures_on(request.profile)}
+        return {name: next(iter(said), None) for name, said in found.items() if said is not None}
 
     def against(request: RunRequest, report: Preflight | None, steps: Sequence[StepState]) -> tuple[Problem, ...]:
         return blockers(request, policy, ClusterEvidence(report, steps))
 
-    return Rules(catalog, launch_preview, objections, against, partial(observed, policy=policy))
+    observer = partial(observed, policy=policy)
+    return Rules(catalog, launch_preview, objections, against, observer, PROCEDURES, procedures_on)
 
 
 def load_procedures() -> None:
-    """Import every procedure that a run can have: that takes long, and no key must wait for it."""
-    from llmb_tui.launch.procedure import procedure
+    """Import the usual procedures: that takes long, and no key must wait for it."""
+    from llmb_tui.launch.procedure_loader import procedure
+    from llmb_tui.launch.procedures import procedures_on
 
-    for name in NEW_RUN_PROCEDURES:
+    for name in procedures_on(None):
         procedure(name)
 
 

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-import threading
-
 from llmb_tui.catalog.catalog import Catalog, Unknown
+from llmb_tui.launch.procedures import PROCEDURES
 from llmb_tui.launch.run import Run
 from llmb_tui.plan.calibration import OwnResult
 from llmb_tui.plan.make import plan
 from llmb_tui.plan.plan import Plan
-from llmb_tui.watch.run_records import RunRecord, RunRecords
+from llmb_tui.watch.run_records import RecordCache, RunRecords
+from llmb_tui.watch.state import RunRecord
 from llmb_tui.watch.verdict import benchmark_s
 
 
@@ -19,8 +19,7 @@ class LocalResults:
     def __init__(self, records: RunRecords, catalog: Catalog) -> None:
         self._records = records
         self._catalog = catalog
-        self._lock = threading.Lock()
-        self._cache: dict[str, tuple[RunRecord, OwnResult | None]] = {}
+        self._results = RecordCache(self._measure)
 
     def of(self, cluster: str) -> tuple[OwnResult, ...]:
         """What ran to its end on a cluster and can be compared with other runs, newest first.
@@ -29,21 +28,15 @@ class LocalResults:
         its recipe's rule, or was started by NVIDIA's llmb-run, of which not everything is known that was set.
         """
         ended = [record for record in self._records.all(cluster) if _has_ended(record.run)]
-        with self._lock:
-            return tuple(result for record in ended if (result := self._result(record)))
-
-    def _result(self, record: RunRecord) -> OwnResult | None:
-        before = self._cache.get(record.run.id)
-        if before is None or before[0] is not record:
-            before = self._cache[record.run.id] = (record, self._measure(record))
-        return before[1]
+        return tuple(result for result in self._results.of(ended) if result)
 
     def _measure(self, record: RunRecord) -> OwnResult | None:
         run, state = record.run, record.state
         seconds = benchmark_s(run.plan, run.rule, state.progress, state.validity) if state.stage == "done" else None
         if seconds is None:
             return None
-        return OwnResult(run.id, self._as_planned_now(run.plan), seconds, record.log_grew_at, run.procedure)
+        title = PROCEDURES[run.procedure].title
+        return OwnResult(run.id, self._as_planned_now(run.plan), seconds, record.log_grew_at, run.procedure, title)
 
     def _as_planned_now(self, then: Plan) -> Plan:
         """The plan with today's estimate, as others are compared with; the old one where it ran otherwise."""

@@ -13,7 +13,6 @@ from llmb_tui.errors import Trouble
 from llmb_tui.language.states import RunLink
 from llmb_tui.launch.run import Run
 from llmb_tui.launch.runs import ACCOUNTING, NETWORK, Runs
-from llmb_tui.launch.spec import LaunchSpec, RunaiSpec
 from llmb_tui.store import documents
 from llmb_tui.store.files import file_trouble, text_in
 from llmb_tui.watch.events import BatchTail, JobUpdated, LogGrown, LogRead, LogTrouble, WatchEvent
@@ -112,7 +111,7 @@ class LocalRun:
 
     def _files(self) -> RunFiles:
         """What is kept of the run besides its log."""
-        sent = dict(self._run.spec.files) if isinstance(self._run.spec, (LaunchSpec, RunaiSpec)) else {}
+        sent = self._run.spec.sent_files if self._run.spec else {}
         launch = sent.get("configs/launch.json", "")
         return run_files(text_in(self._folder / NETWORK), text_in(self._folder / ACCOUNTING), launch)
 

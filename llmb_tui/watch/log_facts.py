@@ -1,38 +1,12 @@
-"""`read_log`: everything that one training log says for a result, whoever started the run; read once, whole."""
+"""`LogFacts`: everything that one training log says for a result, whoever started the run."""
 
 from __future__ import annotations
 
-import contextlib
-import re
-from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from pathlib import Path
-from typing import BinaryIO, Literal
+from typing import Literal
 
 from llmb_tui.catalog.recipe import LogFormat
-from llmb_tui.errors import Trouble
-from llmb_tui.language.text import clean_line
-from llmb_tui.store import documents
-from llmb_tui.watch.parse import StepParser
 from llmb_tui.watch.state import Statement, Step
-from llmb_tui.watch.statements import versions as versions_in
-
-_PIECE = 1 << 20
-_KEPT = "facts.json"
-_FORMATS: tuple[LogFormat, ...] = ("nemo2", "hydra")
-# The longest line that is looked at for anything but steps.
-_LINE = 4000
-
-# NeMo's and Megatron's own words, of the versions of the recipes (upstream.md, 3.3).
-_CHECKPOINT = re.compile(
-    rb"Global Checkpoint (Save|Load) : Rank ?: ?\d+ : (?:Iteration ?: ?(\d{1,15}) : )?Start time ?: ?[\d.]+s : "
-    rb"(?:Save duration|Time spent in load_checkpoint) ?: ?(\d{1,12}(?:\.\d{1,20})?)s"
-)
-_SETTING = re.compile(rb"^((?:model|data|trainer|log|resume|optim)(?:[.\[][\w.\[\]]*)?) = (.*?)\r?$", re.MULTILINE)
-_SIMULATED = b"simulated: no training happens"
-"""What the demo cluster's training says first."""
-_MOST_FACTS = 4000
-"""Of one log: the longest recipe prints some two hundred settings."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,108 +52,3 @@ class LogFacts:
         for name, value in self.versions:
             found.setdefault(name, []).append(value)
         return {name: ", ".join(sorted(values)) for name, values in found.items()}
-
-
-def read_log(path: Path, log_format: LogFormat | None = None) -> LogFacts:
-    """Read a log; None: its format is the one in which most steps are found.
-
-    Raises UnreadableLog (exit code 1).
-    """
-    return facts_of(lambda: path.open("rb"), str(path), log_format)
-
-
-def facts_of(opened: Callable[[], BinaryIO], name: str, log_format: LogFormat | None) -> LogFacts:
-    """The same of what is opened so, wherever it lies; `name`: what it is called."""
-    try:
-        with opened() as file:
-            return _facts(file, log_format)
-    except OSError as error:
-        raise unreadable(name, error) from error
-
-
-class UnreadableLog(Trouble):
-    """Of one log; others may be read all the same."""
-
-
-def unreadable(name: str, error: OSError) -> UnreadableLog:
-    """What is said of a log that cannot be read."""
-    return UnreadableLog(
-        f"{name} cannot be read.", f"{error.strerror}.", "See that it can be read, or name another.", exit_code=1
-    )
-
-
-def _facts(file: BinaryIO, log_format: LogFormat | None) -> LogFacts:
-    parsers = {name: StepParser(name) for name in _FORMATS if log_format in (None, name)}
-    steps: dict[LogFormat, list[Step]] = {name: [] for name in parsers}
-    checkpoints: list[CheckpointTime] = []
-    versions: dict[tuple[str, str], None] = {}
-    settings: dict[str, str] = {}
-    begins = False
-    tail = b""
-    simulated = _SIMULATED in file.read(_LINE)
-    file.seek(0)
-    while data := file.read(_PIECE):
-        for name, parser in parsers.items():
-            steps[name].extend(parser.feed(data))
-        text = tail + data
-        whole = text.rfind(b"\n") + 1
-        lines = text[:whole]
-        checkpoints.extend(_checkpoints(lines))
-        if len(versions) < _MOST_FACTS:
-            versions.update(dict.fromkeys((name, value) for name, value, _ in versions_in(lines)))
-        begun, begins = begins, b"\nmodel.config" in lines  # settings may go on in the next piece
-        if (begun or begins) and len(settings) < _MOST_FACTS:
-            settings.update(_settings(lines))
-        tail = text[whole:][-_LINE:]
-    checkpoints.extend(_checkpoints(tail))
-    versions.update(dict.fromkeys((name, value) for name, value, _ in versions_in(tail)))
-    for name, parser in parsers.items():
-        steps[name].extend(parser.close())
-    best = max(steps, key=lambda name: len(steps[name]))
-    last, starts, again_at = _last_start(steps[best])
-    said = tuple(versions)[:_MOST_FACTS], tuple(settings.items())[:_MOST_FACTS]
-    stated = parsers[best].statements
-    return LogFacts(best, tuple(last), tuple(checkpoints), starts, *said, simulated, again_at, stated)
-
-
-def _settings(text: bytes) -> Iterator[tuple[str, str]]:
-    for match in _SETTING.finditer(text):
-        yield clean_line(match[1].decode()), clean_line(match[2].decode(errors="replace"))
-
-
-def keep_facts(folder: Path, facts: LogFacts) -> None:
-    """Keep what a log says in a run's folder, for when the log is removed. Raises Trouble."""
-    documents.save(folder / _KEPT, facts)
-
-
-def kept_facts(folder: Path) -> LogFacts | None:
-    """What was kept; None where nothing was, or it cannot be read."""
-    with contextlib.suppress(Trouble):
-        return documents.load(folder / _KEPT, LogFacts)
-    return None
-
-
-def _checkpoints(text: bytes) -> Iterator[CheckpointTime]:
-    for match in _CHECKPOINT.finditer(text):
-        kind, iteration, seconds = match.groups()
-        yield CheckpointTime(
-            "save" if kind == b"Save" else "load", int(iteration) if iteration else None, float(seconds)
-        )
-
-
-def _last_start(steps: list[Step]) -> tuple[list[Step], int, tuple[int, ...]]:
-    """The steps as they were made last, how many starts there were, and where those that still count began again.
-
-    The first step of a further start replaces the step of the same index, and all steps after that one.
-    """
-    kept: list[Step] = []
-    again_at: list[int] = []
-    starts = 1 if steps else 0
-    for step in steps:
-        if kept and (step.starts_again or step.index <= kept[-1].index):
-            starts += 1
-            while kept and kept[-1].index >= step.index:
-                kept.pop()
-            again_at = [*(at for at in again_at if at < step.index), step.index]
-        kept.append(step)
-    return kept, starts, tuple(again_at)

@@ -10,10 +10,9 @@ from llmb_tui.cluster.remote_text import remote_text
 from llmb_tui.cluster.session import Session
 from llmb_tui.errors import Trouble
 from llmb_tui.language.text import clean
-from llmb_tui.launch.direct.option_effects import NETWORK_README
+from llmb_tui.launch.procedure_loader import procedure
 from llmb_tui.launch.run import Run
 from llmb_tui.launch.runs import NETWORK, Runs
-from llmb_tui.launch.spec import LaunchSpec
 from llmb_tui.store.files import write_atomic
 
 _DEADLINE_S = 60.0
@@ -21,13 +20,13 @@ _DEADLINE_S = 60.0
 
 def keep_network_lines(cluster: Cluster, runs: Runs, run: Run) -> None:
     """Copy them, if the run was to write them and no copy is here; trouble of any kind leaves nothing."""
-    spec, path = run.spec, runs.folder(run.id) / NETWORK
-    if not isinstance(spec, LaunchSpec) or not isinstance(cluster, Session) or NETWORK_README not in dict(spec.files):
+    path, folder = runs.folder(run.id) / NETWORK, procedure(run.procedure).network_folder(run)
+    if not folder or not isinstance(cluster, Session):
         return
     with contextlib.suppress(Trouble):
         if path.exists() or not path.parent.is_dir():  # a run that was removed here
             return
-        if text := cluster.patiently(lambda: _network_lines(cluster, spec.task_dir)):
+        if text := cluster.patiently(lambda: _network_lines(cluster, folder)):
             write_atomic(path, text.encode())
 
 

@@ -6,16 +6,17 @@ import contextlib
 import os
 import threading
 import time
-from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import Generic, TypeVar
 
 from llmb_tui.launch.run import Run
 from llmb_tui.launch.runs import ACCOUNTING, NETWORK, Runs
 from llmb_tui.store.settings import THRESHOLD
-from llmb_tui.watch.lines import last_lines
+from llmb_tui.watch.line_reader import last_lines
 from llmb_tui.watch.local_run import LocalRun
-from llmb_tui.watch.state import RunState
+from llmb_tui.watch.state import RunRecord, RunState
 
 SETTLED_NS = 1_000_000_000
 """A file or folder that changed more recently may have changed again without another time stamp."""
@@ -23,30 +24,7 @@ SETTLED_NS = 1_000_000_000
 _FILES = ("beside.json", ACCOUNTING, NETWORK)
 """Files besides the logs on which a state depends."""
 _Stamp = tuple[tuple[str, int, int], ...]
-
-
-@dataclass(frozen=True, slots=True)
-class RunRecord:
-    """A run and how it stands."""
-
-    run: Run
-    state: RunState
-    log_grew_at: float = 0.0
-    """When the copy of its log last grew, Unix time; 0 without one."""
-
-
-@dataclass(frozen=True, slots=True)
-class RunsChanged:
-    """What is another than in the event before; the first one that a follower gets has everything."""
-
-    changed: tuple[RunRecord, ...] = ()
-    """New runs, and those that stand otherwise."""
-    gone: tuple[str, ...] = ()
-    """Ids of runs that are here no more."""
-    unreadable: int = 0
-    """How many runs cannot be read."""
-    silent: Mapping[str, str] = field(default_factory=dict)
-    """Why a cluster could not be asked, by its name."""
+Value = TypeVar("Value")
 
 
 @dataclass(slots=True)
@@ -59,6 +37,26 @@ class _CacheEntry:
     stamp: _Stamp
     folder_ns: int
     """When files came to or left the folder; 0 where that is not certain."""
+
+
+class RecordCache(Generic[Value]):
+    """What follows from the record of each run, worked out again only when the record is another. Thread-safe."""
+
+    def __init__(self, work_out: Callable[[RunRecord], Value]) -> None:
+        self._work_out = work_out
+        self._lock = threading.Lock()
+        self._values: dict[str, tuple[RunRecord, Value]] = {}
+
+    def of(self, records: Iterable[RunRecord]) -> list[Value]:
+        """The values of these records, in order."""
+        with self._lock:
+            return [self._value(record) for record in records]
+
+    def _value(self, record: RunRecord) -> Value:
+        known = self._values.get(record.run.id)
+        if known is None or known[0] is not record:
+            known = self._values[record.run.id] = (record, self._work_out(record))
+        return known[1]
 
 
 class RunRecords:

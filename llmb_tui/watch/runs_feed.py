@@ -28,7 +28,8 @@ from llmb_tui.store.journal import Journal
 from llmb_tui.watch.events import JobUpdated, LinkChanged, PollFailed, WatchEvent
 from llmb_tui.watch.job_poller import Following, JobPoller
 from llmb_tui.watch.monitor import Monitor
-from llmb_tui.watch.run_records import RunRecord, RunRecords, RunsChanged
+from llmb_tui.watch.run_records import RunRecords
+from llmb_tui.watch.state import RunRecord, RunsChanged
 from llmb_tui.watch.timing import Timing
 
 HERE = ("This machine", "folders")

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from math import isfinite
 from typing import Literal, NamedTuple
 
 from llmb_tui.cluster.job import Job
 from llmb_tui.diagnosis.rule import Diagnosis
 from llmb_tui.language.states import RunLink, Stage, ValidityOutcome, VerdictResult
+from llmb_tui.launch.run import Run
 
 FAILED: tuple[Stage, ...] = ("failed", "timeout", "node_fail")
 """It ended badly, and something says why."""
@@ -210,3 +212,27 @@ class RunState:
     def why_failed(self) -> str:
         """Why a failed run did, in plain words; empty where that is not known, and of another run."""
         return self.progress.failure.reason if self.stage in FAILED and self.progress.failure else ""
+
+
+@dataclass(frozen=True, slots=True)
+class RunRecord:
+    """A run and how it stands."""
+
+    run: Run
+    state: RunState
+    log_grew_at: float = 0.0
+    """When the copy of its log last grew, Unix time; 0 without one."""
+
+
+@dataclass(frozen=True, slots=True)
+class RunsChanged:
+    """What is another than in the event before; the first one that a follower gets has everything."""
+
+    changed: tuple[RunRecord, ...] = ()
+    """New runs, and those that stand otherwise."""
+    gone: tuple[str, ...] = ()
+    """Ids of runs that are here no more."""
+    unreadable: int = 0
+    """How many runs cannot be read."""
+    silent: Mapping[str, str] = field(default_factory=dict)
+    """Why a cluster could not be asked, by its name."""

@@ -14,7 +14,7 @@ from typing import Any
 
 from llmb_tui.catalog.gpu_model import gpu_model
 from llmb_tui.catalog.recipe import LogFormat, ResultRule
-from llmb_tui.cluster.slurm.accounting import kept_rows
+from llmb_tui.cluster.slurm.kept_accounting import kept_rows
 from llmb_tui.language.states import validity_label
 from llmb_tui.language.text import capital, plural
 from llmb_tui.plan.plan import Plan

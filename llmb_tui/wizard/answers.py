@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 import shlex
 from dataclasses import dataclass, replace
-from typing import TypeVar
+from typing import TypeVar, get_args
 
 from llmb_tui.catalog.catalog import Catalog
 from llmb_tui.catalog.recipe import Recipe
@@ -19,7 +19,6 @@ from llmb_tui.plan.selection import (
     DEFAULT_PROCEDURE,
     FIELDS,
     LAYOUT,
-    NEW_RUN_PROCEDURES,
     NOTHING_MORE,
     OPTIONS,
     Overrides,
@@ -102,7 +101,7 @@ def answer(answers: Answers, field: str, value: str) -> Answers:  # noqa: PLR091
         case "layout":
             return replace(answers, overrides=_layout(value))
         case "procedure":
-            return replace(answers, procedure=next((n for n in NEW_RUN_PROCEDURES if n == value), DEFAULT_PROCEDURE))
+            return replace(answers, procedure=next((n for n in get_args(ProcedureId) if n == value), DEFAULT_PROCEDURE))
     row = FIELDS[field]
     if row in LAYOUT:
         return replace(answers, overrides=_with(answers.overrides, field, row.value(value)))
@@ -196,8 +195,11 @@ def value_of(answers: Answers, field: str) -> str:
     return text_of(getattr(_holder(answers, field), field))
 
 
-def command(chosen: Selection, cluster: str | None, procedure: ProcedureId = DEFAULT_PROCEDURE) -> str:
-    """The same choice as a command line: `submit` where a cluster is chosen, else `plan`."""
+def command(chosen: Selection, cluster: str | None, procedure: ProcedureId | None = None) -> str:
+    """The same choice as a command line: `submit` if a cluster is chosen, else `plan`.
+
+    `procedure`: None for the cluster's usual one.
+    """
     words = ["llmb-tui", "submit" if cluster else "plan"]
     for name, field in FIELDS.items():
         if name == "workload":
@@ -206,7 +208,7 @@ def command(chosen: Selection, cluster: str | None, procedure: ProcedureId = DEF
             words += field.words(getattr(_holder(chosen, name), name))
     if cluster:
         words += ["--cluster", cluster]
-    if cluster and procedure in NEW_RUN_PROCEDURES[1:]:
+    if cluster and procedure:
         words += ["--procedure", procedure]
     return shlex.join(words)
 

@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 from llmb_tui.catalog.catalog import Catalog
 from llmb_tui.catalog.recipe import Recipe
 from llmb_tui.catalog.rows import ResultRow, Row, results, rows
+from llmb_tui.launch.prepared import LaunchPreview
 from llmb_tui.plan.options import option_row, profile_steps, why_not
-from llmb_tui.plan.plan import Problem
-from llmb_tui.plan.selection import ON, OPTIONS, PROCEDURE_NAMES, Field, ProcedureId
+from llmb_tui.plan.selection import ON, OPTIONS, Field, ProcedureId
 from llmb_tui.wizard.answers import Answers, node_size, recipe_of, value_of
+from llmb_tui.wizard.state import Rules
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,15 +73,14 @@ def choices(catalog: Catalog, full: Answers, field: str) -> tuple[Choice, ...]:
             return ()
 
 
-def procedures(recipe: Recipe, against: Mapping[ProcedureId, Sequence[Problem]]) -> tuple[Choice, ...]:
-    """Ways to install and start a run. `against` is what one cannot do of what is asked for, or does otherwise."""
-    details: dict[ProcedureId, str] = {
-        "direct": "our own script",
-        "upstream": f"of {recipe.upstream.tag}" if recipe.upstream else "",
-        "runai": "our own script",
-    }
-    errors = {name: [one.reason for one in against.get(name, ()) if one.severity == "error"] for name in details}
-    return tuple(Choice(name, PROCEDURE_NAMES[name], details[name], next(iter(errors[name]), None)) for name in against)
+def procedures(rules: Rules, previews: Mapping[ProcedureId, LaunchPreview]) -> tuple[Choice, ...]:
+    """Ways to install and start a run; the first error of its preview disables one."""
+
+    def choice(name: ProcedureId, preview: LaunchPreview) -> Choice:
+        errors = (problem.reason for problem in preview.problems if problem.severity == "error")
+        return Choice(name, rules.procedures[name].name, preview.detail, next(errors, None))
+
+    return tuple(choice(name, preview) for name, preview in previews.items())
 
 
 def switches(catalog: Catalog, full: Answers) -> tuple[Switch, ...]:

@@ -11,10 +11,10 @@ if TYPE_CHECKING:
     from llmb_tui.errors import Trouble
     from llmb_tui.launch.prepared import PreparedRun
     from llmb_tui.launch.run import Run
-    from llmb_tui.launch.secret import SecretId
     from llmb_tui.launch.step_state import StepState
     from llmb_tui.plan.selection import ProcedureId, Selection
     from llmb_tui.preflight.report import Preflight
+    from llmb_tui.preflight.secret import SecretId
     from llmb_tui.request import RunRequest
 
 

@@ -5,8 +5,7 @@ from __future__ import annotations
 from llmb_tui.language.states import StepMark
 from llmb_tui.plan.options import chosen_options
 from llmb_tui.plan.plan import Parallelism, Plan, Problem
-from llmb_tui.plan.selection import LAYOUT, PROCEDURE_TITLES, Field
-from llmb_tui.request import procedures_on
+from llmb_tui.plan.selection import LAYOUT, Field, ProcedureId
 from llmb_tui.wizard.answers import input_problems
 from llmb_tui.wizard.events import Action
 from llmb_tui.wizard.state import WizardState
@@ -138,12 +137,12 @@ def summary(state: WizardState, step: StepId) -> str:
         words = " · ".join(part for part in ((answers.gpu or "").upper(), answers.dtype) if part)
     elif step is StepId.SCALE and answers.scale is not None:
         other = other_layout(state.proposal.usual, state.proposal.plan)
-        usual = procedures_on(state.proposal.profile)[0]
+        procedure = other_procedure(state)
         more = [
             *(["strong"] if answers.strong else ()),
             *(["other layout"] if other else ()),
             *(option.word for option in chosen_options(answers.options)),
-            *([PROCEDURE_TITLES[state.procedure]] if state.procedure != usual else ()),
+            *([state.rules.procedures[procedure].title] if procedure else ()),
         ]
         words = " · ".join((f"{answers.scale} GPUs", *more))
     elif step is StepId.CLUSTER and answers.cluster:
@@ -151,6 +150,11 @@ def summary(state: WizardState, step: StepId) -> str:
     elif step is StepId.INSTALL and state.proposal.request is not None:
         words = _install_words(state)
     return words
+
+
+def other_procedure(state: WizardState) -> ProcedureId | None:
+    """The chosen procedure; None if it is the usual one of the cluster."""
+    return None if state.procedure == state.rules.offered(state.proposal.profile)[0] else state.procedure
 
 
 def shown(layout: Parallelism, field: Field) -> str:

@@ -11,8 +11,8 @@ from llmb_tui.cluster.profile import ClusterProfile
 from llmb_tui.launch.prepared import LaunchPreview
 from llmb_tui.plan.make import plan as make_plan
 from llmb_tui.plan.plan import Problem
-from llmb_tui.plan.selection import DEFAULT_PROCEDURE, NEW_RUN_PROCEDURES, Overrides, ProcedureId
-from llmb_tui.request import RunRequest, procedure_on, procedures_on
+from llmb_tui.plan.selection import DEFAULT_PROCEDURE, Overrides, ProcedureId
+from llmb_tui.request import RunRequest
 from llmb_tui.wizard.answers import Answers, recipe_of, selection, settled
 from llmb_tui.wizard.state import ObjectionKey, Proposal, Rules
 from llmb_tui.wizard.steps import StepId
@@ -32,12 +32,13 @@ def propose(
     full = settled(rules.catalog, answers)
     recipe, chosen = recipe_of(rules.catalog, full), selection(rules.catalog, full)
     profile = next((one for one in profiles if one.name == answers.cluster), None)
-    full = replace(full, procedure=procedure_on(profile, full.procedure))
+    offered = rules.offered(profile)
+    full = replace(full, procedure=full.procedure if full.procedure in offered else offered[0])
     plan = usual = make_plan(rules.catalog, chosen) if chosen is not None else None
     if chosen is not None and chosen.overrides.set_fields():
         usual = _usual_plan(rules.catalog, replace(chosen, overrides=Overrides()))
     request = RunRequest(recipe, plan, profile, full.procedure) if plan is not None and profile is not None else None
-    names = _shown(profile) if step is StepId.SCALE else (full.procedure,)
+    names = _shown(rules, offered) if step is StepId.SCALE else (full.procedure,)
     previews = {name: _preview(rules, name, recipe, request, objections) for name in names}
     if plan is not None:
         plan = replace(plan, problems=plan.problems + previews[full.procedure].problems)
@@ -45,10 +46,9 @@ def propose(
     return Proposal(full, recipe, profile, chosen, plan, usual, request, previews)
 
 
-def _shown(profile: ClusterProfile | None) -> tuple[ProcedureId, ...]:
-    """What the cluster offers, and NVIDIA's own scripts in any case: where it has no Slurm, with that reason."""
-    offered = procedures_on(profile)
-    return (*offered, *(name for name in NEW_RUN_PROCEDURES if name not in (DEFAULT_PROCEDURE, *offered)))
+def _shown(rules: Rules, offered: tuple[ProcedureId, ...]) -> tuple[ProcedureId, ...]:
+    """The procedures of the cluster, then the usual alternatives that it does not have, each with the reason."""
+    return (*offered, *(name for name in rules.offered(None) if name not in (DEFAULT_PROCEDURE, *offered)))
 
 
 def objection_key(request: RunRequest, procedure: ProcedureId) -> ObjectionKey:

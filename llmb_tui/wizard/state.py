@@ -34,12 +34,13 @@ if TYPE_CHECKING:
     from llmb_tui.cluster.profile import ClusterProfile
     from llmb_tui.errors import Trouble
     from llmb_tui.launch.prepared import LaunchPreview, PreparedRun
+    from llmb_tui.launch.procedure_facts import ProcedureFacts
     from llmb_tui.launch.run import Run
-    from llmb_tui.launch.secret import SecretId
     from llmb_tui.launch.step_state import StepState
     from llmb_tui.plan.calibration import MeasuredHere, OwnResult
     from llmb_tui.plan.plan import Plan, Problem
     from llmb_tui.preflight.report import Check, Preflight
+    from llmb_tui.preflight.secret import SecretId
     from llmb_tui.request import RunRequest
 
 Task = Literal["probe", "install", "prepare", "prepare ahead", "submit"]
@@ -63,6 +64,9 @@ class Rules:
     """Why a run may not start now."""
     observed: Callable[[ClusterProfile], tuple[Problem, ...]]
     """Why nothing on a cluster may be changed."""
+    procedures: Mapping[ProcedureId, ProcedureFacts]
+    offered: Callable[[ClusterProfile | None], tuple[ProcedureId, ...]]
+    """Procedures that can start a run on a cluster, the usual one first; None: no cluster is chosen."""
 
 
 @dataclass(frozen=True, slots=True)

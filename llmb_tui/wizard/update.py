@@ -9,12 +9,11 @@ from typing import Literal
 from llmb_tui.cluster.profile import ClusterProfile
 from llmb_tui.language.states import run_label
 from llmb_tui.launch.run import Run
-from llmb_tui.plan.selection import PROCEDURE_NAMES
 from llmb_tui.preflight.report import NETWORK_VARIABLES, PATH_VARIABLES
 from llmb_tui.request import RunRequest
 from llmb_tui.wizard import effects, events
 from llmb_tui.wizard.answers import Answers, answer, answers_of, command, gone
-from llmb_tui.wizard.gates import first_error, following, observed, problems, submit_blocker
+from llmb_tui.wizard.gates import first_error, following, observed, other_procedure, problems, submit_blocker
 from llmb_tui.wizard.proposal import objection_key, propose
 from llmb_tui.wizard.state import ClusterState, Launch, Rules, Task, WizardState, identity
 from llmb_tui.wizard.steps import StepId
@@ -152,7 +151,7 @@ def _plan_suite(state: WizardState) -> Change:
 def _copy(state: WizardState) -> Change:
     profile, chosen = state.proposal.profile, state.proposal.selection
     cluster = profile.name if profile is not None else None
-    return state, (effects.Copy(command(chosen, cluster, state.procedure)),) if chosen is not None else ()
+    return state, (effects.Copy(command(chosen, cluster, other_procedure(state))),) if chosen is not None else ()
 
 
 def _again(state: WizardState) -> Change:
@@ -177,7 +176,7 @@ def _as_before(state: WizardState, run: Run) -> tuple[str, Literal["information"
     if state.proposal.profile is None:
         return f"As run {run.id}, but cluster {run.cluster} is not saved any more: choose another one.", "warning"
     if state.procedure != run.procedure:
-        names = PROCEDURE_NAMES[run.procedure], PROCEDURE_NAMES[state.procedure]
+        names = [state.rules.procedures[name].name for name in (run.procedure, state.procedure)]
         return f"As run {run.id}, but it was started by {names[0]}, and this one is by {names[1]}.", "warning"
     return f"As run {run.id}. Change what should be otherwise.", "information"
 

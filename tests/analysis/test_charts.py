@@ -18,30 +18,13 @@ from llmb_tui.analysis.scaling import scaling_curves
 from llmb_tui.analysis.statistics import t_95
 from llmb_tui.catalog.recipe import ResultRule
 from llmb_tui.plan.over_scale import over_scale
-from tests.kit.results import make_result
+from tests.kit.results import make_result, with_changes
 from tests.kit.runs import CATALOG, NEMOTRON, PLAN
 
 DAY = 86_400.0
 SCALES = ((16, 2.0), (64, 2.5), (64, 2.5))
-RESULT = RunResult(
-    id="run1",
-    plan=PLAN,
-    procedure="direct",
-    cluster="eos",
-    state="done",
-    submitted_at=1_760_000_000.0,
-    ended_at=1_760_000_600.0,
-    rule=ResultRule("last", "README"),
-    step_time_s=1.974,
-    comparable=True,
-    step_times_s=((0, 41.2), *((at, 1.97 + 0.01 * (at % 3)) for at in range(1, 49)), (49, 1.974)),
-    steps_done=50,
-    steps_total=50,
-    verdict=None,
-    no_verdict="",
-    job=None,
-    restarts=0,
-)
+TIMES = [41.2, *(1.97 + 0.01 * (at % 3) for at in range(1, 49)), 1.974]
+RESULT = make_result("run1", TIMES, plan=PLAN, submitted_at=1_760_000_000.0)
 
 
 def labels(axis: Axis, most: int) -> list[str]:
@@ -182,32 +165,32 @@ def test_the_steps_of_a_run() -> None:
 
 
 def test_what_counts_is_a_line_over_its_steps() -> None:
-    made = chart(step_chart(replace(RESULT, rule=ResultRule("mean", "README", 35, 44))))
+    made = chart(step_chart(with_changes(RESULT, rule=ResultRule("mean", "README", 35, 44))))
     assert [point.x for point in made.series[1].points] == [35, 44]
 
 
 def test_a_long_run_keeps_its_slowest_step() -> None:
     times = tuple((at, 2.2 if at == 1234 else 2.0) for at in range(5000))
-    steps = chart(step_chart(replace(RESULT, step_times_s=times, steps_total=5000))).series[0].points
+    steps = chart(step_chart(with_changes(RESULT, step_times_s=times, steps_total=5000))).series[0].points
     assert len(steps) <= 400
     assert max(point.high or 0 for point in steps) == 2.2
 
 
 def test_a_run_without_steps_or_estimate() -> None:
-    assert step_chart(replace(RESULT, step_times_s=())) is None
-    made = chart(step_chart(replace(RESULT, plan=replace(PLAN, estimate=None))))
+    assert step_chart(with_changes(RESULT, step_times_s=())) is None
+    made = chart(step_chart(with_changes(RESULT, plan=replace(PLAN, estimate=None))))
     assert not made.bands
     assert not made.rules
 
 
 def at_scale(gpus: int, seconds: float, name: str = "") -> RunResult:
     plan = replace(PLAN, selection=replace(NEMOTRON, scale=gpus), parallelism=replace(PLAN.parallelism, gbs=4 * gpus))
-    return replace(RESULT, id=name or f"at{gpus}{seconds}", plan=plan, step_time_s=seconds)
+    return make_result(name or f"at{gpus}{seconds}", seconds, plan=plan)
 
 
 def test_points_over_gpus() -> None:
     points = over_scale(CATALOG, NEMOTRON)
-    runs = [at_scale(16, 2.0), at_scale(16, 2.1), at_scale(64, 2.2), replace(at_scale(32, 9.9), comparable=False)]
+    runs = [at_scale(16, 2.0), at_scale(16, 2.1), at_scale(64, 2.2), with_changes(at_scale(32, 9.9), stage="failed")]
     made = chart(scale_chart(points, runs, RESULT))
     of = {one.role: one.points for one in made.series}
     assert [(point.x, point.y) for point in of["measured"]] == [(16, pytest.approx(2.05)), (64, 2.2)]
@@ -238,10 +221,7 @@ def test_efficiency_over_gpus() -> None:
 
 
 def test_runs_over_time() -> None:
-    runs = [
-        replace(RESULT, id=f"r{at}", step_time_s=2.0 if at < 4 else 2.2, submitted_at=1_760_000_000 + at * DAY)
-        for at in range(8)
-    ]
+    runs = [make_result(f"r{at}", 2.0 if at < 4 else 2.2, submitted_at=1_760_000_000 + at * DAY) for at in range(8)]
     made = chart(history_chart(runs[::-1]))
     (mark,) = [rule for rule in made.rules if rule.role == "change"]
     assert mark.label == "10.0 % slower"

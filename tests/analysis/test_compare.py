@@ -70,7 +70,7 @@ def test_what_others_are_held_against_comes_first() -> None:
 
 def test_repeats_whose_submission_is_not_known_are_in_the_order_of_their_logs() -> None:
     late, early = (
-        make_result(name, 2.0, submitted_at=None, ended_at=at) for name, at in (("late", 9.0), ("early", 5.0))
+        make_result(name, 2.0, submitted_at=None, log_grew_at=at) for name, at in (("late", 9.0), ("early", 5.0))
     )
     (found,) = group([late, early])
     assert [run.id for run in found.runs] == ["early", "late"]
@@ -178,8 +178,8 @@ def test_a_single_pair_may_differ_in_what_can_be_compared() -> None:
 
 
 def test_what_tells_nothing_is_left_out_with_the_reason() -> None:
-    failed = replace(make_result("failed"), state="failed", comparable=False)
-    going = replace(make_result("going"), state="measuring", comparable=False)
+    failed = make_result("failed", stage="failed")
+    going = make_result("going", stage="measuring")
     comparison = compare([make_result("good"), failed, going, make_result("slow", selection=profiled())])
     assert dict(comparison.left_out)["failed"] == "it is failed"
     assert dict(comparison.left_out)["going"] == "it is measuring, as far as is known here"

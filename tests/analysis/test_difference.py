@@ -13,7 +13,7 @@ from llmb_tui.analysis.difference import Change, Ran, difference
 from llmb_tui.language.redact import HIDDEN, hidden_value, without_secrets
 from llmb_tui.launch.run import Run
 from llmb_tui.launch.spec import LaunchSpec
-from llmb_tui.watch.log_facts import read_log
+from llmb_tui.watch.log_reader import read_log
 from tests.kit.runs import make_run, make_spec
 
 GOLDEN = Path(__file__).parents[1] / "watch" / "golden"

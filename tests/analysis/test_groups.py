@@ -9,9 +9,10 @@ import pytest
 
 from llmb_tui.analysis.groups import Grouping, grouped, narrow, over
 from llmb_tui.analysis.result import RunResult
-from llmb_tui.launch.notes import Note
+from llmb_tui.launch.note import Note
 from llmb_tui.plan.selection import Overrides
-from tests.kit.results import make_result, profiled
+from llmb_tui.watch.state import Progress
+from tests.kit.results import make_result, profiled, with_changes
 from tests.kit.runs import CREATED_AT, NEMOTRON
 
 DAY_S = 86_400.0
@@ -20,11 +21,11 @@ OTHER_LAYOUT = replace(NEMOTRON, overrides=Overrides(tp=4))
 
 
 def at_day(result: RunResult, day: float) -> RunResult:
-    return replace(result, submitted_at=CREATED_AT + day * DAY_S)
+    return with_changes(result, submitted_at=CREATED_AT + day * DAY_S)
 
 
 REPEATS = [at_day(make_result(f"r{day}", seconds), day) for day, seconds in enumerate((2.0, 2.02, 1.98))]
-FAILED = replace(make_result("bad"), state="failed", comparable=False, step_time_s=None, verdict=None)
+FAILED = make_result("bad", stage="failed", progress=Progress(steps_done=3, steps_total=50), verdict=None)
 
 
 def test_repeats_are_one_row_with_their_mean_and_noise() -> None:
@@ -100,7 +101,7 @@ def test_a_change_is_found_among_repeats_alone() -> None:
 
 
 def test_words_find_runs_by_all_that_a_row_says_and_by_notes() -> None:
-    results = [make_result("a"), make_result("b", cluster="selene"), replace(FAILED, id="c")]
+    results = [make_result("a"), make_result("b", cluster="selene"), with_changes(FAILED, id="c")]
     found = {
         words: "".join(one.id for one in narrow(results, words, {"b": Note("slept", ("night",))}))
         for words in ("", "FP8 eos", "selene pass", "failed", "NIGHT", "slept", "64×h100 25.04 direct", "night eos")
@@ -109,4 +110,4 @@ def test_words_find_runs_by_all_that_a_row_says_and_by_notes() -> None:
 
 
 def test_what_goes_on_is_no_result_yet() -> None:
-    assert [one.id for one in over([make_result("a"), make_result("b", state="measuring")])] == ["a"]
+    assert [one.id for one in over([make_result("a"), make_result("b", stage="measuring")])] == ["a"]

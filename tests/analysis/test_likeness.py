@@ -10,7 +10,7 @@ import pytest
 from llmb_tui.analysis.likeness import PURPOSES, Aspect, Purpose, likeness
 from llmb_tui.analysis.result import RunResult
 from llmb_tui.plan.selection import Overrides
-from tests.kit.results import make_result, profiled
+from tests.kit.results import make_result, profiled, with_changes
 from tests.kit.runs import NEMOTRON
 
 BASE = make_result("base")
@@ -43,11 +43,11 @@ def test_repeats_are_alike_in_everything(run: RunResult, refused: set[Aspect]) -
 @pytest.mark.parametrize(
     ("run", "aspect"),
     [
-        (replace(BASE, id="other", procedure="upstream"), "procedure"),
-        (replace(BASE, id="other", cluster="selene"), "cluster"),
-        (replace(BASE, id="other", steps_total=100), "steps"),
-        (replace(BASE, id="other", plan=replace(BASE.plan, container="nvidia/nemo:25.04")), "container"),
-        (replace(BASE, id="other", plan=replace(BASE.plan, precision_variant="current")), "variant"),
+        (with_changes(BASE, id="other", procedure="upstream"), "procedure"),
+        (with_changes(BASE, id="other", cluster="selene"), "cluster"),
+        (with_changes(BASE, id="other", steps_total=100), "steps"),
+        (with_changes(BASE, id="other", plan=replace(BASE.plan, container="nvidia/nemo:25.04")), "container"),
+        (with_changes(BASE, id="other", plan=replace(BASE.plan, precision_variant="current")), "variant"),
     ],
 )
 def test_what_may_differ_is_warned_of(run: RunResult, aspect: Aspect) -> None:
@@ -61,9 +61,9 @@ def test_what_may_differ_is_warned_of(run: RunResult, aspect: Aspect) -> None:
 @pytest.mark.parametrize(
     ("run", "purpose"),
     [
-        (replace(BASE, id="other"), "repeats"),
-        (replace(BASE, id="other", plan=replace(BASE.plan, container="nvidia/nemo:25.04")), "changes"),
-        (replace(BASE, id="other", cluster="selene"), "clusters"),
+        (with_changes(BASE, id="other"), "repeats"),
+        (with_changes(BASE, id="other", plan=replace(BASE.plan, container="nvidia/nemo:25.04")), "changes"),
+        (with_changes(BASE, id="other", cluster="selene"), "clusters"),
         (other(scale=128), "scales"),
         (other(dtype="bf16"), "precisions"),
         (other(overrides=Overrides(tp=4)), "layouts"),

@@ -14,7 +14,7 @@ from llmb_tui.plan.make import plan
 from llmb_tui.plan.plan import Plan
 from llmb_tui.plan.resolved import selections
 from llmb_tui.plan.selection import Overrides, RunOptions
-from llmb_tui.watch.log_result import plan_in
+from llmb_tui.watch.judge_log import plan_in
 from tests.kit.runs import CATALOG, NEMOTRON
 
 

@@ -12,7 +12,7 @@ import pytest
 from llmb_tui.analysis.result import RunResult
 from llmb_tui.analysis.slow_nodes import SlowNodes, slow_nodes
 from llmb_tui.language.node_list import compress
-from tests.kit.results import make_result
+from tests.kit.results import make_result, with_changes
 from tests.kit.runs import CREATED_AT, NEMOTRON
 
 CLUSTER = [f"cn{number:03}" for number in range(1, 33)]
@@ -22,7 +22,7 @@ def timed(base: RunResult, at: int, seconds: float, nodes: Sequence[str]) -> Run
     """The same run again, later, on these nodes."""
     job = replace(base.job, node_list=compress(nodes)) if base.job else None
     times = tuple((step, seconds) for step in (0, 10, 20))
-    return replace(base, id=f"r{at}", submitted_at=CREATED_AT + 600 * at, step_times_s=times, job=job)
+    return with_changes(base, id=f"r{at}", submitted_at=CREATED_AT + 600 * at, step_times_s=times, job=job)
 
 
 SMALL = make_result("small", nodes="cn001")
@@ -103,10 +103,10 @@ def test_the_evidence_and_the_list_to_copy() -> None:
 def test_nodes_of_two_clusters_have_their_clusters_name() -> None:
     """Both have a cn007; it is slow on one of them."""
     here = history(1, {"cn007": 0.05})
-    there = [replace(run, id=f"{run.id}b", cluster="selene") for run in history(2, {})]
+    there = [with_changes(run, id=f"{run.id}b", cluster="selene") for run in history(2, {})]
     assert slow_nodes(here + there).suspected == ("eos:cn007",)
     assert slow_nodes(here + there).exclude == "--exclude=cn007"
-    slow_there = [replace(run, id=f"{run.id}b", cluster="selene") for run in history(2, {"cn009": 0.05})]
+    slow_there = [with_changes(run, id=f"{run.id}b", cluster="selene") for run in history(2, {"cn009": 0.05})]
     both = slow_nodes(here + slow_there)
     assert set(both.exclude.split("; ")) == {"eos: --exclude=cn007", "selene: --exclude=cn009"}
 
@@ -135,8 +135,8 @@ def test_too_few_runs_say_nothing() -> None:
 
 
 def test_runs_without_nodes_repeats_or_a_result_are_passed_over() -> None:
-    failed = replace(timed(SMALL, 1, 2.0, ["cn001"]), state="failed", comparable=False)
-    hostile = replace(timed(SMALL, 2, 2.0, ["cn001"]), job=SMALL.job and replace(SMALL.job, node_list="cn[1-"))
+    failed = with_changes(timed(SMALL, 1, 2.0, ["cn001"]), stage="failed")
+    hostile = with_changes(timed(SMALL, 2, 2.0, ["cn001"]), job=SMALL.job and replace(SMALL.job, node_list="cn[1-"))
     single = timed(LARGE, 3, 2.0, ["cn001"])
     pair = [timed(SMALL, at, 2.0, ["cn001", f"cn00{at}"]) for at in (4, 5)]
     answer = slow_nodes([failed, hostile, single, *pair])

@@ -26,10 +26,10 @@ from llmb_tui.answers.blocks import (
 from llmb_tui.answers.document import document
 from llmb_tui.answers.html import html
 from llmb_tui.answers.markdown import escaped, markdown
-from llmb_tui.answers.reported_run import ReportedRun
 from llmb_tui.cluster.job import Job
 from llmb_tui.cluster.slurm.profile import SlurmProfile
 from llmb_tui.diagnosis.rule import Diagnosis
+from llmb_tui.evidence.reported_run import ReportedRun
 from llmb_tui.language.states import Stage
 from llmb_tui.launch.policy import Policy
 from llmb_tui.launch.spec import RunaiSpec
@@ -39,10 +39,9 @@ from llmb_tui.suites.suite import make_suite
 from llmb_tui.suites.suite_plan import plan_suite
 from llmb_tui.suites.suite_progress import progress_of
 from llmb_tui.watch.log_facts import LogFacts
-from llmb_tui.watch.run_records import RunRecord
-from llmb_tui.watch.state import Progress, RunState
-from tests.kit.results import make_result, profiled
-from tests.kit.runs import CATALOG, CREATED_AT, NEMOTRON, make_run, make_spec
+from llmb_tui.watch.state import RunRecord, RunState
+from tests.kit.results import make_result, profiled, with_changes
+from tests.kit.runs import CATALOG, CREATED_AT, NEMOTRON, make_spec
 
 NOW = CREATED_AT + 9000
 NO_MEMORY = Diagnosis("CUDA out of memory", "A GPU ran out of memory.", "Take a larger TP.")
@@ -88,14 +87,9 @@ class Page(HTMLParser):
 
 
 def reported(result: RunResult, **changes: object) -> ReportedRun:
-    run = make_run(
-        result.id,
-        plan=result.plan,
-        rule=result.rule,
-        spec=replace(make_spec(result.id), overridden=(("NCCL_NVLS_ENABLE", "0", "1"),), otherwise=("vboost off",)),
-    )
+    spec = replace(make_spec(result.id), overridden=(("NCCL_NVLS_ENABLE", "0", "1"),), otherwise=("vboost off",))
     recipe = CATALOG.recipe(result.plan.selection.workload, result.plan.selection.release)
-    return replace(ReportedRun(run, result, RunState(run.id), 0.95, recipe.title), **changes)  # type: ignore[arg-type]
+    return replace(ReportedRun(with_changes(result, spec=spec), 0.95, recipe.title), **changes)  # type: ignore[arg-type]
 
 
 RUN = make_result("run1", [41.2, *(1.97 + 0.01 * (at % 4) for at in range(49))], nodes="cn[001-008]")
@@ -182,9 +176,14 @@ def test_a_doubtful_run_says_why() -> None:
 
 def test_a_run_without_a_verdict_says_so() -> None:
     broken = make_result(
-        "b", [], state="failed", verdict=None, no_verdict="No verdict: the run ended before its first step."
+        "b",
+        [],
+        stage="failed",
+        verdict=None,
+        no_verdict="No verdict: the run ended before its first step.",
+        failure=NO_MEMORY,
     )
-    made = document([reported(broken, state=RunState("b", "failed", progress=Progress(failure=NO_MEMORY)))], NOW)
+    made = document([reported(broken)], NOW)
     assert made.banners == (Banner("", "The run ended before its first step. A GPU ran out of memory."),)
     assert Page(html(made)).text.count("A GPU ran out of memory.") >= 1
     assert "**No verdict** – The run ended" in markdown(made)
@@ -192,8 +191,7 @@ def test_a_run_without_a_verdict_says_so() -> None:
 
 def broken_off(run_id: str, stage: Stage = "failed", seconds: float = 1.98) -> ReportedRun:
     """After the steps that its rule wants, so that it was judged."""
-    result = make_result(run_id, seconds, state=stage, steps_done=47)
-    return reported(result, state=RunState(run_id, stage, progress=Progress(failure=NO_MEMORY)))
+    return reported(make_result(run_id, seconds, stage=stage, steps_done=47, failure=NO_MEMORY))
 
 
 @pytest.mark.parametrize(
@@ -248,7 +246,7 @@ RUNAI = RunaiSpec(
     ],
 )
 def test_each_procedure_says_in_what_it_deviates(procedure: ProcedureId, spec: RunaiSpec | None, said: str) -> None:
-    one = replace(ONE, run=replace(ONE.run, procedure=procedure, spec=spec))
+    one = replace(ONE, result=with_changes(ONE.result, procedure=procedure, spec=spec))
     made = document([one], NOW)
     assert said in section(made, "Deviations from the published procedure")
     assert ("Digest of the container" in facts(made)) == (spec is None)
@@ -298,17 +296,17 @@ def test_runs_that_are_not_alike_are_not_held_against_each_other() -> None:
 def test_a_suite_says_what_it_answers_and_how_each_row_stands() -> None:
     one = several()[0]
     suite = replace(make_suite("weekly", "eos", [(NEMOTRON, "direct")] * 2, kind="acceptance"), id="s1")
-    rows = tuple(replace(row, run_id=run_id) for row, run_id in zip(suite.rows, (one.run.id, "later"), strict=True))
+    rows = tuple(replace(row, run_id=run_id) for row, run_id in zip(suite.rows, (one.result.id, "later"), strict=True))
     profile = SlurmProfile("eos", "eos.example.com", "acct", "batch", "/lustre/llmb")
     plan = plan_suite(replace(suite, rows=rows), CATALOG, profile, Policy())
-    state = RunState(one.run.id, "done", verdict=one.result.verdict)
-    going = progress_of(plan, {one.run.id: RunRecord(one.run, state)})
+    state = RunState(one.result.id, "done", verdict=one.result.verdict)
+    going = progress_of(plan, {one.result.id: RunRecord(one.result.run, state)})
     made = document([one], NOW, [going])
     assert made.title == "Suite weekly"
     assert made.banners == (Banner("PASS", "Of 1 run: 1 PASS."),)
     assert "#2" in Page(html(made)).text
     assert facts(made)["Stands"].startswith("1 of 2 runs done: 1 PASS")
-    over = progress_of(plan, {row.run_id: RunRecord(one.run, state) for row in rows})
+    over = progress_of(plan, {row.run_id: RunRecord(one.result.run, state) for row in rows})
     assert document([one], NOW, [over]).banners == (Banner("PASS", "2 of 2 configurations pass."),)
     assert "nothing yet" in document([], NOW, [progress_of(plan, {})]).banners[0].words
 
@@ -377,4 +375,4 @@ def test_the_json_document_has_the_same() -> None:
 
 def test_a_job_says_its_nodes_and_time() -> None:
     job = Job("48123", "run", "COMPLETED", nodes=8, elapsed_s=311.0, node_list="cn[001-008]")
-    assert facts(document([reported(replace(RUN, job=job))], NOW))["Time of the job"] == "311 s"
+    assert facts(document([reported(with_changes(RUN, job=job))], NOW))["Time of the job"] == "311 s"

@@ -11,7 +11,8 @@ from llmb_tui.cli import main
 from llmb_tui.cli.arguments import parser
 from llmb_tui.cli.flags import selection_mapping
 from llmb_tui.cli.request import fill_from
-from llmb_tui.cluster.slurm.profile import NO_SSH_CONFIG, SlurmProfile
+from llmb_tui.cluster.login_profile import NO_SSH_CONFIG
+from llmb_tui.cluster.slurm.profile import SlurmProfile
 from llmb_tui.launch.run import Run
 from llmb_tui.plan.request import read_request
 from llmb_tui.plan.selection import Overrides, RunOptions, Selection

@@ -10,7 +10,8 @@ import pytest
 
 from llmb_tui.cli import main
 from llmb_tui.cluster.job import Job
-from llmb_tui.cluster.slurm.profile import NO_SSH_CONFIG, SlurmProfile
+from llmb_tui.cluster.login_profile import NO_SSH_CONFIG
+from llmb_tui.cluster.slurm.profile import SlurmProfile
 from llmb_tui.language.states import Submission, run_label
 from llmb_tui.launch.run import Cancel, CancelOutcome, Run
 from llmb_tui.services import Services

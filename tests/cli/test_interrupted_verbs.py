@@ -13,7 +13,8 @@ from typing import Any, NoReturn
 import pytest
 
 from llmb_tui.cli import clusters, main
-from llmb_tui.cluster.slurm.profile import NO_SSH_CONFIG, SlurmProfile
+from llmb_tui.cluster.login_profile import NO_SSH_CONFIG
+from llmb_tui.cluster.slurm.profile import SlurmProfile
 from llmb_tui.launch.launcher import Launcher
 from llmb_tui.launch.runs import Runs
 from llmb_tui.services import Services

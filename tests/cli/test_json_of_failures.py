@@ -8,7 +8,8 @@ from typing import Any
 import pytest
 
 from llmb_tui.cli import main
-from llmb_tui.cluster.slurm.profile import NO_SSH_CONFIG, SlurmProfile
+from llmb_tui.cluster.login_profile import NO_SSH_CONFIG
+from llmb_tui.cluster.slurm.profile import SlurmProfile
 from llmb_tui.errors import Trouble
 from llmb_tui.launch.readiness import NotReady, failures
 from llmb_tui.preflight.report import Check, Preflight

@@ -9,7 +9,8 @@ import pytest
 
 from llmb_tui.cli import main
 from llmb_tui.cluster.failures import HostKeyUnknown
-from llmb_tui.cluster.slurm.profile import NO_SSH_CONFIG, SlurmProfile
+from llmb_tui.cluster.login_profile import NO_SSH_CONFIG
+from llmb_tui.cluster.slurm.profile import SlurmProfile
 from llmb_tui.cluster.ssh.host_keys import KnownHosts, ServerKey
 from llmb_tui.services import Services
 from llmb_tui.store.paths import Places

@@ -20,7 +20,7 @@ from llmb_tui.plan.make import plan
 from llmb_tui.services import Services
 from llmb_tui.store.paths import Places
 from llmb_tui.suites.suite import make_suite
-from llmb_tui.watch import training_log
+from llmb_tui.watch import find_logs
 from tests.kit import verbs
 from tests.kit.runs import CATALOG, NEMOTRON, make_run
 from tests.kit.unprivileged import not_root
@@ -199,7 +199,7 @@ def test_a_log_that_cannot_be_read_hides_no_other(
     folder.mkdir()
     for job in (1, 2, 3):
         (folder / f"log-a.t_{job}_0.out").write_text(log())
-    opened = training_log._open
+    opened = find_logs._open
 
     class BreaksOff(io.FileIO):
         def readinto(self, _: object) -> int:
@@ -212,7 +212,7 @@ def test_a_log_that_cannot_be_read_hides_no_other(
             return io.BufferedReader(BreaksOff(file))
         raise PermissionError(errno.EACCES, "Permission denied", str(file))
 
-    monkeypatch.setattr(training_log, "_open", open_or_fail)
+    monkeypatch.setattr(find_logs, "_open", open_or_fail)
     done = verbs.run(("results", str(folder), "--json", "--rule", rule), verbs.environment(home))
     assert done.returncode == 2
     assert [Path(one["id"]).name for one in json.loads(done.stdout)] == ["log-a.t_1_0.out", "log-a.t_3_0.out"]
@@ -270,14 +270,14 @@ def test_a_log_on_a_cluster_that_cannot_be_read_is_none_without_steps(
     Services(places).clusters.save(near)
     folder = tmp_path / "logs"
     folder.mkdir()
-    asked, file = training_log._asked, folder / "log-a.t_2_0.out"
+    asked, file = find_logs._asked, folder / "log-a.t_2_0.out"
 
     def gone(session: Session, script: str, *arguments: Any) -> list[tuple[str, str, str]]:
         if script == "progress_lines.sh":
             file.unlink()
         return asked(session, script, *arguments)
 
-    monkeypatch.setattr(training_log, "_asked", gone)
+    monkeypatch.setattr(find_logs, "_asked", gone)
     for job in (1, 2, 3):
         (folder / f"log-a.t_{job}_0.out").write_text(log())
     done = verbs.run(("results", f"near:{folder}", "--rule", rule, "--json"), verbs.environment(home))

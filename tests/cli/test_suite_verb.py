@@ -10,8 +10,9 @@ from typing import Any
 
 import pytest
 
+from llmb_tui.cluster.login_profile import NO_SSH_CONFIG
 from llmb_tui.cluster.profiles import save_profile
-from llmb_tui.cluster.slurm.profile import NO_SSH_CONFIG, SlurmProfile
+from llmb_tui.cluster.slurm.profile import SlurmProfile
 from llmb_tui.launch.run import Run
 from llmb_tui.launch.runs import Runs
 from llmb_tui.services import Services

@@ -21,16 +21,17 @@ from llmb_tui.language.states import Submission
 from llmb_tui.launch.direct.render import render
 from llmb_tui.launch.launcher import Launcher
 from llmb_tui.launch.prepared import PreparedRun
-from llmb_tui.launch.procedure import secrets_of
+from llmb_tui.launch.procedure_loader import secrets_of
+from llmb_tui.launch.procedures import procedures_on
 from llmb_tui.launch.readiness import ClusterEvidence, blockers, refuse
 from llmb_tui.launch.run import Run
-from llmb_tui.launch.secret import SecretNeed, SecretValue
-from llmb_tui.launch.secrets import SecretTest
 from llmb_tui.launch.step_state import StepState
 from llmb_tui.launch.upstream.command import differences, upstream_command
 from llmb_tui.plan.make import plan
-from llmb_tui.plan.selection import NEW_RUN_PROCEDURES, ProcedureId, Selection
+from llmb_tui.plan.selection import ProcedureId, Selection
+from llmb_tui.preflight.access import SecretTest
 from llmb_tui.preflight.report import Check, Preflight
+from llmb_tui.preflight.secret import SecretNeed, SecretValue
 from llmb_tui.request import RunRequest
 from llmb_tui.services import Services
 from llmb_tui.store.paths import Places
@@ -306,6 +307,6 @@ def test_the_hub_token_is_needed_by_the_published_procedure_only(services: Asked
     made = plan(services.catalog, CHOSEN)
     needed = {
         procedure: [need.id for need in secrets_of(services.request("eos", made, procedure)) if need.required]
-        for procedure in NEW_RUN_PROCEDURES
+        for procedure in procedures_on(None)
     }
     assert needed == {"direct": [], "upstream": ["hugging-face"]}

@@ -23,7 +23,8 @@ from paramiko.common import (
 )
 from paramiko.server import InteractiveQuery
 
-from llmb_tui.cluster.slurm.profile import NO_SSH_CONFIG, SlurmProfile
+from llmb_tui.cluster.login_profile import NO_SSH_CONFIG
+from llmb_tui.cluster.slurm.profile import SlurmProfile
 from llmb_tui.demo.server import AnsweringTransport
 
 PASSWORD = "correct horse"

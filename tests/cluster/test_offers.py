@@ -5,7 +5,7 @@ from dataclasses import replace
 import pytest
 
 from llmb_tui.cluster.batch import Answer
-from llmb_tui.cluster.inventory import ClusterInventory, Directory, inventory_of
+from llmb_tui.cluster.slurm.inventory import ClusterInventory, Directory, inventory_of
 from llmb_tui.cluster.slurm.partition import Gpus
 from llmb_tui.cluster.slurm.trouble import SlurmTrouble
 from tests.cluster.examples import PROFILE

@@ -10,7 +10,8 @@ from pathlib import Path
 import pytest
 
 from llmb_tui.cluster.failures import BadSshConfig
-from llmb_tui.cluster.slurm.profile import NO_SSH_CONFIG, SlurmProfile
+from llmb_tui.cluster.login_profile import NO_SSH_CONFIG
+from llmb_tui.cluster.slurm.profile import SlurmProfile
 from llmb_tui.cluster.ssh import openssh
 from llmb_tui.cluster.ssh.openssh import METHODS, HostSettings, jump_route, resolve, settings_of
 from tests.kit.homeless import make_homeless

@@ -14,7 +14,8 @@ from hypothesis import strategies as st
 
 from llmb_tui.cluster.batch import NO_ANSWER, Answer, batch_answers, batch_script, run_batch
 from llmb_tui.cluster.cluster import AsksOnce
-from llmb_tui.cluster.job import Job, pending_reason, words_of_job
+from llmb_tui.cluster.job import Job
+from llmb_tui.cluster.job_words import pending_reason, words_of_job
 from llmb_tui.cluster.link import Completed
 from llmb_tui.cluster.slurm.accounting import KEPT, kept_text, parse_sacct, unless_it_hangs
 from llmb_tui.cluster.slurm.client import look_commands, parse_bad_nodes, read_jobs

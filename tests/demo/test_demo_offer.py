@@ -12,10 +12,10 @@ from pathlib import Path
 import pytest
 
 from llmb_tui.catalog.load import load_presets
-from llmb_tui.cluster.inventory import read_inventory
 from llmb_tui.cluster.remote_text import remote_text
 from llmb_tui.cluster.slurm.client import find_jobs, own_jobs, partitions, slurm_version
 from llmb_tui.cluster.slurm.cluster import SlurmCluster
+from llmb_tui.cluster.slurm.inventory import read_inventory
 from llmb_tui.demo.cluster import DemoCluster
 from llmb_tui.demo.command import ACCOUNTING, CLIENTS
 from llmb_tui.demo.slurm import accounting, queue, sbatch, site, srun

@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 import pytest
 
-from llmb_tui.cluster.job import pending_reason
+from llmb_tui.cluster.job_words import pending_reason
 from llmb_tui.diagnosis.load import RuleProblem, example_problems, load_rules
 from llmb_tui.diagnosis.rules import rules, use_own_rules
 from llmb_tui.errors import Trouble

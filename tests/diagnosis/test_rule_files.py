@@ -7,7 +7,7 @@ from typing import NamedTuple
 import pytest
 
 from llmb_tui.cluster.batch import Answer
-from llmb_tui.cluster.job import pending_reason
+from llmb_tui.cluster.job_words import pending_reason
 from llmb_tui.cluster.runai.values import Event, Workload, reason_of
 from llmb_tui.cluster.slurm.trouble import slurm_trouble
 from llmb_tui.diagnosis.load import builtin_rules_dir, example_problems, load_rules

@@ -6,6 +6,7 @@ import tomllib
 from pathlib import Path
 
 import pytest
+from importlinter.contracts.acyclic_siblings import DEFAULT_DEPTH
 
 import llmb_tui
 
@@ -36,3 +37,12 @@ def test_every_contract_about_one_room_is_listed_here() -> None:
 def test_a_contract_holds_for_every_room_that_it_does_not_allow(name: str) -> None:
     (contract,) = (contract for contract in CONTRACTS if contract["name"] == name)
     assert {module.split(".")[1] for module in contract["source_modules"]} == rooms() - ALLOWED[name]
+
+
+def test_no_circle_is_allowed_in_any_folder_of_the_package() -> None:
+    """The contract goes down from the package into every folder, and leaves none out."""
+    (contract,) = (contract for contract in CONTRACTS if contract["type"] == "acyclic_siblings")
+    deepest = max(len(path.relative_to(PACKAGE).parts) for path in PACKAGE.rglob("*.py"))
+    assert contract["ancestors"] == ["llmb_tui"]
+    assert contract.get("depth", DEFAULT_DEPTH) >= deepest
+    assert not {"skip_descendants", "ignore_imports", "unmatched_ignore_imports_alerting"} & set(contract)

@@ -7,15 +7,15 @@ from dataclasses import replace
 from functools import lru_cache
 from typing import Any
 
-from llmb_tui.analysis.result import RunResult, result_of
+from llmb_tui.analysis.result import RunResult
 from llmb_tui.cluster.job import Job
+from llmb_tui.launch.run import Run
 from llmb_tui.plan.make import plan
 from llmb_tui.plan.plan import Plan
 from llmb_tui.plan.selection import RunOptions, Selection
 from llmb_tui.store.settings import THRESHOLD
 from llmb_tui.watch.progress import fold
-from llmb_tui.watch.run_records import RunRecord
-from llmb_tui.watch.state import Progress, RunState, Step
+from llmb_tui.watch.state import Progress, RunRecord, RunState, Step
 from llmb_tui.watch.verdict import judge
 from tests.kit.runs import CATALOG, CREATED_AT, NEMOTRON, make_run
 
@@ -38,7 +38,20 @@ def make_result(
     job = Job("7", "run", "COMPLETED", nodes=made.nodes, node_list=nodes) if nodes else None
     run = make_run(run_id, plan=made, rule=rule, submitted_at=CREATED_AT, job_state="COMPLETED")
     state = RunState(run_id, "done", job, progress, verdict=verdict, no_verdict=no_verdict)
-    return replace(result_of(RunRecord(run, state, CREATED_AT + 600)), **changes)
+    return with_changes(RunResult(RunRecord(run, state, CREATED_AT + 600)), **changes)
+
+
+def with_changes(result: RunResult, **changes: Any) -> RunResult:
+    """The same with other fields of its run, its state, its progress or its record."""
+    record, run, state = result.record, result.run, result.record.state
+    parts: dict[object, dict[str, Any]] = {}
+    for name, value in changes.items():
+        owner = next(part for part in (state, state.progress, run, record) if name in part.__dataclass_fields__)
+        parts.setdefault(owner.__class__, {})[name] = value
+    state = replace(state, **parts.get(RunState, {}))
+    state = replace(state, progress=replace(state.progress, **parts.get(Progress, {})))
+    run = replace(run, **parts.get(Run, {}))
+    return replace(result, record=replace(record, run=run, state=state, **parts.get(RunRecord, {})))
 
 
 def profiled(selection: Selection = NEMOTRON) -> Selection:

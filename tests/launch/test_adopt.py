@@ -10,7 +10,8 @@ import pytest
 from llmb_tui.catalog.catalog import Catalog
 from llmb_tui.errors import Trouble
 from llmb_tui.launch.llmb.import_run import ImportableRun, import_run, importable_runs
-from llmb_tui.launch.llmb.run import LlmbRun, run_of
+from llmb_tui.launch.llmb.llmb_run import LlmbRun
+from llmb_tui.launch.llmb.run import run_of
 from llmb_tui.launch.runs import Runs
 from llmb_tui.store.paths import Places
 from llmb_tui.store.settings import THRESHOLD

@@ -16,10 +16,10 @@ from llmb_tui.launch.direct.option_effects import NETWORK_NOTE, NETWORK_README
 from llmb_tui.launch.direct.spec_of import checked, launch_spec
 from llmb_tui.launch.naming import new_run_id
 from llmb_tui.launch.run import Run
-from llmb_tui.launch.secret import HUB_TOKEN
 from llmb_tui.launch.spec import LaunchSpec
 from llmb_tui.plan.make import plan
 from llmb_tui.plan.selection import RunOptions, Selection
+from llmb_tui.preflight.secret import HUB_TOKEN
 from llmb_tui.request import RunRequest
 from tests.launch.launch_cases import PROFILE, RUN_ID, MakePlan, MakeSpec
 

@@ -6,11 +6,11 @@ import pytest
 
 from llmb_tui.catalog.catalog import Catalog
 from llmb_tui.cluster.slurm.profile import SlurmProfile
-from llmb_tui.launch.procedure import procedure, secrets_of
-from llmb_tui.launch.secret import SecretNeed
+from llmb_tui.launch.procedure_loader import procedure, secrets_of
 from llmb_tui.plan.make import plan
 from llmb_tui.plan.selection import ProcedureId, RunOptions, Selection
 from llmb_tui.preflight.needs import Needs
+from llmb_tui.preflight.secret import SecretNeed
 from llmb_tui.request import RunRequest
 
 PROFILE = SlurmProfile(

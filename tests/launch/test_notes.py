@@ -9,7 +9,8 @@ from pathlib import Path
 import pytest
 
 from llmb_tui.errors import Trouble
-from llmb_tui.launch.notes import LONGEST_NOTE, Note, Notes
+from llmb_tui.launch.note import Note
+from llmb_tui.launch.notes import LONGEST_NOTE, Notes
 from llmb_tui.launch.runs import Runs
 from llmb_tui.store.paths import Places
 from tests.kit import verbs

@@ -20,10 +20,10 @@ from llmb_tui.launch.direct.spec_of import launch_spec
 from llmb_tui.launch.naming import new_run_id
 from llmb_tui.launch.run import Run
 from llmb_tui.launch.runs import Runs
-from llmb_tui.launch.secret import SecretValue
 from llmb_tui.launch.secrets import put_secret
 from llmb_tui.launch.submit import submit_once
 from llmb_tui.plan.selection import RunOptions
+from llmb_tui.preflight.secret import SecretValue
 from llmb_tui.request import RunRequest
 from llmb_tui.store.journal import Journal
 from llmb_tui.store.paths import Places

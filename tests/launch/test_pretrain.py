@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 from llmb_tui.cluster.remote_text import remote_text
 from llmb_tui.launch.direct.install import entry_path
 from llmb_tui.remote import pretrain
-from llmb_tui.watch.log_facts import read_log
+from llmb_tui.watch.log_reader import read_log
 from tests.kit.warm import Warm
 
 RECIPE = "nemo.recipes:pretrain_recipe"

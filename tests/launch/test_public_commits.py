@@ -15,7 +15,7 @@ from llmb_tui.catalog.upstream import Commit
 from llmb_tui.cluster.failures import DeadlinePassed
 from llmb_tui.cluster.link import Completed
 from llmb_tui.launch.step_state import StepState
-from llmb_tui.launch.upstream.commits import commits_group, look_for_commits, why_not_public
+from llmb_tui.launch.upstream.commits import commit_objections, commits_group, look_for_commits
 from llmb_tui.preflight.report import Check
 from llmb_tui.request import RunRequest
 from tests.launch.launch_cases import PROFILE, ROWS, MakePlan
@@ -61,7 +61,7 @@ def test_commits_that_are_there_are_found_and_nothing_is_left(site: UpstreamInst
     assert (check.id, check.status, check.found) == ("commits", "ok", "all are there")
     assert list(site.home.iterdir()) == []
     assert list(site.install.iterdir()) == []
-    assert why_not_public(site.request(), (check,), ()) is None
+    assert commit_objections(site.request(), (check,), ()) == ()
 
 
 def test_one_that_is_not_public_is_named_with_its_repository(site: UpstreamInstall) -> None:
@@ -69,8 +69,7 @@ def test_one_that_is_not_public_is_named_with_its_repository(site: UpstreamInsta
     assert check.status == "failed"
     assert check.found == f"Commit {LOST} is not in {site.url('NeMo')}. It may not be public."
     assert check.needed.startswith("2 commits")
-    problem = why_not_public(site.request(), (check,), ())
-    assert problem is not None
+    (problem,) = commit_objections(site.request(), (check,), ()) or ()
     assert (problem.severity, problem.reason, problem.fix) == ("error", check.found, check.fix)
     assert list(site.home.iterdir()) == []
 
@@ -82,7 +81,7 @@ def test_a_git_host_out_of_reach_blocks_nothing(site: UpstreamInstall) -> None:
     assert "The install looks for them again" in check.fix
     silent: Any = Silent()
     assert look_for_commits(silent, site.steps()["commits"]).status == "warning"
-    assert why_not_public(site.request(), (check,), ()) is None
+    assert commit_objections(site.request(), (check,), ()) is None
 
 
 def test_what_the_install_has_found_is_not_looked_for_again(site: UpstreamInstall) -> None:
@@ -96,13 +95,13 @@ def test_an_install_that_did_not_find_one_says_so_too_one_that_could_not_ask_doe
 ) -> None:
     missing = f"Commit {LOST} is not in https://example.org/NeMo.git."
     refused = StepState(site.steps()["commits"].id, "Commits", "failed", missing, reason="It may not be public.")
-    problem = why_not_public(site.request(), (), (refused,))
-    assert problem is not None
+    (problem,) = commit_objections(site.request(), (), (refused,)) or ()
     assert problem.reason.startswith(missing)
     assert (
-        why_not_public(site.request(), (), (replace(refused, detail="https://example.org could not be asked"),)) is None
+        commit_objections(site.request(), (), (replace(refused, detail="https://example.org could not be asked"),))
+        is None
     )
-    assert why_not_public(site.request(), (), (replace(refused, status="done"),)) is None
+    assert commit_objections(site.request(), (), (replace(refused, status="done"),)) is None
 
 
 def test_only_a_recipe_with_such_commits_is_looked_at(catalog: Catalog, make_plan: MakePlan) -> None:

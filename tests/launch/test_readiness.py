@@ -19,11 +19,11 @@ from llmb_tui.launch.policy import Policy
 from llmb_tui.launch.prepared import PreparedRun
 from llmb_tui.launch.readiness import ClusterEvidence, NotReady, blockers, impossible, observed
 from llmb_tui.launch.runs import Runs
-from llmb_tui.launch.secret import SecretValue
 from llmb_tui.launch.secrets import forget_secret, put_secret
 from llmb_tui.launch.step_state import StepState
 from llmb_tui.preflight.needs import Sources
 from llmb_tui.preflight.report import Check, Preflight
+from llmb_tui.preflight.secret import SecretValue
 from llmb_tui.request import RunRequest
 from llmb_tui.services import Services
 from llmb_tui.store.journal import Journal

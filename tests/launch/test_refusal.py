@@ -9,7 +9,16 @@ import pytest
 from llmb_tui.cluster.slurm.partition import Partition, parse_partitions
 from llmb_tui.diagnosis.load import builtin_rules_dir, load_rules
 from llmb_tui.diagnosis.rule import FACTS, Rule
-from llmb_tui.launch.refusal import NEVER_SENT, facts_of, may_have_been_accepted, reason, refusal, withdrawal
+from llmb_tui.errors import Trouble
+from llmb_tui.launch.refusal import (
+    NEVER_SENT,
+    PartitionLookup,
+    facts_of,
+    may_have_been_accepted,
+    reason,
+    refusal,
+    withdrawal,
+)
 from llmb_tui.launch.run import Run
 from tests.kit.runs import direct_spec
 from tests.launch.launch_cases import MakeRun
@@ -28,6 +37,11 @@ def run(make_run: MakeRun) -> Run:
 
 def _refused(run: Run, words: str, exit_code: int = 1) -> Run:
     return replace(run, submission="refused", note=reason(exit_code, words))
+
+
+def explained(run: Run, words: str, exit_code: int = 1, partitions: PartitionLookup = tuple) -> Trouble:
+    """What a person is told of these words."""
+    return refusal(_refused(run, words, exit_code), direct_spec(run), partitions)
 
 
 # What sbatch says; words of the answer; words of the mend; whose turn it is (1: the request's, 2: the cluster's).
@@ -146,7 +160,7 @@ CASES = [
 @pytest.mark.parametrize(("words", "what", "mend", "exit_code"), CASES)
 def test_each_refusal_is_told_in_words(run: Run, words: str, what: str, mend: str, exit_code: int) -> None:
     there = [_partition("batch", 4, 4), _partition("debug", 2, 0.5), _partition("long", 4, None)]
-    trouble = refusal(_refused(run, words), lambda: there)
+    trouble = explained(run, words, partitions=lambda: there)
     assert trouble.what.startswith("Slurm rejected the job: ")
     assert what in trouble.what
     assert mend in trouble.fix
@@ -157,7 +171,7 @@ def test_each_refusal_is_told_in_words(run: Run, words: str, what: str, mend: st
 @pytest.mark.parametrize("words", [case[0] for case in CASES])
 def test_slurms_own_words_are_quoted(run: Run, words: str) -> None:
     """Without the program's name in front of each line."""
-    said = refusal(_refused(run, words)).why
+    said = explained(run, words).why
     assert said.startswith("sbatch said: ")
     for line in words.splitlines():
         assert line.removeprefix("sbatch: ").removeprefix("error: ") in said
@@ -165,15 +179,15 @@ def test_slurms_own_words_are_quoted(run: Run, words: str) -> None:
 
 def test_what_no_rule_knows_may_be_the_clusters_fault(run: Run) -> None:
     """Only what is known to be wrong with the request answers 1."""
-    trouble = refusal(_refused(run, "sbatch: error: Batch job submission failed: The moon is in the wrong house"))
+    trouble = explained(run, "sbatch: error: Batch job submission failed: The moon is in the wrong house")
     assert (trouble.what, trouble.exit_code) == ("Slurm rejected the job.", 2)
-    assert refusal(_refused(run, "sbatch: error: Batch job submission failed: Partition in DOWN state")).exit_code == 2
+    assert explained(run, "sbatch: error: Batch job submission failed: Partition in DOWN state").exit_code == 2
 
 
 @pytest.mark.parametrize("rule", [rule for file in load_rules([builtin_rules_dir()]) for rule in file.rules.submit])
 def test_every_rule_goes_on_after_who_refused(run: Run, rule: Rule) -> None:
     for words in rule.examples:
-        trouble = refusal(_refused(run, words))
+        trouble = explained(run, words)
         who, _, reason_of_it = trouble.what.partition(": ")
         assert who == ("The job was not submitted" if rule.unreachable else "Slurm rejected the job")
         assert reason_of_it
@@ -181,7 +195,7 @@ def test_every_rule_goes_on_after_who_refused(run: Run, rule: Rule) -> None:
 
 
 def test_what_a_rule_may_name_is_what_is_known_of_a_run(run: Run) -> None:
-    assert set(facts_of(run, ())) == FACTS["submit"]
+    assert set(facts_of(run, direct_spec(run), ())) == FACTS["submit"]
 
 
 def _partition(name: str, nodes: int, hours: float | None) -> Partition:
@@ -193,7 +207,7 @@ def _partition(name: str, nodes: int, hours: float | None) -> Partition:
 
 def test_without_the_partitions_it_is_told_all_the_same(run: Run) -> None:
     words = f"{FAILED}Requested time limit is invalid (missing or exceeds some limit)"
-    trouble = refusal(_refused(run, words))
+    trouble = explained(run, words)
     assert trouble.what == (
         "Slurm rejected the job: partition `batch` does not give that much time, the run asks for 6 hours."
     )
@@ -201,7 +215,7 @@ def test_without_the_partitions_it_is_told_all_the_same(run: Run) -> None:
 
 
 def test_a_profile_without_options_is_told_of_its_defaults(make_run: MakeRun) -> None:
-    trouble = refusal(_refused(make_run(), f"{FAILED}Invalid qos specification"))
+    trouble = explained(make_run(), f"{FAILED}Invalid qos specification")
     assert "may not use its default QOS" in trouble.what
 
 
@@ -214,7 +228,7 @@ def test_a_profile_without_options_is_told_of_its_defaults(make_run: MakeRun) ->
     ],
 )
 def test_a_slurm_that_was_not_asked_has_not_refused(run: Run, words: str, exit_code: int, what: str, mend: str) -> None:
-    trouble = refusal(_refused(run, words, exit_code))
+    trouble = explained(run, words, exit_code)
     assert trouble.what.startswith("The job was not submitted: ")
     assert what in trouble.what
     assert mend in trouble.fix
@@ -223,10 +237,10 @@ def test_a_slurm_that_was_not_asked_has_not_refused(run: Run, words: str, exit_c
 
 
 def test_words_that_nobody_knows_are_passed_on(run: Run) -> None:
-    trouble = refusal(_refused(run, "sbatch: error: the moon is full"))
+    trouble = explained(run, "sbatch: error: the moon is full")
     assert (trouble.what, trouble.why) == ("Slurm rejected the job.", "sbatch said: the moon is full")
     assert "administrators" in trouble.fix
-    assert refusal(_refused(run, "", 7)).why == "sbatch said: sbatch ended with exit code 7 and said nothing."
+    assert explained(run, "", 7).why == "sbatch said: sbatch ended with exit code 7 and said nothing."
 
 
 def test_a_withdrawn_submission_was_not_refused(run: Run) -> None:

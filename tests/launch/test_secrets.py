@@ -18,20 +18,14 @@ from llmb_tui.cluster.slurm.cluster import SlurmCluster
 from llmb_tui.demo.cluster import DemoCluster
 from llmb_tui.errors import Trouble
 from llmb_tui.launch.direct.install import direct_install
-from llmb_tui.launch.fetch import Credentials
 from llmb_tui.launch.install import Installer
-from llmb_tui.launch.procedure import secrets_of
-from llmb_tui.launch.registry import ask_registry
-from llmb_tui.launch.secret import SECRETS, SecretNeed, SecretValue, secret_of
-from llmb_tui.launch.secrets import (
-    forget_secret,
-    give_secret,
-    put_secret,
-    secret_checks,
-    secret_states,
-    try_secret,
-)
+from llmb_tui.launch.procedure_loader import secrets_of
+from llmb_tui.launch.secrets import forget_secret, give_secret, put_secret
+from llmb_tui.preflight.access import secret_checks, secret_states, try_secret
+from llmb_tui.preflight.fetch import Credentials
 from llmb_tui.preflight.needs import Sources
+from llmb_tui.preflight.registry import ask_registry
+from llmb_tui.preflight.secret import SECRETS, SecretNeed, SecretValue, secret_of
 from llmb_tui.request import RunRequest
 from llmb_tui.store import secret_store
 from tests.cluster.login_node import SHELL_PRINTS, LoginNode

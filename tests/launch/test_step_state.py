@@ -12,8 +12,8 @@ from llmb_tui.errors import Trouble
 from llmb_tui.launch.install_step import InstallStep
 from llmb_tui.launch.step_state import read_probes, state_of, step_pace
 
-STEP = InstallStep("image-a", "Container image a", ("/i/a.sqsh",), "true", (), size="5–60 GB", image="a")
-PLAIN = InstallStep("plain", "Directories", ("/i",), "true", ())
+STEP = InstallStep("image-a", "Container image a", ("/i/a.sqsh",), "true", (), size="5–60 GB", image="a").missing
+PLAIN = InstallStep("plain", "Directories", ("/i",), "true", ()).missing
 
 
 def running(cached: int = 0, written: int = 0, layers: int = 0, of: int = 0) -> str:

@@ -16,9 +16,9 @@ from llmb_tui.catalog.upstream import Commit, Constraints, Pin
 from llmb_tui.cluster.remote_text import remote_text
 from llmb_tui.cluster.slurm.profile import SlurmProfile
 from llmb_tui.launch.install_step import InstallStep
-from llmb_tui.launch.secret import HUB_TOKEN
 from llmb_tui.launch.step_state import explain
 from llmb_tui.launch.upstream.install import upstream_install
+from llmb_tui.preflight.secret import HUB_TOKEN
 from llmb_tui.request import RunRequest
 from tests.launch.launch_cases import PROFILE, ROWS, MakePlan
 from tests.launch.upstream_install import UpstreamInstall

@@ -27,7 +27,8 @@ from llmb_tui.suites.runner import SuiteRunner
 from llmb_tui.suites.suite import Suite
 from llmb_tui.suites.suite_progress import SuiteProgress
 from llmb_tui.suites.suites import Suites
-from llmb_tui.watch.run_records import RunRecords, RunsChanged
+from llmb_tui.watch.run_records import RunRecords
+from llmb_tui.watch.state import RunsChanged
 from tests.kit.runs import CATALOG
 
 EOS = SlurmProfile("eos", "eos.example.com", "acct", "batch", "/lustre/llmb")

@@ -19,8 +19,7 @@ from llmb_tui.suites.ready_made import ready_made
 from llmb_tui.suites.suite import Suite, SuiteKind, make_suite
 from llmb_tui.suites.suite_plan import plan_suite
 from llmb_tui.suites.suite_progress import SuiteProgress, progress_of
-from llmb_tui.watch.run_records import RunRecord
-from llmb_tui.watch.state import Progress, RunState, Step, Verdict
+from llmb_tui.watch.state import Progress, RunRecord, RunState, Step, Verdict
 from tests.kit.runs import CATALOG, NEMOTRON, make_run
 
 EOS = SlurmProfile("eos", "eos.example.com", "acct", "batch", "/lustre/llmb")

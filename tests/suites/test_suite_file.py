@@ -8,7 +8,8 @@ import pytest
 
 from llmb_tui.errors import Trouble
 from llmb_tui.suites.suite import Suite
-from llmb_tui.suites.suite_file import SuiteProblem, read_suite
+from llmb_tui.suites.suite_file import read_suite
+from llmb_tui.suites.suite_text import SuiteProblem
 from tests.kit.runs import CATALOG
 
 LISTS = """

@@ -17,8 +17,7 @@ from llmb_tui.suites.draft_plan import names
 from llmb_tui.suites.suite import Suite, make_suite
 from llmb_tui.suites.suite_plan import Nodes, SuitePlan, nodes_of, plan_suite, wall_s
 from llmb_tui.suites.suite_progress import progress_of, standing_of
-from llmb_tui.watch.run_records import RunRecord
-from llmb_tui.watch.state import Progress, RunState, Verdict
+from llmb_tui.watch.state import Progress, RunRecord, RunState, Verdict
 from tests.kit.runs import CATALOG, NEMOTRON, make_run
 
 EOS = SlurmProfile("eos", "eos.example.com", "acct", "batch", "/lustre/llmb")

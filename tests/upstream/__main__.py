@@ -25,12 +25,12 @@ from typing import Any
 
 from llmb_tui.catalog.load import load_presets
 from llmb_tui.cluster.slurm.profile import SlurmProfile
-from llmb_tui.launch.secret import HUB_TOKEN
 from llmb_tui.launch.step_state import explain
 from llmb_tui.launch.upstream.install import upstream_install
 from llmb_tui.launch.upstream.paths import upstream_paths
 from llmb_tui.plan.make import plan
 from llmb_tui.plan.selection import Selection
+from llmb_tui.preflight.secret import HUB_TOKEN
 from llmb_tui.request import RunRequest
 
 ROOT = Path(__file__).resolve().parents[2] / ".upstream"

@@ -9,7 +9,8 @@ import pytest
 
 from llmb_tui.analysis.result import loss_check
 from llmb_tui.analysis.statistics import mean_half_width, spread
-from llmb_tui.watch.log_facts import CheckpointTime, LogFacts, read_log
+from llmb_tui.watch.log_facts import CheckpointTime, LogFacts
+from llmb_tui.watch.log_reader import read_log
 
 GOLDEN = Path(__file__).parents[1] / "watch" / "golden"
 LINE = (

@@ -25,8 +25,8 @@ from llmb_tui.store.journal import Journal
 from llmb_tui.store.paths import Places
 from llmb_tui.store.settings import THRESHOLD
 from llmb_tui.watch.job_poller import JobPoller
-from llmb_tui.watch.run_records import RunRecord, RunsChanged
 from llmb_tui.watch.runs_feed import RunsFeed
+from llmb_tui.watch.state import RunRecord, RunsChanged
 from llmb_tui.watch.timing import Timing
 from tests.kit.waiting import until
 

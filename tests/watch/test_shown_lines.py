@@ -7,7 +7,8 @@ from pathlib import Path
 from hypothesis import given
 from hypothesis import strategies as st
 
-from llmb_tui.watch.lines import SHOWN_CHARACTERS, LineReader, LineSplitter, display_text, last_lines, split_lines
+from llmb_tui.watch.line_reader import LineReader, last_lines
+from llmb_tui.watch.lines import SHOWN_CHARACTERS, LineSplitter, display_text, split_lines
 
 # Bytes as a hostile or broken program would print them: escapes, carriage returns, torn UTF-8, bidi marks.
 NASTY = st.lists(

@@ -7,11 +7,13 @@ from dataclasses import replace
 import pytest
 
 from llmb_tui.catalog.catalog import Catalog
+from llmb_tui.launch.prepared import LaunchPreview
+from llmb_tui.launch.procedure_loader import recipe_preview
+from llmb_tui.launch.procedures import procedures_on
 from llmb_tui.plan.plan import Problem
 from llmb_tui.plan.selection import ProcedureId
-from llmb_tui.request import procedures_on
 from llmb_tui.wizard.answers import Answers, answer, answers_of, command, value_of
-from llmb_tui.wizard.choices import procedures
+from llmb_tui.wizard.choices import Choice, procedures
 from llmb_tui.wizard.effects import Copy
 from llmb_tui.wizard.events import Asked
 from llmb_tui.wizard.gates import summary
@@ -41,10 +43,17 @@ def test_another_workload_keeps_the_procedure() -> None:
     assert answers_of(NEMOTRON, "eos", "upstream").procedure == "upstream"
 
 
+def shown(catalog: Catalog, **problems: tuple[Problem, ...]) -> tuple[Choice, ...]:
+    """The choices with these problems, each of a procedure."""
+    rules = Wizard(catalog).state.rules
+    return procedures(rules, {name: LaunchPreview(problems=problems.get(name, ())) for name in ("direct", "upstream")})
+
+
 def test_both_are_offered_and_the_published_one_names_its_release(catalog: Catalog) -> None:
+    rules = Wizard(catalog).state.rules
     for recipe in catalog.recipes:
         assert recipe.upstream is not None
-        direct, published = procedures(recipe, {"direct": (), "upstream": ()})
+        direct, published = procedures(rules, {name: recipe_preview(name, recipe) for name in procedures_on(None)})
         assert (direct.value, published.value) == ("direct", "upstream")
         assert direct.disabled_reason is published.disabled_reason is None
         assert recipe.upstream.tag in published.detail
@@ -55,17 +64,19 @@ def test_an_error_disables_the_published_one_with_its_reason_and_a_warning_does_
         Problem("vboost", "warning", "launch.sh gives no more power.", "Leave it."),
         Problem("steps", "error", "launch.sh takes no number of steps.", "Give none."),
     )
-    direct, published = procedures(catalog.recipes[0], {"direct": (), "upstream": against})
+    direct, published = shown(catalog, upstream=against)
     assert direct.disabled_reason is None
     assert published.disabled_reason == "launch.sh takes no number of steps."
-    assert procedures(catalog.recipes[0], {"upstream": against[:1]})[0].disabled_reason is None
+    assert shown(catalog, upstream=against[:1])[1].disabled_reason is None
 
 
 def test_a_recipe_of_ones_own_need_not_have_it(catalog: Catalog) -> None:
     lean = replace(catalog.recipes[0], upstream=None)
-    reason = Problem("procedure", "error", "NVIDIA's own scripts are not known for it.", "")
-    found = procedures(lean, {"direct": (), "upstream": (reason,)})
-    assert [one.disabled_reason for one in found] == [None, reason.reason]
+    rules = Wizard(catalog).state.rules
+    direct, published = procedures(rules, {name: recipe_preview(name, lean) for name in procedures_on(None)})
+    assert direct.disabled_reason is None
+    assert published.disabled_reason is not None
+    assert published.detail == ""
 
 
 def test_the_command_names_the_published_one() -> None:

@@ -637,7 +637,7 @@ class TestReadings:
         assert wizard.state.cluster.launched is newer
 
     def test_results_of_the_chosen_cluster_are_measured_and_of_another_are_not(self, wizard: Wizard) -> None:
-        result = OwnResult("run-a", wizard.plan, 2.5, 0.0, "direct")
+        result = OwnResult("run-a", wizard.plan, 2.5, 0.0, "direct", "direct procedure")
         seen = []
         for event in (
             OwnResultsRead("selene", (result,)),

@@ -11,6 +11,7 @@ from llmb_tui.cluster.profile import ClusterProfile
 from llmb_tui.cluster.slurm.profile import SlurmProfile
 from llmb_tui.errors import Trouble
 from llmb_tui.launch.prepared import LaunchPreview, PreparedRun
+from llmb_tui.launch.procedures import PROCEDURES, procedures_on
 from llmb_tui.launch.step_state import StepState
 from llmb_tui.plan.plan import Plan, Problem
 from llmb_tui.plan.selection import ProcedureId
@@ -89,7 +90,7 @@ class Wizard:
         cluster: str | None = EOS.name,
         profiles: tuple[ClusterProfile, ...] = (EOS, SELENE),
     ) -> None:
-        rules = Rules(catalog, preview, objections, blockers, observed)
+        rules = Rules(catalog, preview, objections, blockers, observed, PROCEDURES, procedures_on)
         self.state, self.effects = open_wizard(rules, replace(answers, cluster=cluster), profiles)
 
     def tell(self, *told: Event) -> tuple[Effect, ...]:

@@ -16,11 +16,12 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from llmb_tui.cluster.llmb.files import ask, read_yaml, unreadable
-from llmb_tui.cluster.profile_check import WrongField, check_profile
+from llmb_tui.cluster.profile_check import WrongField
 from llmb_tui.cluster.remote_text import remote_text
 from llmb_tui.cluster.session import Session
 from llmb_tui.cluster.slurm.params import PROFILE_FIELDS
 from llmb_tui.cluster.slurm.profile import GpuRequest, SlurmProfile
+from llmb_tui.cluster.slurm.profile_check import check_profile
 from llmb_tui.cluster.validation import PATH, matches
 from llmb_tui.errors import Trouble
 from llmb_tui.language.text import clean_line

@@ -11,6 +11,7 @@ from typing import ClassVar
 class RunaiProfile:
     """One saved cluster with Run:ai."""
 
+    kind: ClassVar[str] = "runai"
     can_suspend: ClassVar[bool] = True
     """Its users may suspend jobs."""
     no_login_node: ClassVar[str] = "Run:ai is reached over HTTPS: there is no login node."

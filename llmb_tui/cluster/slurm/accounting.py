@@ -62,13 +62,6 @@ def kept_text(text: str, job_ids: Sequence[str]) -> str:
     return "".join(f"{line}\n" for line in lines) if whole else ""
 
 
-def kept_rows(text: str) -> list[dict[str, str]]:
-    """The lines of a `kept_text` by the names of their columns; the job's name comes last, and may hold anything."""
-    heading, *lines = text.splitlines() or [""]
-    names = heading.split("|")
-    return [dict(zip(names, line.split("|", len(names) - 1), strict=False)) for line in lines]
-
-
 def unless_it_hangs(search: str) -> str:
     """A search that may rightly take long, as a snippet that ends as a command at its limit where accounting hangs.
 

@@ -17,12 +17,7 @@ from llmb_tui.cluster.job import ENDED_UNHEARD, Job, OwnJob
 from llmb_tui.cluster.prompter import Prompter
 from llmb_tui.cluster.quoting import one_line, shell_join
 from llmb_tui.cluster.session import Session
-from llmb_tui.cluster.slurm.accounting import (
-    accounting_is_off,
-    parse_sacct,
-    sacct,
-    unless_it_hangs,
-)
+from llmb_tui.cluster.slurm.accounting import accounting_is_off, parse_sacct, sacct, unless_it_hangs
 from llmb_tui.cluster.slurm.partition import SINFO_FORMAT, NodeGroup, Partition, parse_partitions, sinfo
 from llmb_tui.cluster.slurm.queue import LIMIT_S, SEPARATOR, UNIX_TIMES, parse_squeue, rows, squeue, unix_time
 from llmb_tui.cluster.slurm.trouble import AccountingTrouble, silence, slurm_trouble

@@ -25,6 +25,7 @@ from llmb_tui.cluster.slurm.client import (
     said,
 )
 from llmb_tui.cluster.slurm.partition import sinfo
+from llmb_tui.cluster.slurm.profile import SlurmProfile
 from llmb_tui.cluster.slurm.queue import JOB_ID, SEPARATOR
 from llmb_tui.cluster.slurm.trouble import silence, slurm_trouble
 from llmb_tui.errors import Trouble
@@ -45,6 +46,8 @@ exec scancel "$1"
 
 class SlurmCluster(Session):
     """A `Cluster`: its session, and what Slurm is asked through it."""
+
+    profile: SlurmProfile
 
     def look(self, job_ids: Sequence[str]) -> dict[str, Job]:
         """What Slurm knows of these jobs of the user, by id; a job that it does not know is absent.

@@ -5,11 +5,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import ClassVar, Literal
 
-GpuRequest = Literal["gres", "gpus-per-node", "none"]
-Transport = Literal["ssh", "local"]
+from llmb_tui.cluster.login_profile import Transport
 
-NO_SSH_CONFIG = "none"
-"""Value of `ssh_config` that means: read no OpenSSH configuration at all."""
+GpuRequest = Literal["gres", "gpus-per-node", "none"]
+
 LOCAL = "local"
 """Name of the cluster whose login node this machine is, unless a saved one has it."""
 
@@ -18,6 +17,7 @@ LOCAL = "local"
 class SlurmProfile:
     """One saved cluster with Slurm."""
 
+    kind: ClassVar[str] = "slurm"
     can_suspend: ClassVar[bool] = False
     """Its users may suspend jobs."""
     no_login_node: ClassVar[str] = ""

@@ -11,8 +11,8 @@ import time
 from contextlib import ExitStack
 
 from llmb_tui.cluster.failures import Unreachable
+from llmb_tui.cluster.login_profile import LoginProfile
 from llmb_tui.cluster.prompter import Prompter
-from llmb_tui.cluster.slurm.profile import SlurmProfile
 from llmb_tui.cluster.ssh.authentication import KeysLeft, Login
 from llmb_tui.cluster.ssh.connection import Connection
 from llmb_tui.cluster.ssh.handshake import ConnectionRefused, LoginTransport, shake_hands
@@ -34,7 +34,7 @@ _Hop = tuple[LoginTransport, HostSettings]
 
 
 def connect(
-    profile: SlurmProfile,
+    profile: LoginProfile,
     prompter: Prompter,
     *,
     unlocked: UnlockedKeys | None = None,

@@ -20,8 +20,8 @@ from pathlib import Path
 from urllib.parse import unquote
 
 from llmb_tui.cluster.failures import BadSshConfig
+from llmb_tui.cluster.login_profile import NO_SSH_CONFIG, LoginProfile
 from llmb_tui.cluster.quoting import shell_join
-from llmb_tui.cluster.slurm.profile import NO_SSH_CONFIG, SlurmProfile
 from llmb_tui.language.text import clean
 from llmb_tui.store.paths import expanded, home
 
@@ -89,7 +89,7 @@ class HostSettings:
         return clean(f"{address}, port {self.port}" + (f", on the way to {self.leads_to}" if self.leads_to else ""))
 
 
-def settings_of(profile: SlurmProfile) -> HostSettings:
+def settings_of(profile: LoginProfile) -> HostSettings:
     """Settings of the profile's login node; values that are set in the profile win.
 
     Raises BadSshConfig when `ssh -G` cannot answer.
@@ -102,7 +102,7 @@ def settings_of(profile: SlurmProfile) -> HostSettings:
     return settings
 
 
-def jump_route(profile: SlurmProfile) -> tuple[HostSettings, ...]:
+def jump_route(profile: LoginProfile) -> tuple[HostSettings, ...]:
     """The hosts to log in to, one through the other, the login node last. Only the first may have a proxy command.
 
     As with `ssh`, a configured list of hops is taken as it stands, and the first of them has hops of its own.

@@ -19,8 +19,8 @@ class DirectDelivery(LoginNodeDelivery):
     answers_within_s = 90.0
 
     def __init__(self, cluster: Cluster, run: Run) -> None:
-        super().__init__(cluster)
         spec = self._spec = run.spec_as(LaunchSpec)
+        super().__init__(cluster, spec)
         self.script_path = f"{spec.experiment_dir}/{spec.task}_sbatch.sh"
         """Where the batch script is put: where NeMo-Run would."""
         self.place = SubmissionDir(

@@ -11,9 +11,9 @@ from llmb_tui.cluster.slurm.profile import SlurmProfile
 from llmb_tui.cluster.validation import PATH, matches
 from llmb_tui.errors import Trouble
 from llmb_tui.language.text import clean_line
-from llmb_tui.launch.secret import HUB_TOKEN
 from llmb_tui.plan.plan import Plan
 from llmb_tui.plan.selection import RunOptions
+from llmb_tui.preflight.secret import HUB_TOKEN
 
 RUN_FOLDER = "/nemo_run"
 """The run's folder in the container."""

@@ -9,15 +9,19 @@ from llmb_tui.cluster.slurm.client import slurm_version
 from llmb_tui.cluster.slurm.params import sbatch_options
 from llmb_tui.launch.direct.delivery import DirectDelivery
 from llmb_tui.launch.direct.install import direct_install
+from llmb_tui.launch.direct.option_effects import NETWORK_README
+from llmb_tui.launch.direct.script_check import CHECKED, script_differences
 from llmb_tui.launch.direct.spec_of import launch_spec, wants_segment
 from llmb_tui.launch.install_step import InstallPlan, brought_image
 from llmb_tui.launch.naming import image_path
 from llmb_tui.launch.prepared import LaunchPreview, PreparedRun
-from llmb_tui.launch.procedure import Intent, Procedure
+from llmb_tui.launch.procedure import Intent, Procedure, ScriptCheck
 from llmb_tui.launch.run import Run
-from llmb_tui.launch.secret import SecretNeed, hub_token, registry_key
+from llmb_tui.launch.secret_needs import hub_token, registry_key
 from llmb_tui.launch.settings import applied
-from llmb_tui.preflight.needs import Needs
+from llmb_tui.launch.spec import LaunchSpec
+from llmb_tui.preflight.needs import PUBLIC, Needs, Sources
+from llmb_tui.preflight.secret import SecretNeed
 from llmb_tui.request import RunRequest
 
 _WAYS: dict[LogFormat, str] = {
@@ -36,12 +40,16 @@ class DirectProcedure(Procedure):
     def refuse(self, recipe: Recipe) -> None:
         """Every recipe can be run so."""
 
+    def detail(self, recipe: Recipe) -> str:  # noqa: ARG002 - a `Procedure`'s
+        """It is this program's own."""
+        return "our own script"
+
     def preview(self, request: RunRequest) -> LaunchPreview:
         """The script itself is rendered by NeMo-Run, which takes seconds: see `prepare`."""
         way = f"direct: {_WAYS[request.recipe.launch.kind]}; the other way is NVIDIA's own scripts"
         return LaunchPreview(way)
 
-    def needs(self, request: RunRequest) -> Needs:
+    def needs(self, request: RunRequest, sources: Sources = PUBLIC) -> Needs:
         """The image and, where the run was asked for it, a tokenizer."""
         plan = request.plan
         return Needs(
@@ -52,6 +60,7 @@ class DirectProcedure(Procedure):
             python=request.recipe.access.python,
             hub=plan.options.hub_tokenizer,
             hub_each_run=plan.options.hub_tokenizer,
+            sources=sources,
         )
 
     def secrets(self, request: RunRequest) -> tuple[SecretNeed, ...]:
@@ -74,3 +83,12 @@ class DirectProcedure(Procedure):
     def delivery(self, run: Run, cluster: Cluster) -> DirectDelivery:
         """A submission by `sbatch` on the login node."""
         return DirectDelivery(cluster, run)
+
+    def compare_script(self, run: Run, script: str) -> ScriptCheck:
+        """The batch script."""
+        return ScriptCheck(CHECKED, tuple(script_differences(run.spec_as(LaunchSpec), script)))
+
+    def network_folder(self, run: Run) -> str:
+        """The run's folder, if it was prepared to keep them."""
+        spec = run.spec
+        return spec.task_dir if isinstance(spec, LaunchSpec) and NETWORK_README in dict(spec.files) else ""

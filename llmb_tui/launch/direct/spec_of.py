@@ -9,11 +9,11 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
-from llmb_tui.cluster.profile_check import split_mount
 from llmb_tui.cluster.quoting import one_line
 from llmb_tui.cluster.slurm.client import SEGMENT_SINCE, Version
 from llmb_tui.cluster.slurm.params import Option, is_option, sbatch_options
 from llmb_tui.cluster.slurm.profile import SlurmProfile
+from llmb_tui.cluster.slurm.profile_check import split_mount
 from llmb_tui.cluster.validation import ENV_NAME, MEMORY, NAME, NAMES, PATH
 from llmb_tui.errors import Trouble
 from llmb_tui.language.text import clean_line

@@ -17,7 +17,8 @@ from llmb_tui.catalog.recipe import Recipe
 from llmb_tui.cluster.llmb.install import find_installs
 from llmb_tui.cluster.session import Session
 from llmb_tui.errors import Trouble
-from llmb_tui.launch.llmb.run import LlmbRun, list_runs
+from llmb_tui.launch.llmb.llmb_run import LlmbRun
+from llmb_tui.launch.llmb.run import list_runs
 from llmb_tui.launch.run import Run
 from llmb_tui.launch.runs import Runs, impossible_count
 from llmb_tui.plan import make

@@ -4,12 +4,15 @@ from __future__ import annotations
 
 from typing import NoReturn
 
+from llmb_tui.catalog.catalog import Catalog
 from llmb_tui.catalog.recipe import Recipe
 from llmb_tui.cluster.cluster import Cluster
 from llmb_tui.errors import Trouble
+from llmb_tui.launch.llmb.workloads import llmb_group
 from llmb_tui.launch.procedure import Intent, Procedure
 from llmb_tui.launch.run import Run
-from llmb_tui.preflight.needs import Needs
+from llmb_tui.preflight.check_group import CheckGroup
+from llmb_tui.preflight.needs import PUBLIC, Needs, Sources
 from llmb_tui.request import RunRequest
 
 
@@ -29,9 +32,13 @@ class LlmbProcedure(Procedure):
         """Raise Trouble (exit code 1): nothing is started from here."""
         self.refuse(request.recipe)
 
-    def needs(self, request: RunRequest) -> Needs:
+    def needs(self, request: RunRequest, sources: Sources = PUBLIC) -> Needs:
         """Nothing but the plan: llmb-run has installed what it needs."""
-        return Needs(request.slurm, request.plan)
+        return Needs(request.slurm, request.plan, sources=sources)
+
+    def survey(self, catalog: Catalog) -> tuple[CheckGroup, ...]:
+        """The installations of NVIDIA's own tools."""
+        return (llmb_group(catalog),)
 
     def install(self, request: RunRequest) -> NoReturn:
         """Raise Trouble (exit code 1): llmb-install does that."""
@@ -43,4 +50,8 @@ class LlmbProcedure(Procedure):
 
     def delivery(self, run: Run, cluster: Cluster) -> NoReturn:  # noqa: ARG002
         """Raise TypeError: there is nothing to submit."""
+        raise TypeError(f"run {run.id} was submitted by somebody else")
+
+    def compare_script(self, run: Run, script: str) -> NoReturn:  # noqa: ARG002
+        """Raise TypeError: there is no script."""
         raise TypeError(f"run {run.id} was submitted by somebody else")

@@ -1,4 +1,4 @@
-"""`LlmbRun`: a run that NVIDIA's llmb-run started, as the file beside its logs describes it; and how they are listed.
+"""Lists the runs that NVIDIA's llmb-run started, and reads the file beside their logs that describes one.
 
 Facts: `llmb_run/run_config.py` of NVIDIA/dgxc-benchmarking at v25.08 to v26.06.01, which writes
 `llmb-config_<job>.yaml` into the job's folder after it was submitted; `llmb_run/job_logs.py` for the names of the logs.
@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any
 
 from llmb_tui.cluster.job_log import JobLog
@@ -19,6 +19,7 @@ from llmb_tui.cluster.session import Session
 from llmb_tui.cluster.validation import NAME, PATH, matches
 from llmb_tui.errors import Trouble
 from llmb_tui.language.text import clean_line
+from llmb_tui.launch.llmb.llmb_run import LlmbRun
 from llmb_tui.launch.naming import nemo_run_name
 
 MOST = 40
@@ -31,40 +32,6 @@ _PLANNED = (
     *("MAX_STEPS", "TIME_LIMIT", "STRONG_SCALING", "ENABLE_PROFILE", "PROFILE_START_STEP", "PROFILE_STOP_STEP"),
     *("ENABLE_CHECKPOINT", "LOAD_CHECKPOINT_PATH"),
 )
-
-
-@dataclass(frozen=True, slots=True)
-class LlmbRun:
-    """One job of llmb-run's. Texts are clean of control characters."""
-
-    job_id: str
-    workload: str
-    """As llmb-run names it, such as `pretrain_nemotron4-340b`."""
-    folder: str
-    """Where its logs are."""
-    written_at: float
-    """Unix time at which its file was written, just after it was submitted; 0 where the cluster does not say."""
-    release: str = ""
-    """Of the recipes, such as `25.12`."""
-    framework: str = ""
-    """`nemo2`, `megatron_bridge`, …"""
-    size: str = ""
-    gpu: str = ""
-    dtype: str = ""
-    scale: int = 0
-    """Number of GPUs."""
-    strong_scaling: bool = False
-    profile: bool = False
-    planned: tuple[tuple[str, str], ...] = ()
-    """(name, value) of the variables it was started with that change a plan."""
-    changed: tuple[str, ...] = ()
-    """Names of all other variables and parameters that it was started with."""
-    parameters: tuple[str, ...] = ()
-    """Those of them that are parameters of the model."""
-    log: JobLog | None = None
-    """None where its logs have no name that can be known."""
-    unreadable: str = ""
-    """Why its file says nothing; empty where it does."""
 
 
 def list_runs(session: Session, roots: Iterable[str], job_id: str | None = None) -> tuple[LlmbRun, ...]:

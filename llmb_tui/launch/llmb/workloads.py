@@ -7,9 +7,7 @@ from dataclasses import dataclass
 from llmb_tui.catalog.catalog import Catalog
 from llmb_tui.cluster.cluster import Cluster
 from llmb_tui.cluster.llmb.install import LlmbInstall, LlmbInventory, LlmbWorkload, find_installs
-from llmb_tui.cluster.profile import ClusterProfile
 from llmb_tui.cluster.session import login_node
-from llmb_tui.cluster.slurm.profile import SlurmProfile
 from llmb_tui.errors import Trouble
 from llmb_tui.launch.naming import image_path
 from llmb_tui.preflight.check_group import CheckGroup, ok, warning
@@ -64,14 +62,13 @@ def _known(catalog: Catalog, install: LlmbInstall, workload: LlmbWorkload) -> Kn
     )
 
 
-def llmb_group(catalog: Catalog, profile: ClusterProfile) -> CheckGroup:
+def llmb_group(catalog: Catalog) -> CheckGroup:
     """A check for each installation of NVIDIA's own tools that names what it has. It gates nothing."""
 
     def group(cluster: Cluster, report: Preflight) -> tuple[Check, ...]:  # noqa: ARG001 - a `CheckGroup`'s
-        if not isinstance(profile, SlurmProfile):
-            return ()  # NVIDIA's own tools know no other kind
+        session = login_node(cluster)
         try:
-            return checks_of(catalog, find_installs(login_node(cluster), profile.install_dir))
+            return checks_of(catalog, find_installs(session, session.profile.install_dir))
         except Trouble:
             return ()  # what the checks say of the connection is enough
 

@@ -14,9 +14,10 @@ from llmb_tui.errors import Trouble
 from llmb_tui.launch.files import as_json
 from llmb_tui.launch.naming import container
 from llmb_tui.launch.prepared import LaunchPreview, PreparedRun
-from llmb_tui.launch.procedure import Intent, Procedure
+from llmb_tui.launch.procedure import Intent, Procedure, ScriptCheck
 from llmb_tui.launch.run import Run
 from llmb_tui.launch.runai.delivery import RunaiDelivery
+from llmb_tui.launch.runai.script_check import CHECKED, request_differences
 from llmb_tui.launch.runai.workload import (
     ANOTHER,
     NEMO_1,
@@ -26,10 +27,10 @@ from llmb_tui.launch.runai.workload import (
     profile_of,
     runai_spec,
 )
-from llmb_tui.launch.secret import REGISTRY
 from llmb_tui.launch.spec import RunaiSpec
 from llmb_tui.launch.step_state import StepState
-from llmb_tui.preflight.needs import RunaiNeeds, Sources
+from llmb_tui.preflight.needs import PUBLIC, RunaiNeeds, Sources
+from llmb_tui.preflight.secret import REGISTRY
 from llmb_tui.request import RunRequest
 
 
@@ -71,6 +72,10 @@ class RunaiProcedure(Procedure):
         if recipe.launch.kind != "nemo2":
             raise Trouble(f"{recipe.id} cannot run as a workload.", f"It {NEMO_1}", ANOTHER, exit_code=1)
 
+    def detail(self, recipe: Recipe) -> str:  # noqa: ARG002 - a `Procedure`'s
+        """It is this program's own."""
+        return "our own script"
+
     def preview(self, request: RunRequest) -> LaunchPreview:
         """The request itself is made when it is known where the workload goes: see `prepare`."""
         profile_of(request)
@@ -82,7 +87,7 @@ class RunaiProcedure(Procedure):
             way, tuple(problems(request)), starts="One workload is created in the project, at most once"
         )
 
-    def needs(self, request: RunRequest) -> RunaiNeeds:
+    def needs(self, request: RunRequest, sources: Sources = PUBLIC) -> RunaiNeeds:  # noqa: ARG002 - a `Procedure`'s
         """The image, GPUs of the right type, the volumes."""
         plan = request.plan
         image = f"{REGISTRY}/{plan.container}" if plan.container else ""
@@ -107,6 +112,20 @@ class RunaiProcedure(Procedure):
     def delivery(self, run: Run, cluster: Cluster) -> RunaiDelivery:
         """One request to Run:ai's API."""
         return RunaiDelivery(runai_of(cluster), run)
+
+    def compare_script(self, run: Run, script: str) -> ScriptCheck:
+        """The request that creates the workload."""
+        return ScriptCheck(CHECKED, tuple(request_differences(run.spec_as(RunaiSpec), script)))
+
+    def refuse_fetch(self, run: Run) -> NoReturn:
+        """Raise Trouble (exit code 1): files are in pods or on a volume."""
+        where = f"at {run.results} on a volume" if run.results else "in its pods, and went with them"
+        raise Trouble(
+            f"What run {run.id} wrote cannot be fetched.",
+            f"On a Run:ai cluster files lie {where}, which only a workload there can read; its log is copied here.",
+            f"`llmb-tui logs {run.id}` prints the log; a workload of your own that mounts the volume shows the rest.",
+            exit_code=1,
+        )
 
 
 def _placed(cluster: RunaiCluster, spec: RunaiSpec) -> Placed:

@@ -19,10 +19,10 @@ from llmb_tui.cluster.slurm.partition import parse_time
 from llmb_tui.errors import Trouble
 from llmb_tui.launch.files import config_files
 from llmb_tui.launch.naming import container, experiment_name
-from llmb_tui.launch.secret import REGISTRY
 from llmb_tui.launch.settings import Applied, applied, other_vboost, refuse_errors
 from llmb_tui.launch.spec import RunaiSpec
 from llmb_tui.plan.plan import Problem
+from llmb_tui.preflight.secret import REGISTRY
 from llmb_tui.request import RunRequest
 
 RUN_FOLDER = "/nemo_run"

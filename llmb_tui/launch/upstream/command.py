@@ -10,11 +10,11 @@ from llmb_tui.catalog.settings import Values, holds
 from llmb_tui.catalog.upstream import LaunchScript, Variables
 from llmb_tui.cluster.quoting import one_line, shell_join
 from llmb_tui.cluster.slurm.params import Option, arguments_of, gpu_options, sbatch_options
-from llmb_tui.launch.secret import HUB_TOKEN
 from llmb_tui.launch.settings import text_of
 from llmb_tui.launch.upstream.paths import scripts_of, upstream_paths, upstream_values
 from llmb_tui.launch.upstream.problems import SBATCH_VARIABLES, deviations, problems_of
 from llmb_tui.plan.plan import Problem
+from llmb_tui.preflight.secret import HUB_TOKEN
 from llmb_tui.request import RunRequest
 
 # The same of srun, for a setup script that calls it on the login node.

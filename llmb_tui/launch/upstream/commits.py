@@ -15,11 +15,12 @@ from llmb_tui.language.states import CheckStatus
 from llmb_tui.language.text import clean_line
 from llmb_tui.launch.install_step import InstallStep
 from llmb_tui.launch.step_state import StepState
+from llmb_tui.launch.upstream.facts import FACTS
 from llmb_tui.launch.upstream.install import commits_step
 from llmb_tui.plan.plan import Problem
 from llmb_tui.preflight.check_group import CheckGroup
 from llmb_tui.preflight.report import Check
-from llmb_tui.request import RunRequest, procedures_on
+from llmb_tui.request import RunRequest
 
 COMMITS = "commits"
 """Id of the check."""
@@ -65,21 +66,23 @@ def commits_group(request: RunRequest) -> tuple[CheckGroup, ...]:
     return (lambda cluster, _: (look_for_commits(login_node(cluster), step),),) if step is not None else ()
 
 
-def why_not_public(request: RunRequest, checks: Sequence[Check], steps: Sequence[StepState]) -> Problem | None:
-    """A commit that is not public stands against NVIDIA's own scripts: by an early look, or by the install step."""
+def commit_objections(
+    request: RunRequest, checks: Sequence[Check], steps: Sequence[StepState]
+) -> tuple[Problem, ...] | None:
+    """A commit that is not public, by an early check or by the install step; None if neither shows anything."""
     for check in checks:
         if check.id == COMMITS and check.status == "failed":
-            return Problem("procedure", "error", check.found, check.fix)
+            return (Problem("procedure", "error", check.found, check.fix),)
     step = _commits_step(request)
     for state in steps:
         if step and state.id == step.id and state.status == "failed" and _MISSING.fullmatch(state.detail):
-            return Problem("procedure", "error", f"{state.detail} It may not be public.", _CHOOSE)
-    return None
+            return (Problem("procedure", "error", f"{state.detail} It may not be public.", _CHOOSE),)
+    return () if any(check.id == COMMITS and check.status == "ok" for check in checks) else None
 
 
 def _commits_step(request: RunRequest) -> InstallStep | None:
     """The install step that looks for them; None too where the scripts or the image are not known, or cannot run."""
     known = request.recipe.upstream is not None and request.plan.container is not None
-    if not known or "upstream" not in procedures_on(request.profile):
+    if not known or type(request.profile) is not FACTS.profile:
         return None
     return commits_step(request)

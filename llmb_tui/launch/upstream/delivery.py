@@ -22,8 +22,8 @@ class UpstreamDelivery(LoginNodeDelivery):
     """Importing NeMo alone may take minutes where the file system is busy."""
 
     def __init__(self, cluster: Cluster, run: Run) -> None:
-        super().__init__(cluster)
         spec = self._spec = run.spec_as(UpstreamSpec)
+        super().__init__(cluster, spec)
         self.program = spec.script
         where = spec.root if spec.how == "bash" else spec.directory
         self.place = SubmissionDir(

@@ -17,10 +17,10 @@ from llmb_tui.cluster.quoting import shell_join
 from llmb_tui.cluster.remote_text import remote_text
 from llmb_tui.cluster.slurm.profile import SlurmProfile
 from llmb_tui.launch.install_step import OFFLINE, InJob, InstallPlan, InstallStep, brought_folder, image_step
-from llmb_tui.launch.secret import HUB_TOKEN, TITLES
 from llmb_tui.launch.settings import text_of
 from llmb_tui.launch.upstream.command import setup_command
 from llmb_tui.launch.upstream.paths import UpstreamPaths, scripts_of, upstream_paths, upstream_values
+from llmb_tui.preflight.secret import HUB_TOKEN, TITLES
 from llmb_tui.request import RunRequest
 
 _NEWEST_USUAL = 12

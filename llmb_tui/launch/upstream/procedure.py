@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from llmb_tui.catalog.recipe import Recipe
 from llmb_tui.catalog.upstream import LaunchScript
 from llmb_tui.cluster.cluster import Cluster
@@ -13,18 +15,22 @@ from llmb_tui.cluster.validation import NAME, PATH
 from llmb_tui.launch.install_step import InstallPlan, brought_folder, brought_image
 from llmb_tui.launch.naming import check_pattern, experiment_name, image_path, nemo_run_name
 from llmb_tui.launch.prepared import LaunchPreview, PreparedRun
-from llmb_tui.launch.procedure import Intent, Procedure
+from llmb_tui.launch.procedure import Intent, Procedure, ScriptCheck
 from llmb_tui.launch.run import Run
-from llmb_tui.launch.secret import SecretNeed, hub_token, registry_key
+from llmb_tui.launch.secret_needs import hub_token, registry_key
 from llmb_tui.launch.settings import other_vboost, refuse_errors
 from llmb_tui.launch.spec import UpstreamSpec
+from llmb_tui.launch.step_state import StepState
 from llmb_tui.launch.upstream.command import UpstreamCommand, differences, upstream_command
-from llmb_tui.launch.upstream.commits import commits_group
+from llmb_tui.launch.upstream.commits import commit_objections, commits_group
 from llmb_tui.launch.upstream.delivery import UpstreamDelivery
 from llmb_tui.launch.upstream.install import brought_sources, set_up_note, upstream_install
 from llmb_tui.launch.upstream.paths import scripts_of, upstream_paths
+from llmb_tui.plan.plan import Problem
 from llmb_tui.preflight.check_group import CheckGroup
-from llmb_tui.preflight.needs import Needs
+from llmb_tui.preflight.needs import PUBLIC, Needs, Sources
+from llmb_tui.preflight.report import Check
+from llmb_tui.preflight.secret import SecretNeed
 from llmb_tui.request import RunRequest
 
 
@@ -38,6 +44,10 @@ class UpstreamProcedure(Procedure):
     def refuse(self, recipe: Recipe) -> None:
         """Raise Trouble (exit code 1) where the preset does not know the scripts."""
         scripts_of(recipe)
+
+    def detail(self, recipe: Recipe) -> str:
+        """The tag of the scripts."""
+        return f"of {recipe.upstream.tag}" if recipe.upstream else ""
 
     def preview(self, request: RunRequest) -> LaunchPreview:
         """The command of the launch script, to the letter."""
@@ -54,7 +64,7 @@ class UpstreamProcedure(Procedure):
             notes=scripts.notes,
         )
 
-    def needs(self, request: RunRequest) -> Needs:
+    def needs(self, request: RunRequest, sources: Sources = PUBLIC) -> Needs:
         """A repository and, for some recipes, a Python environment and a tokenizer."""
         scripts, plan = scripts_of(request.recipe), request.plan
         python, by_launch = scripts.python_exact or scripts.python, scripts.launch.needs_hub_token
@@ -74,11 +84,18 @@ class UpstreamProcedure(Procedure):
             set_up=set_up_note(request) if plan.container else "",
             hub_each_run=plan.options.hub_tokenizer or by_launch,
             sbatch_variables=True,
+            sources=sources,
         )
 
     def checks(self, request: RunRequest) -> tuple[CheckGroup, ...]:
         """Whether the commits that the setup script takes are public."""
         return commits_group(request)
+
+    def objections(
+        self, request: RunRequest, checks: Sequence[Check], steps: Sequence[StepState]
+    ) -> tuple[Problem, ...] | None:
+        """A commit that the setup script takes and that is not public."""
+        return commit_objections(request, checks, steps)
 
     def secrets(self, request: RunRequest) -> tuple[SecretNeed, ...]:
         """The registry's key, and the token with which the scripts fetch the tokenizer."""
@@ -98,6 +115,11 @@ class UpstreamProcedure(Procedure):
     def delivery(self, run: Run, cluster: Cluster) -> UpstreamDelivery:
         """The launch script on the login node."""
         return UpstreamDelivery(cluster, run)
+
+    def compare_script(self, run: Run, script: str) -> ScriptCheck:
+        """The command."""
+        differences = ("command",) * (run.spec_as(UpstreamSpec).command.strip() not in script)
+        return ScriptCheck("the command of NVIDIA's own scripts", differences)
 
 
 def _starts(launch: LaunchScript) -> str:

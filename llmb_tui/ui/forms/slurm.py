@@ -11,9 +11,9 @@ from textual.widget import Widget
 from textual.widgets import Static
 
 from llmb_tui.cluster.llmb.install import LlmbInstall, request_of, settings_of
-from llmb_tui.cluster.profile_fields import EMPTY, MORE, REACH, USE, profile_of, reachable, texts_of
 from llmb_tui.cluster.prompter import Prompter
 from llmb_tui.cluster.slurm.profile import GpuRequest, SlurmProfile
+from llmb_tui.cluster.slurm.profile_fields import EMPTY, MORE, REACH, USE, profile_of, reachable, slurm_texts_of
 from llmb_tui.errors import Trouble
 from llmb_tui.language.text import plural
 from llmb_tui.services import Services
@@ -23,8 +23,8 @@ from llmb_tui.ui.widgets.choices import ChoiceList
 from llmb_tui.wizard.choices import Choice
 
 if TYPE_CHECKING:
-    from llmb_tui.cluster.inventory import ClusterInventory
     from llmb_tui.cluster.llmb.install import LlmbInventory
+    from llmb_tui.cluster.slurm.inventory import ClusterInventory
     from llmb_tui.cluster.slurm.partition import Partition
 
 _GPU_REQUESTS: tuple[tuple[GpuRequest, str], ...] = (
@@ -41,7 +41,7 @@ class SlurmForm(ProfileForm[SlurmProfile, "tuple[ClusterInventory, LlmbInventory
     HOW = "as ssh would, with your configuration"
 
     def __init__(self, base: SlurmProfile | None) -> None:
-        super().__init__(base or EMPTY, texts_of(base or EMPTY))
+        super().__init__(base or EMPTY, slurm_texts_of(base or EMPTY))
         self._requests = ChoiceList(self._pick_request, id="gpu-request")
         self._request_details: dict[str, str] = {}
         self._has_picked_request = False

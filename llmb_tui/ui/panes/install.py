@@ -10,8 +10,8 @@ from textual.content import Content
 from textual.widgets import Static
 
 from llmb_tui.language.states import install_label
+from llmb_tui.launch.procedures import PROCEDURES
 from llmb_tui.launch.step_state import StepState
-from llmb_tui.plan.selection import PROCEDURE_TITLES
 from llmb_tui.ui.panes.pane import Pane
 from llmb_tui.ui.text import MUTED, line, say, state_part, told
 from llmb_tui.ui.units import gauge
@@ -49,7 +49,7 @@ class InstallPane(Pane):
             yield Paragraphs(id="install-rows")
 
     def show(self, state: WizardState) -> None:
-        from llmb_tui.launch.procedure import procedure
+        from llmb_tui.launch.procedure_loader import procedure
 
         hint = procedure(state.procedure).install_hint
         say(self.query_one("#install-title", Static), line(("Install", "b"), "  ", (hint, "dim")))
@@ -73,7 +73,7 @@ def progress(state: WizardState) -> tuple[Paragraph, ...]:
     keys = no_login_node(state)
     return (
         text(gauge(done, len(cluster.steps), 24) + line(f"  {done} of {len(cluster.steps)}")),
-        text((f"{PROCEDURE_TITLES[state.procedure]}; {hint}", MUTED)),
+        text((f"{PROCEDURES[state.procedure].title}; {hint}", MUTED)),
         *([text((f"K gives no key here. {keys}", MUTED))] if keys else []),
     )
 

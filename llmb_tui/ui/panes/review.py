@@ -14,10 +14,10 @@ from textual.widgets import Static
 
 from llmb_tui.language.states import run_label, severity_label
 from llmb_tui.language.text import plural
+from llmb_tui.launch.procedures import PROCEDURES
 from llmb_tui.launch.run import Run
 from llmb_tui.plan.options import chosen_options
 from llmb_tui.plan.plan import Plan
-from llmb_tui.plan.selection import PROCEDURE_NAMES
 from llmb_tui.request import RunRequest
 from llmb_tui.ui import units
 from llmb_tui.ui.clipboard import copy
@@ -26,7 +26,7 @@ from llmb_tui.ui.text import MUTED, STYLES, line, lines, plain, say, state_part,
 from llmb_tui.ui.widgets.run_header import what_runs
 from llmb_tui.ui.widgets.texts import Paragraph, Paragraphs, Scroller, fact, text
 from llmb_tui.wizard.answers import command
-from llmb_tui.wizard.gates import blockers, comes_first, other_layout
+from llmb_tui.wizard.gates import blockers, comes_first, other_layout, other_procedure
 from llmb_tui.wizard.state import Launch, WizardState
 from llmb_tui.wizard.steps import StepId
 
@@ -56,7 +56,7 @@ class ReviewPane(Pane):
             yield Paragraphs(id="script-more")
 
     def show(self, state: WizardState) -> None:
-        from llmb_tui.launch.procedure import procedure
+        from llmb_tui.launch.procedure_loader import procedure
 
         chosen = procedure(state.procedure)
         command, self._command = self._command, command_of(state)
@@ -170,7 +170,7 @@ def run_facts(run: Run | None) -> tuple[Paragraph, ...]:
     parts = [
         fact("run", (run.id, "bold")),
         fact("where", run.cluster),
-        fact("procedure", PROCEDURE_NAMES[run.procedure]),
+        fact("procedure", PROCEDURES[run.procedure].name),
         fact("state", (words, style)),
     ]
     if run.job_ids:
@@ -194,7 +194,7 @@ def launch_facts(state: WizardState) -> tuple[Paragraph, ...]:
         facts.append(fact(label.text, (problem.reason, STYLES[label.tone]), (f" {problem.fix}", MUTED)))
     if not launch.command:
         profile = state.proposal.profile
-        words = command(plan.selection, profile.name if profile else None, state.procedure)
+        words = command(plan.selection, profile.name if profile else None, other_procedure(state))
         return (*facts, fact("command", (words, MUTED)), *_as_prepared(state))
     if trouble := state.cluster.trouble_of("prepare"):
         facts.append(fact("✗ not ready", (trouble_line(trouble), "$text-error")))
@@ -289,7 +289,7 @@ def launch_parts(launch: Launch, now: float, other: bool) -> tuple[Paragraph, ..
 
     `now` is monotonic time.
     """
-    from llmb_tui.launch.procedure import procedure
+    from llmb_tui.launch.procedure_loader import procedure
 
     run = launch.run
     age = units.clock(max(0.0, now - launch.since))

@@ -54,7 +54,7 @@ class ScalePane(Pane):
         Binding("ctrl+l", "layouts", "Valid layouts", show=False, id="scale.layouts", tooltip="Valid layouts, ranked"),
         Binding("ctrl+r", "recipes_layout", "Recipe's", show=False, id="scale.recipes", tooltip="The recipe's layout"),
         Binding("o", "options", "Options", id="scale.options", tooltip="Straight to profile, trace and checkpoints"),
-        Binding("P", "procedure", "Procedure", id="scale.procedure", tooltip="Direct, or NVIDIA's own scripts"),
+        Binding("P", "procedure", "Procedure", id="scale.procedure", tooltip="How the run is started"),
     ]
 
     @property
@@ -182,10 +182,10 @@ class ScalePane(Pane):
     def _show_procedures(self, state: WizardState) -> None:
         """The row has room for a few words of why not; the rest stands under it."""
         full = state.proposal.full
-        against = {name: preview.problems for name, preview in state.proposal.previews.items()}
-        self._procedures.show(procedures(state.proposal.recipe, against), value_of(full, "procedure"))
+        previews = state.proposal.previews
+        self._procedures.show(procedures(state.rules, previews), value_of(full, "procedure"))
         self.query_one("#procedures").set_class(full.procedure != DEFAULT_PROCEDURE, "-on")
-        errors = [one for problems in against.values() for one in problems if one.severity == "error"]
+        errors = [one for preview in previews.values() for one in preview.problems if one.severity == "error"]
         why_not = [f"{one.reason} {one.fix}".rstrip() for one in errors]
         parts = tuple((line("  "), line((words, MUTED))) for words in why_not)
         self.query_one("#not-published", Paragraphs).parts = parts

@@ -60,10 +60,10 @@ configuration of NVIDIA's llmb-run says, or node pools, claims and credentials. 
         self._forms: dict[str, ProfileForm[Any, Any]] = {}
         self._kind = "ssh"
         self._is_saving = False
-        if not isinstance(base, SlurmProfile):
+        if base is None or isinstance(base, RunaiProfile):
             self._forms["runai"] = RunaiForm(base)
             self._kind = "runai"
-        if not isinstance(base, RunaiProfile):
+        if base is None or isinstance(base, SlurmProfile):
             self._forms |= dict.fromkeys(("ssh", "local"), SlurmForm(base))
             self._kind = base.transport if base is not None else "ssh"
 

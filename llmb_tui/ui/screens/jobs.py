@@ -16,9 +16,10 @@ from textual.timer import Timer
 from textual.widgets import DataTable, Input, Static
 
 from llmb_tui.cluster.prompter import Prompter
+from llmb_tui.cluster.scheduler_words import JobWords
 from llmb_tui.errors import Trouble
 from llmb_tui.language.text import plural
-from llmb_tui.launch.run import JobWords, Run
+from llmb_tui.launch.run import Run
 from llmb_tui.services import Services
 from llmb_tui.ui.daemon import background, go_on, in_daemon, show_failure
 from llmb_tui.ui.dialogs import Confirm, NoteDialog
@@ -29,7 +30,7 @@ from llmb_tui.ui.widgets.key_bar import KeyBar
 from llmb_tui.ui.widgets.keyed_table import RowFilter
 from llmb_tui.ui.widgets.run_header import jobs_of, what_runs
 from llmb_tui.ui.widgets.status_bar import notice
-from llmb_tui.watch.run_records import RunRecord, RunsChanged
+from llmb_tui.watch.state import RunRecord, RunsChanged
 
 _LINES = 8
 _AGE_EVERY_S = 2.0

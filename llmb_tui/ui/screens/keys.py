@@ -14,9 +14,10 @@ from textual.widgets import Input, Static
 from llmb_tui.cluster.prompter import Prompter
 from llmb_tui.cluster.session import Session
 from llmb_tui.errors import Trouble
-from llmb_tui.launch.procedure import secrets_of
-from llmb_tui.launch.secret import SecretId, SecretNeed, secret_of
-from llmb_tui.launch.secrets import SecretState, forget_secret, give_secret, secret_states, try_secret
+from llmb_tui.launch.procedure_loader import secrets_of
+from llmb_tui.launch.secrets import forget_secret, give_secret
+from llmb_tui.preflight.access import SecretState, secret_states, try_secret
+from llmb_tui.preflight.secret import SecretId, SecretNeed, secret_of
 from llmb_tui.request import RunRequest
 from llmb_tui.services import Services
 from llmb_tui.ui.daemon import background, go_on, in_daemon, show_failure

@@ -18,12 +18,12 @@ from textual.widgets import Static
 from llmb_tui.analysis.chart import Chart
 from llmb_tui.analysis.charts import efficiency_chart, scale_chart
 from llmb_tui.analysis.compare import compare
-from llmb_tui.analysis.difference import Ran, difference
+from llmb_tui.analysis.difference import difference
 from llmb_tui.analysis.groups import ResultGroup
 from llmb_tui.analysis.result import RunResult
 from llmb_tui.analysis.scaling import ScalingCurve, scaling_curves
 from llmb_tui.analysis.slow_nodes import slow_nodes
-from llmb_tui.analysis.svg import svg
+from llmb_tui.answers.svg import svg
 from llmb_tui.catalog.catalog import Unknown
 from llmb_tui.errors import Trouble
 from llmb_tui.plan.over_scale import AtScale, over_scale
@@ -170,7 +170,7 @@ def compare_marked(services: Services, marked: Sequence[ResultGroup]) -> ResultA
     """Each marked group, or run, beside the others, and held against the first. Raises Trouble."""
     newest = [services.history.result(_telling(one).id) for one in marked]
     comparisons = [compare(one.runs, marked[0].runs) for one in marked[1:]]
-    first, *others = (Ran.of(services.runs, one) for one in newest)
+    first, *others = (services.history.ran(one) for one in newest)
     differences = [difference(first, one) for one in others]
     return compared(marked, newest, comparisons, differences)
 

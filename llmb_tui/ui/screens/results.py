@@ -18,7 +18,7 @@ from llmb_tui.analysis.groups import GROUPINGS, Grouping, ResultGroup, narrow, o
 from llmb_tui.analysis.result import RunResult
 from llmb_tui.cluster.prompter import Prompter
 from llmb_tui.language.text import plural
-from llmb_tui.launch.notes import Note
+from llmb_tui.launch.note import Note
 from llmb_tui.services import Services
 from llmb_tui.ui.daemon import background, in_daemon
 from llmb_tui.ui.screens.runs_screen import RunsScreen
@@ -31,7 +31,7 @@ from llmb_tui.ui.widgets.result_texts import ResultList, ResultQuery, result_lis
 
 if TYPE_CHECKING:
     from llmb_tui.ui.widgets.answers import ResultAnswer
-    from llmb_tui.watch.run_records import RunsChanged
+    from llmb_tui.watch.state import RunsChanged
 
 _MOST_REPORTED = 30
 _REST_S = 0.3

@@ -15,7 +15,7 @@ from llmb_tui.errors import Trouble
 from llmb_tui.services import Services
 from llmb_tui.ui.compositor import RowCompositor
 from llmb_tui.ui.daemon import background, in_daemon, trouble_shown
-from llmb_tui.watch.run_records import RunsChanged
+from llmb_tui.watch.state import RunsChanged
 
 if TYPE_CHECKING:
     from llmb_tui.watch.runs_feed import RunsFollowing

@@ -39,7 +39,7 @@ if TYPE_CHECKING:
     from llmb_tui.suites.submissions import Sending, Submissions
     from llmb_tui.suites.suite import Suite
     from llmb_tui.suites.suite_plan import SuitePlan
-    from llmb_tui.watch.run_records import RunRecord, RunsChanged
+    from llmb_tui.watch.state import RunRecord, RunsChanged
 
 
 class SuiteRows(KeyedTable):

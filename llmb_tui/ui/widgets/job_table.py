@@ -12,15 +12,14 @@ from textual.content import Content
 
 from llmb_tui.language.states import VerdictResult, method_phrase, run_label, verdict_label
 from llmb_tui.language.text import plural
-from llmb_tui.launch.notes import NO_NOTE, Note
+from llmb_tui.launch.note import NO_NOTE, Note
 from llmb_tui.launch.run import Run
 from llmb_tui.ui.text import MUTED, Part, line, lines
 from llmb_tui.ui.units import bare_seconds, filled, percent, short_age
 from llmb_tui.ui.widgets.keyed_table import Cell, Key, KeyedTable, Row, TableColumn, label_cell
 from llmb_tui.ui.widgets.run_header import what_runs
 from llmb_tui.watch.report import label_of
-from llmb_tui.watch.run_records import RunRecord, RunsChanged
-from llmb_tui.watch.state import RunState
+from llmb_tui.watch.state import RunRecord, RunsChanged, RunState
 
 _WIDE_FROM = 116
 _STATE = 12

@@ -16,8 +16,8 @@ from llmb_tui.analysis.groups import Grouping, NoteOf, ResultGroup, grouped, nar
 from llmb_tui.analysis.result import RunResult
 from llmb_tui.language.states import RunStateName, method_phrase, run_label
 from llmb_tui.language.text import plural
-from llmb_tui.launch.notes import NO_NOTE, Note
-from llmb_tui.plan.selection import PROCEDURE_NAMES
+from llmb_tui.launch.note import NO_NOTE, Note
+from llmb_tui.launch.procedures import PROCEDURES
 from llmb_tui.ui.text import MUTED, Part, heading, line, notices_words
 from llmb_tui.ui.units import bare_seconds, percent, seconds, short_age
 from llmb_tui.ui.widgets.job_table import result_cell
@@ -242,7 +242,7 @@ def run_row(result: RunResult, note: Note, marked: bool, now: float) -> Row:
         "title": (workload_of(result), "plain"),
         "scale": (f"{configuration.scale}×{configuration.gpu.upper()}", "plain"),
         "where": (result.cluster, "plain"),
-        "procedure": (PROCEDURE_NAMES[result.procedure], "quiet"),
+        "procedure": (PROCEDURES[result.procedure].name, "quiet"),
         "step": (bare_seconds(result.step_time_s), "plain") if result.step_time_s is not None else _NONE,
         "noise": (f"{noise:.1f}", "plain") if noise is not None else _NONE,
         "ratio": (percent(100 * said.ratio), "plain") if said else _NONE,
@@ -258,7 +258,7 @@ def about_group(group: ResultGroup, now: float) -> list[Content]:
     what: list[Part] = [(group_name(group), "bold")]
     if group.is_one_configuration:
         release = f"{newest.configuration.workload}@{newest.configuration.release}"
-        what.append((f"   {release} · {PROCEDURE_NAMES[newest.procedure]}", MUTED))
+        what.append((f"   {release} · {PROCEDURES[newest.procedure].name}", MUTED))
     what.append((f"   {group.apart}" if group.apart else "", MUTED))
     rows = [line(*what), line(*_basis(group))]
     if group.changed:
@@ -296,10 +296,10 @@ def _basis(group: ResultGroup) -> list[Part]:
 def about_run(result: RunResult, note: Note) -> list[Content]:
     """What a row has no room for: which run it is, how it came out, and what is said of it."""
     head: list[Part] = [(result.configuration.label, "bold"), f" on {result.cluster}   run {result.id}"]
-    head.append((f"   {PROCEDURE_NAMES[result.procedure]}, {when_words(result.made_at)}", MUTED))
+    head.append((f"   {PROCEDURES[result.procedure].name}, {when_words(result.made_at)}", MUTED))
     verdict = result.verdict
     if result.state != "done" or verdict is None:
-        why = result.no_verdict or "It was not judged."
+        why = result.record.state.no_verdict or "It was not judged."
         says = line(("No verdict: ", MUTED), why.removeprefix("No verdict: ")) if result.state == "done" else line(why)
     else:
         says = line(f"{seconds(verdict.measured_s)} against {verdict.against}. {' '.join(verdict.reasons)}")

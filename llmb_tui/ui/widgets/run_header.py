@@ -5,12 +5,12 @@ from __future__ import annotations
 from textual.content import Content
 from textual.reactive import reactive
 
-from llmb_tui.cluster.job import pending_reason
+from llmb_tui.cluster.job_words import pending_reason
 from llmb_tui.errors import Trouble
 from llmb_tui.language.states import Stage, link_label, mark_label, run_label
 from llmb_tui.language.text import capital, plural
+from llmb_tui.launch.procedures import PROCEDURES
 from llmb_tui.launch.run import Run
-from llmb_tui.plan.selection import PROCEDURE_TITLES
 from llmb_tui.ui.text import MUTED, STYLES, line, lines, plain, state_mark, state_part, told
 from llmb_tui.ui.units import age, clock, gauge, moment
 from llmb_tui.ui.widgets.run_parts import RunPart
@@ -77,7 +77,7 @@ def job_text(run: Run, state: RunState) -> Content:
     if state.calls_per_minute and state.stage not in ENDED:
         parts.append(line((f"{words.scheduler} asked {state.calls_per_minute} × a minute", MUTED)))
     if not run.results:
-        parts.append(line((PROCEDURE_TITLES[run.procedure], MUTED)))
+        parts.append(line((PROCEDURES[run.procedure].title, MUTED)))
     return Content(" · ").join(parts)
 
 
@@ -133,7 +133,7 @@ class RunHeader(RunPart):
         width = self.content_size.width
         rows = [*header_lines(run, self.notice, state, width)]
         if results := run.results:
-            words = f"{PROCEDURE_TITLES[run.procedure]} · results in "
+            words = f"{PROCEDURES[run.procedure].title} · results in "
             rows.append(line((words, MUTED), results).truncate(width, ellipsis=True))
         return lines(*rows)
 

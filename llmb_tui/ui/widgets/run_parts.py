@@ -11,9 +11,9 @@ from textual.reactive import var
 from textual.widget import Widget
 
 from llmb_tui.language.states import method_phrase, verdict_label
+from llmb_tui.launch.procedures import PROCEDURES
 from llmb_tui.launch.run import Run
 from llmb_tui.plan.plan import Plan
-from llmb_tui.plan.selection import PROCEDURE_NAMES, PROCEDURE_TITLES
 from llmb_tui.ui.text import MUTED, line, lines, state_part
 from llmb_tui.ui.units import gigabytes, percent, seconds, tokens_per_s
 from llmb_tui.watch.state import ENDED, Progress, RunState, Verdict
@@ -225,5 +225,5 @@ class VerdictCard(RunCard):
     def draw(self, run: Run, state: RunState) -> Content:
         against = method_phrase(run.plan.estimate.method) if run.plan.estimate else "expected"
         if self.content_size.height < _STRIP_HEIGHT:
-            return verdict_strip(state, against, PROCEDURE_NAMES[run.procedure], self.content_size.width)
-        return verdict_card(state, against, PROCEDURE_TITLES[run.procedure])
+            return verdict_strip(state, against, PROCEDURES[run.procedure].name, self.content_size.width)
+        return verdict_card(state, against, PROCEDURES[run.procedure].title)

@@ -12,7 +12,7 @@ import pytest
 from llmb_tui.cluster.runai.cluster import RunaiCluster
 from llmb_tui.cluster.runai.profile import RunaiProfile
 from llmb_tui.demo.runai import documents
-from llmb_tui.launch.procedure import procedure
+from llmb_tui.launch.procedure_loader import procedure
 from llmb_tui.plan.selection import Selection
 from llmb_tui.preflight.needs import RunaiNeeds
 from llmb_tui.preflight.report import Check, Preflight

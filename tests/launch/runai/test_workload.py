@@ -21,7 +21,7 @@ from llmb_tui.cluster.runai.profile_check import check_runai_profile
 from llmb_tui.errors import Trouble
 from llmb_tui.launch.files import as_json
 from llmb_tui.launch.naming import new_run_id
-from llmb_tui.launch.procedure import procedure, unavailable
+from llmb_tui.launch.procedure_loader import procedure, unavailable
 from llmb_tui.launch.runai.workload import (
     FILES,
     MOST,

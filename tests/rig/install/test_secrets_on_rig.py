@@ -6,15 +6,10 @@ from collections.abc import Iterator
 
 import pytest
 
-from llmb_tui.launch.secret import SecretNeed, SecretValue
-from llmb_tui.launch.secrets import (
-    forget_secret,
-    give_secret,
-    put_secret,
-    secret_states,
-    try_secret,
-)
+from llmb_tui.launch.secrets import forget_secret, give_secret, put_secret
+from llmb_tui.preflight.access import secret_states, try_secret
 from llmb_tui.preflight.needs import Sources
+from llmb_tui.preflight.secret import SecretNeed, SecretValue
 from tests.rig.cluster import Rig
 from tests.rig.install.site import Site
 from tests.rig.install.web import Web

@@ -10,7 +10,7 @@ import pytest
 
 from llmb_tui.catalog.catalog import Catalog
 from llmb_tui.cluster.slurm.cluster import SlurmCluster
-from llmb_tui.launch.procedure import procedure
+from llmb_tui.launch.procedure_loader import procedure
 from llmb_tui.plan.make import plan
 from llmb_tui.plan.plan import Plan
 from llmb_tui.plan.selection import ProcedureId, Selection

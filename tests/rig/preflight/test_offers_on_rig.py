@@ -13,8 +13,8 @@ from typing import Any
 import pytest
 
 from llmb_tui.catalog.catalog import Catalog
-from llmb_tui.cluster.inventory import read_inventory
 from llmb_tui.cluster.slurm.cluster import SlurmCluster
+from llmb_tui.cluster.slurm.inventory import read_inventory
 from llmb_tui.cluster.slurm.profile import SlurmProfile
 from llmb_tui.cluster.slurm.trouble import SlurmTrouble
 from llmb_tui.launch.direct.render import render

@@ -19,10 +19,10 @@ from llmb_tui.launch.direct.render import render
 from llmb_tui.launch.direct.spec_of import launch_spec
 from llmb_tui.launch.naming import new_run_id
 from llmb_tui.launch.run import Run
-from llmb_tui.launch.secret import SecretValue
 from llmb_tui.launch.secrets import put_secret
 from llmb_tui.launch.submit import submit_once
 from llmb_tui.plan.selection import RunOptions, Selection
+from llmb_tui.preflight.secret import SecretValue
 from llmb_tui.watch.network_lines import keep_network_lines
 from tests.kit.runs import request_for
 from tests.kit.waiting import until

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 from dataclasses import replace
+from typing import Any
 
 from llmb_tui.analysis.compare import compare
 from llmb_tui.analysis.difference import Change, RunDifference, TextDiff
@@ -26,10 +27,9 @@ def text_of(answer: ResultAnswer, width: int = 100) -> str:
     return "\n".join(str(row) for block in answer.blocks if callable(block) for row in block(width))
 
 
-def repeats(name: str, times: Sequence[float], **changes: object) -> list[RunResult]:
+def repeats(name: str, times: Sequence[float], **changes: Any) -> list[RunResult]:
     return [
-        replace(make_result(f"{name}{at}", seconds), submitted_at=CREATED_AT + at, **changes)  # type: ignore[arg-type]
-        for at, seconds in enumerate(times)
+        make_result(f"{name}{at}", seconds, submitted_at=CREATED_AT + at, **changes) for at, seconds in enumerate(times)
     ]
 
 
@@ -123,7 +123,7 @@ def test_a_slow_node_is_named_with_its_evidence_and_copied_as_an_option() -> Non
         first = 1 + at % 4 * 8
         nodes = f"cn[{first:03}-{first + 7:03}]" if at % 3 else f"cn[{first:03}-{first + 6:03},040]"
         seconds = (2.0 + at % 5 * 0.002) * (1.0 if at % 3 else 1.06)
-        runs.append(replace(make_result(f"n{at}", seconds, nodes=nodes), submitted_at=CREATED_AT + at))
+        runs.append(make_result(f"n{at}", seconds, nodes=nodes, submitted_at=CREATED_AT + at))
     found = by_nodes(slow_nodes(runs), ["eos"])
     assert found.copy == "--exclude=cn040"
     said = text_of(found)

@@ -18,7 +18,7 @@ from tests.kit.runs import CREATED_AT, NEMOTRON
 def runs() -> list[RunResult]:
     times = (2.0, 2.01, 1.99, 2.0, 2.2, 2.19, 2.21)
     return [
-        replace(make_result(f"s{week}", seconds), submitted_at=CREATED_AT + week * 7 * 86_400)
+        make_result(f"s{week}", seconds, submitted_at=CREATED_AT + week * 7 * 86_400)
         for week, seconds in enumerate(times)
     ]
 

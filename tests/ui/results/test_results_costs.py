@@ -25,7 +25,7 @@ _RUNS = 40
 def count(monkeypatch: pytest.MonkeyPatch) -> Counter[str]:
     """How often logs are read, results worked out, rows made."""
     counts: Counter[str] = Counter()
-    for module, name in ((run_records, "LocalRun"), (history, "result_of"), (results, "result_list")):
+    for module, name in ((run_records, "LocalRun"), (history, "RunResult"), (results, "result_list")):
         original = getattr(module, name)
         monkeypatch.setattr(module, name, lambda *given, was=original, name=name: counts.update([name]) or was(*given))
     return counts
@@ -39,14 +39,14 @@ async def test_each_run_is_read_once_and_a_key_reads_nothing(open_results: OpenR
         await until(pilot, lambda: count["LocalRun"] == _RUNS, "every log")
         rows = count["result_list"]
         assert rows < _RUNS / 2  # many runs that are read are shown at once
-        worked_out = count["result_of"]
+        worked_out = count["RunResult"]
         await pilot.press("x", "x", "g", "g", "g", "g")
         await until(pilot, lambda: len(cells(app)) == _RUNS, "each run by itself")
         await pilot.press("g", "enter")
         await until(pilot, lambda: "nemotron4 15b fp8 · 64" in text_of(app, "#results-head"), "the runs of the group")
         await pilot.press("slash", *"a01", "escape", "q")
         await on_top(pilot, results.ResultsScreen)
-        assert (count["LocalRun"], count["result_of"]) == (_RUNS, worked_out)
+        assert (count["LocalRun"], count["RunResult"]) == (_RUNS, worked_out)
 
         looks = Counter[str]()
         listing = services.runs.listing

@@ -22,7 +22,7 @@ from llmb_tui.launch.run import Run
 from llmb_tui.services import Services
 from llmb_tui.store.paths import Places
 from llmb_tui.store.settings import THRESHOLD
-from llmb_tui.ui.key_order import KeyOrder
+from llmb_tui.ui.failure_dialogs import FailureDialogs
 from llmb_tui.ui.screens.jobs import JobsScreen
 from llmb_tui.ui.screens.run import RunScreen
 from llmb_tui.watch.job_poller import JobPoller
@@ -110,7 +110,7 @@ class LocalServices(Services):
         feed.standing = self.standing
 
 
-class Host(KeyOrder):
+class Host(FailureDialogs):
     """An app with one screen over its own, and the program's own styles."""
 
     CSS_PATH = Path(llmb_tui.ui.__file__).with_name("app.tcss")

@@ -12,7 +12,8 @@ from llmb_tui.cluster.slurm.cluster import SlurmCluster
 from llmb_tui.cluster.slurm.profile import SlurmProfile
 from llmb_tui.errors import Trouble
 from llmb_tui.launch.llmb.import_run import ImportableRun, importable_runs
-from llmb_tui.launch.llmb.run import LlmbRun, run_of
+from llmb_tui.launch.llmb.llmb_run import LlmbRun
+from llmb_tui.launch.llmb.run import run_of
 from llmb_tui.launch.runs import Runs
 from llmb_tui.ui.screens.jobs import JobsScreen
 from llmb_tui.ui.screens.llmb_runs import LlmbRunsScreen

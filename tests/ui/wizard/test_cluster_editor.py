@@ -12,9 +12,9 @@ from textual.events import Paste
 from textual.pilot import Pilot
 from textual.widgets import Input, Static
 
-from llmb_tui.cluster.inventory import ClusterInventory, Directory
 from llmb_tui.cluster.llmb.install import LlmbInventory
 from llmb_tui.cluster.prompter import Prompter
+from llmb_tui.cluster.slurm.inventory import ClusterInventory, Directory
 from llmb_tui.cluster.slurm.partition import parse_partitions
 from llmb_tui.cluster.slurm.profile import GpuRequest, SlurmProfile
 from llmb_tui.demo.cluster import DemoCluster

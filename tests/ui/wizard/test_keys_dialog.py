@@ -10,8 +10,8 @@ from textual.pilot import Pilot
 from textual.widgets import Input
 
 from llmb_tui.demo.cluster import DemoCluster
-from llmb_tui.launch.secret import SecretNeed, SecretValue
-from llmb_tui.launch.secrets import SecretTest
+from llmb_tui.preflight.access import SecretTest
+from llmb_tui.preflight.secret import SecretNeed, SecretValue
 from llmb_tui.services import Services
 from llmb_tui.ui.app import LlmbApp
 from llmb_tui.ui.screens.keys import KeysDialog

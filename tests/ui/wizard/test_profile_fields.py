@@ -7,8 +7,9 @@ from dataclasses import fields, replace
 import pytest
 
 from llmb_tui.cluster.profile_check import WrongField
-from llmb_tui.cluster.profile_fields import BESIDE, EMPTY, FIELDS, field_at_fault, profile_of, texts_of
+from llmb_tui.cluster.profile_fields import field_at_fault
 from llmb_tui.cluster.slurm.profile import SlurmProfile
+from llmb_tui.cluster.slurm.profile_fields import BESIDE, EMPTY, FIELDS, profile_of, slurm_texts_of
 
 PLAIN = SlurmProfile("eos", "login", "acct", "batch", "/lustre/llmb")
 FULL = replace(
@@ -39,11 +40,11 @@ def test_the_table_has_every_field_that_a_person_gives() -> None:
 
 @pytest.mark.parametrize("profile", [PLAIN, FULL])
 def test_what_the_form_shows_gives_the_same_profile(profile: SlurmProfile) -> None:
-    assert profile_of(EMPTY, texts_of(profile)) == profile
+    assert profile_of(EMPTY, slurm_texts_of(profile)) == profile
 
 
 def test_empty_stands_for_what_is_right_for_most() -> None:
-    shown = {name for name, text in texts_of(PLAIN).items() if text}
+    shown = {name for name, text in slurm_texts_of(PLAIN).items() if text}
     assert shown == {field.name for field in FIELDS if field.needed}
 
 
@@ -61,7 +62,7 @@ def test_empty_stands_for_what_is_right_for_most() -> None:
     ],
 )
 def test_words_of_the_form(field: str, text: str, value: object) -> None:
-    assert getattr(profile_of(EMPTY, {**texts_of(PLAIN), field: text}), field) == value
+    assert getattr(profile_of(EMPTY, {**slurm_texts_of(PLAIN), field: text}), field) == value
 
 
 @pytest.mark.parametrize(
@@ -70,5 +71,5 @@ def test_words_of_the_form(field: str, text: str, value: object) -> None:
 )
 def test_a_wrong_word_is_told_by_field(field: str, text: str) -> None:
     with pytest.raises(WrongField) as caught:
-        profile_of(EMPTY, {**texts_of(PLAIN), field: text})
-    assert field_at_fault(caught.value) == field
+        profile_of(EMPTY, {**slurm_texts_of(PLAIN), field: text})
+    assert field_at_fault(caught.value, FIELDS) == field

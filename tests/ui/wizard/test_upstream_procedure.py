@@ -11,7 +11,7 @@ from textual.widgets import Static
 from llmb_tui.cluster.slurm.profile import SlurmProfile
 from llmb_tui.launch.policy import Policy
 from llmb_tui.launch.prepared import LaunchPreview
-from llmb_tui.launch.procedure import preview
+from llmb_tui.launch.procedure_loader import preview
 from llmb_tui.launch.upstream.command import differences
 from llmb_tui.plan.make import plan
 from llmb_tui.plan.plan import Problem
@@ -285,7 +285,9 @@ def test_what_hands_no_token_over_warns_of_none() -> None:
 
 @pytest.mark.parametrize("recipe", CATALOG.recipes, ids=lambda recipe: recipe.id)
 def test_every_recipe_of_ours_has_it_and_without_a_cluster_no_command(recipe: Any) -> None:
-    assert wizard_rules(CATALOG, Policy()).preview("upstream", recipe, None) == LaunchPreview()
+    assert wizard_rules(CATALOG, Policy()).preview("upstream", recipe, None) == LaunchPreview(
+        detail=f"of {recipe.upstream.tag}"
+    )
 
 
 def test_a_recipe_without_it_and_a_profile_that_cannot_be_read_are_problems() -> None:

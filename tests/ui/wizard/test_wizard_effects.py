@@ -11,7 +11,7 @@ import pytest
 from llmb_tui.cluster.prompter import Prompter, Unattended
 from llmb_tui.errors import Trouble
 from llmb_tui.launch.prepared import PreparedRun
-from llmb_tui.launch.procedure import unavailable
+from llmb_tui.launch.procedure_loader import unavailable
 from llmb_tui.launch.run import Run
 from llmb_tui.plan.selection import Selection
 from llmb_tui.request import RunRequest

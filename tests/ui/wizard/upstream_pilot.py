@@ -14,7 +14,7 @@ from llmb_tui.cluster.slurm.profile import SlurmProfile
 from llmb_tui.errors import Trouble
 from llmb_tui.launch.direct.render import render
 from llmb_tui.launch.launcher import Launcher
-from llmb_tui.launch.procedure import preview
+from llmb_tui.launch.procedure_loader import preview
 from llmb_tui.launch.step_state import StepState
 from llmb_tui.plan.make import plan
 from llmb_tui.plan.selection import ProcedureId, Selection

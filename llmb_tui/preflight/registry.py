@@ -9,8 +9,8 @@ from typing import Any, Literal
 from urllib.parse import urlencode, urljoin, urlsplit
 
 from llmb_tui.cluster.session import Session
-from llmb_tui.launch.fetch import NOBODY, Credentials, WebAnswer, fetch
-from llmb_tui.launch.secret import ENROOT_CREDENTIALS, SecretValue
+from llmb_tui.preflight.fetch import NOBODY, Credentials, WebAnswer, fetch
+from llmb_tui.preflight.secret import ENROOT_CREDENTIALS, SecretValue
 
 Granted = Literal["granted", "login refused", "no access", "no such image", "unknown"]
 

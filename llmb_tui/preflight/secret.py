@@ -1,4 +1,4 @@
-"""`SecretNeed`: the keys that a run may need, where to get them and how long that takes. Pure."""
+"""`SecretNeed`: a key that a run may need, where to get it and how long that takes. Pure."""
 
 from __future__ import annotations
 
@@ -7,8 +7,6 @@ from dataclasses import dataclass, field
 from typing import Literal
 
 from llmb_tui.errors import Trouble
-from llmb_tui.plan.plan import Plan
-from llmb_tui.request import RunRequest
 
 SecretId = Literal["ngc", "hugging-face"]
 SECRETS: tuple[SecretId, ...] = ("ngc", "hugging-face")
@@ -67,45 +65,3 @@ def secret_of(secret_id: str, typed: str) -> SecretValue:
         "Copy it again, as a whole and without quotes.",
         exit_code=1,
     )
-
-
-def registry_key(plan: Plan) -> tuple[SecretNeed, ...]:
-    """The key of the container registry, for the plan's image; none where no image is known."""
-    if plan.container is None:
-        return ()
-    need = SecretNeed(
-        id="ngc",
-        title=TITLES["ngc"],
-        why=f"The image {plan.container} comes from {REGISTRY}. The recipes fetch it without a key; "
-        "one is needed only where the registry refuses or limits that.",
-        where="https://org.ngc.nvidia.com/setup/api-keys",
-        how_long="The account is free and gives access at once (NVIDIA's page of Llama2-70B-SteerLM-Chat).",
-        required=False,
-        opens=(plan.container,),
-    )
-    return (need,)
-
-
-def hub_token(request: RunRequest, *, required: bool, more: str = "") -> tuple[SecretNeed, ...]:
-    """The model hub's token, for NVIDIA's own scripts, of which `more` is said, or for an option of the run."""
-    recipe, options = request.recipe, request.plan.options
-    scripts = (recipe.upstream.setup, recipe.upstream.launch) if recipe.upstream else ()
-    if not (options.hub_tokenizer or any(script.needs_hub_token for script in scripts)):
-        return ()
-    model = recipe.models.get(request.plan.selection.size)
-    opens = model.gated_access if model else ()
-    why = f"NVIDIA's own scripts fetch the tokenizer from the model hub. {more}".rstrip()
-    if options.hub_tokenizer and model and model.hub_tokenizer:
-        opens = (model.hub_tokenizer,)
-        why = f"The run takes the tokenizer of {model.hub_tokenizer} from the model hub."
-    access = recipe.access
-    need = SecretNeed(
-        id="hugging-face",
-        title=TITLES["hugging-face"],
-        why=why,
-        where="https://huggingface.co/settings/tokens",
-        how_long=f"{access.note} ({access.source})" if access.hub_token and access.note else "",
-        required=required or options.hub_tokenizer,
-        opens=opens,
-    )
-    return (need,)

@@ -1,0 +1,30 @@
+"""`CallRate`: how many commands are sent to a cluster."""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections import deque
+
+_MINUTE_S = 60.0
+
+
+class CallRate:
+    """Calls in the last minute. Thread-safe."""
+
+    def __init__(self) -> None:
+        self._calls: deque[float] = deque()
+        self._lock = threading.Lock()
+
+    def count(self) -> None:
+        """One more call is made now."""
+        with self._lock:
+            self._calls.append(time.monotonic())
+
+    @property
+    def last_minute(self) -> int:
+        """How many were made in the last 60 seconds."""
+        with self._lock:
+            while self._calls and self._calls[0] < time.monotonic() - _MINUTE_S:
+                self._calls.popleft()
+            return len(self._calls)

@@ -1,0 +1,25 @@
+"""Reasons of a job in plain words: why it waits, who cancelled it, how it ended."""
+
+from __future__ import annotations
+
+import re
+
+from llmb_tui.cluster.job import Job
+from llmb_tui.diagnosis.rules import rules
+from llmb_tui.language.text import clean_line
+
+
+def words_of_job(job: Job) -> str:
+    """Why it waits or who cancelled it, and how it ended where that was not well; may be empty."""
+    ended = f"exit {job.exit_code}" if job.finished and job.exit_code not in (None, "0:0") else ""
+    reason = pending_reason(job.reason) if job.waiting else clean_line(job.reason)
+    return " · ".join(filter(None, (ended, reason)))
+
+
+def pending_reason(reason: str) -> str:
+    """Slurm's reason for waiting in plain words; Slurm's own, clean, where there are none."""
+    word = reason.strip()
+    word = word[1:-1] if word.startswith("(") and word.endswith(")") else word
+    rule_set = rules("pending")
+    match = rule_set.match(word) or rule_set.match(re.split(r"[,:]", word)[0])
+    return match.diagnosis().sentences if match else clean_line(word)

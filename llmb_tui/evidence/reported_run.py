@@ -1,0 +1,113 @@
+"""`ReportedRun`: all that a report needs of one run, and what gathers it. Takes no connection."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from pathlib import Path
+
+from llmb_tui.analysis.compare import group
+from llmb_tui.analysis.result import LossDifference, RunResult
+from llmb_tui.analysis.scaling import scaling_curves
+from llmb_tui.catalog.catalog import Catalog, Unknown
+from llmb_tui.evidence.pack import sum_of
+from llmb_tui.history import History, Losses
+from llmb_tui.language.redact import without_secrets
+from llmb_tui.launch.notes import Notes
+from llmb_tui.launch.runs import ACCOUNTING, Runs
+from llmb_tui.plan.over_scale import AtScale, over_scale
+from llmb_tui.plan.plan import Plan
+from llmb_tui.store.files import text_in
+
+
+@dataclass(frozen=True, slots=True)
+class ReportedRun:
+    """All that a report needs of one run."""
+
+    result: RunResult
+    threshold: float
+    """Smallest ratio that passes."""
+    recipe_title: str = ""
+    """Empty where this machine does not have the recipe any more."""
+    script: str = ""
+    """What was submitted, without secrets; empty where it is not here."""
+    script_sha256: str = ""
+    """Of the file as it was submitted."""
+    log_sha256: str = ""
+    """Of the copy of the log; empty without one."""
+    accounting: str = ""
+    """What the scheduler's accounting said when it was over, without secrets."""
+    loss_against_first: LossDifference | None = None
+    """How losses differ from those of the first run of the same configuration; None where it is itself that."""
+    note: str = ""
+    """What a person has said of it."""
+    over_scale: tuple[AtScale, ...] = ()
+    other_scales: tuple[RunResult, ...] = ()
+    """Comparable runs that differ in their scale alone, itself among them."""
+    repeats: tuple[RunResult, ...] = ()
+    """Comparable runs of the same configuration, cluster and procedure, itself among them."""
+
+
+@dataclass(frozen=True, slots=True)
+class RunGatherer:
+    """Gathers what this machine has of runs."""
+
+    runs: Runs
+    history: History
+    notes: Notes
+    catalog: Catalog
+    threshold: float
+
+    def reported(self, run_ids: Iterable[str]) -> tuple[ReportedRun, ...]:
+        """These runs, in order. Raises Trouble (exit code 1) for a run that is not here."""
+        others = _Others(self.history)
+        return tuple(self._reported(run_id, others) for run_id in run_ids)
+
+    def _reported(self, run_id: str, others: _Others) -> ReportedRun:
+        result = self.history.result(run_id)
+        folder = self.runs.folder(run_id)
+        return ReportedRun(
+            result,
+            self.threshold,
+            recipe_title=self._recipe_title(result.plan),
+            script=without_secrets(self.runs.script(run_id)),
+            script_sha256=_sha256(folder / "script.sh"),
+            log_sha256=_sha256(folder / result.record.state.log_name),
+            accounting=without_secrets(text_in(folder / ACCOUNTING)),
+            loss_against_first=others.losses.against_first(result),
+            note=self.notes.of(run_id).words,
+            over_scale=self._over_scale(result.plan),
+            other_scales=others.scales.get(run_id, ()),
+            repeats=others.repeats.get(run_id, ()),
+        )
+
+    def _recipe_title(self, plan: Plan) -> str:
+        try:
+            return self.catalog.recipe(plan.selection.workload, plan.selection.release).title
+        except Unknown:
+            return ""
+
+    def _over_scale(self, plan: Plan) -> tuple[AtScale, ...]:
+        """None for a recipe that is not here any more, and for a layout of one's own, which has a scale of its own."""
+        if plan.scaling == "proxy" or plan.selection.overrides.set_fields():
+            return ()
+        try:
+            return over_scale(self.catalog, plan.selection)
+        except Unknown:
+            return ()
+
+
+class _Others:
+    """What else ran: worked out once for all runs of a report."""
+
+    def __init__(self, history: History) -> None:
+        self.losses = Losses(history)
+        runs = history.all()
+        self.repeats = {run.id: one.runs for one in group(runs) for run in one.runs}
+        """Runs of the same configuration, cluster and procedure, by the id of each."""
+        self.scales = {run.id: curve.runs for curve in scaling_curves(runs) for run in curve.runs}
+        """Those that differ in their scale alone."""
+
+
+def _sha256(path: Path) -> str:
+    return sum_of(path)[1] if path.is_file() else ""

@@ -1,0 +1,17 @@
+"""Words and limits of runs that NVIDIA's llmb-run started."""
+
+from __future__ import annotations
+
+from llmb_tui.cluster.slurm.profile import SlurmProfile
+from llmb_tui.launch.procedure_facts import ProcedureFacts
+
+FACTS = ProcedureFacts(
+    id="llmb",
+    implementation="llmb_tui.launch.llmb.procedure:LlmbProcedure",
+    profile=SlurmProfile,
+    spec=None,
+    name="NVIDIA's llmb-run",
+    title="NVIDIA's llmb-run",
+    started_by="It was started by NVIDIA's llmb-run; not everything that it has set is known here.",
+    starts_runs=False,
+)

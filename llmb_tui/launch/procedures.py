@@ -1,0 +1,31 @@
+"""The registry of procedures: one line for each, and the only place that names them all. Pure."""
+
+from __future__ import annotations
+
+from llmb_tui.cluster.profile import ClusterProfile
+from llmb_tui.launch.direct.facts import FACTS as DIRECT
+from llmb_tui.launch.llmb.facts import FACTS as LLMB
+from llmb_tui.launch.procedure_facts import ProcedureFacts
+from llmb_tui.launch.runai.facts import FACTS as RUNAI
+from llmb_tui.launch.upstream.facts import FACTS as UPSTREAM
+from llmb_tui.plan.selection import DEFAULT_PROCEDURE, ProcedureId
+
+PROCEDURES: dict[ProcedureId, ProcedureFacts] = {facts.id: facts for facts in (DIRECT, UPSTREAM, LLMB, RUNAI)}
+"""The default comes first, then the others in the order in which they are offered."""
+
+
+def procedures_for(profile: ClusterProfile | None) -> tuple[ProcedureFacts, ...]:
+    """Procedures of a kind of cluster, also those whose runs are started elsewhere; None: of the default's kind."""
+    kind = PROCEDURES[DEFAULT_PROCEDURE].profile if profile is None else type(profile)
+    return tuple(facts for facts in PROCEDURES.values() if facts.profile is kind)
+
+
+def procedures_on(profile: ClusterProfile | None) -> tuple[ProcedureId, ...]:
+    """Procedures that can start a run on a cluster, the usual one first; None: no cluster is chosen."""
+    return tuple(facts.id for facts in procedures_for(profile) if facts.starts_runs)
+
+
+def procedure_on(profile: ClusterProfile | None, wanted: ProcedureId) -> ProcedureId:
+    """The procedure that was chosen, or else the usual one of the cluster."""
+    offered = procedures_on(profile)
+    return wanted if wanted in offered else offered[0]

@@ -1,0 +1,31 @@
+"""Whether the request that creates a workload is what the run's record says."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from typing import Any
+
+from llmb_tui.launch.spec import RunaiSpec
+
+CHECKED = "variables, image and name"
+
+
+def request_differences(spec: RunaiSpec, script: str) -> Iterator[str]:
+    """Names of what the request has otherwise than the record."""
+    try:
+        request: Any = json.loads(script)
+        body = request["spec"]
+        variables = {one["name"]: one.get("value") for one in body["environmentVariables"]}
+        name, image, args = request["name"], body["image"], str(body["args"])
+    except (ValueError, LookupError, TypeError, AttributeError, RecursionError):
+        yield "all of it: it is no request for a workload"
+        return
+    env = {variable: value.replace("$", "$$") for variable, value in spec.env}
+    yield from (variable for variable, value in env.items() if variables.get(variable) != value)
+    if name != spec.workload:
+        yield "name"
+    if image != spec.image:
+        yield "image"
+    if f"--nnodes {spec.nodes} --nproc-per-node {spec.gpus_per_node} " not in args:
+        yield "nodes"

@@ -1,0 +1,18 @@
+"""Words and limits of NVIDIA's own scripts."""
+
+from __future__ import annotations
+
+from llmb_tui.cluster.slurm.profile import SlurmProfile
+from llmb_tui.launch.procedure_facts import ProcedureFacts
+from llmb_tui.launch.spec import UpstreamSpec
+
+FACTS = ProcedureFacts(
+    id="upstream",
+    implementation="llmb_tui.launch.upstream.procedure:UpstreamProcedure",
+    profile=SlurmProfile,
+    spec=UpstreamSpec,
+    name="NVIDIA's own scripts",
+    title="NVIDIA's own scripts",
+    started_by="It was started by NVIDIA's own scripts, as they are.",
+    flag_help="NVIDIA's own scripts",
+)

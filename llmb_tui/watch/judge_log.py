@@ -1,0 +1,95 @@
+"""`log_result`: the result of a run by its log, whoever started it; judged if it is known what was trained."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import sys
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import Any
+
+from llmb_tui.catalog.catalog import Catalog
+from llmb_tui.errors import Trouble
+from llmb_tui.launch.llmb.import_run import changed_variables, plan_of
+from llmb_tui.plan import make
+from llmb_tui.plan.plan import Plan
+from llmb_tui.plan.request import read_request
+from llmb_tui.plan.selection import LAYOUT
+from llmb_tui.watch.log_reader import facts_of
+from llmb_tui.watch.log_result import LAST_STEP, LogResult
+from llmb_tui.watch.progress import fold
+from llmb_tui.watch.state import Progress, ValidityCheck
+from llmb_tui.watch.statements import add_slow_signs
+from llmb_tui.watch.training_log import TrainingLog
+from llmb_tui.watch.validity import NO_FILES, validity
+from llmb_tui.watch.verdict import judge, naming, rule_s
+
+NOT_KNOWN = "A log alone does not say which configuration it is, so there is nothing to compare with."
+_SELECTION = ("workload", "release", "size", "gpu", "dtype", "scale")
+
+
+def log_result(
+    catalog: Catalog, log: TrainingLog, earlier: Sequence[str], plan: Plan | None, threshold: float
+) -> LogResult:
+    """`plan`: what a person says that was trained; None: what was written beside the log, where something was.
+
+    Raises Trouble (exit code 1) for a log that cannot be read.
+    """
+    reason = NOT_KNOWN
+    if plan is None and (log.run or log.plan):
+        try:
+            plan = plan_of(catalog, log.run) if log.run else plan_in(catalog, log.plan)
+        except Trouble as trouble:
+            reason = f"What was written beside the log cannot be used: {trouble.what} {trouble.why}".rstrip()
+    recipe = catalog.recipe(plan.selection.workload, plan.selection.release) if plan else None
+    facts = facts_of(log.open, log.name, recipe.launch.kind if recipe else None)
+    rule = recipe.rule if recipe else LAST_STEP
+    verdict, step_time_s = None, facts.steps[-1].step_time_s if facts.steps else None
+    checks: tuple[ValidityCheck, ...] = ()
+    if plan is not None:
+        progress = replace(fold(Progress(), facts.steps, plan), statements=facts.statements)
+        total = progress.steps_total if progress.steps_total is not None else plan.steps
+        ended = progress.steps_done >= total
+        step_time_s = rule_s(plan, rule, progress)
+        checks = validity(plan, rule, facts.format, progress, NO_FILES, finished=ended)
+        verdict, reason = judge(plan, rule, progress, finished=ended, threshold=threshold, checks=checks)
+        if verdict is not None and verdict.result != "PASS" and (signs := _slow_signs(log)):
+            progress = replace(progress, slow_signs=signs)
+            verdict, reason = judge(plan, rule, progress, finished=ended, threshold=threshold, checks=checks)
+        changed = changed_variables(log.run) if log.run else ()
+        verdict = verdict and naming(verdict, [f"{name} changed" for name in changed], progress)
+    return LogResult(log, tuple(earlier), facts, plan, rule, step_time_s, verdict, reason, checks)
+
+
+def _slow_signs(log: TrainingLog) -> tuple[str, ...]:
+    """Lines of a log, as far as it can still be read, that may explain a slow run."""
+    signs: dict[int, str] = {}
+    with contextlib.suppress(OSError), log.open() as file:
+        add_slow_signs(signs, file, sys.maxsize)
+    return tuple(signs.values())
+
+
+def plan_in(catalog: Catalog, text: str) -> Plan:
+    """The plan that the direct procedure has left beside a log, by the presets of today. It is remote text.
+
+    Raises Trouble (exit code 1) for what is no such file, or names what no preset has.
+    """
+    try:
+        found: Any = json.loads(text)
+        selection, layout = dict(found["selection"]), dict(found["parallelism"])
+        request = {
+            **{name: selection.get(name) for name in _SELECTION},
+            "strong_scaling": selection.get("scaling") == "strong",
+            **dict(found.get("options", {})),
+        }
+        steps = found.get("steps")
+    except (ValueError, LookupError, TypeError, AttributeError, RecursionError):
+        raise Trouble("It is no plan of llmb-tui.", exit_code=1) from None
+    usual = make.plan(catalog, read_request(catalog, request))
+    # What is as usual is not asked for: then the plan is the published one where there is one.
+    named = {field.name: 1 if layout.get(field.name) is None else layout[field.name] for field in LAYOUT}
+    other = {name: value for name, value in named.items() if value != (getattr(usual.parallelism, name) or 1)}
+    if steps is not None and steps != usual.steps:
+        other["steps"] = steps
+    return make.plan(catalog, read_request(catalog, request | other)) if other else usual
