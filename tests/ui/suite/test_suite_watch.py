@@ -64,7 +64,7 @@ async def test_each_run_has_a_row_and_all_of_them_sums(open_watch: OpenWatch) ->
         sums = text_of(app, "#watch-sums")
         assert "1 of 5 runs done: 1 PASS · 1 failed · 1 running · 1 queued · 1 not submitted" in sums
         assert "GPU-hours" in sums
-        assert "s goes on where it stopped" in sums
+        assert "s submits it" in sums
 
 
 async def test_a_run_that_changes_repaints_its_own_row_alone(
@@ -155,7 +155,7 @@ async def test_it_goes_on_where_it_stopped(open_watch: OpenWatch) -> None:
         assert "go_on" not in actions(screen)
         await pilot.press("s")
         services.sender.let_go.set()
-        await until(pilot, lambda: "s goes on" in text_of(app, "#watch-sums"), "it is over")
+        await until(pilot, lambda: "s submits" in text_of(app, "#watch-sums"), "it is over")
         assert [suite.id for suite in services.sender.sent] == [SUITE_ID]
 
 
