@@ -22,7 +22,7 @@ VARIANT_WORDS: dict[Variant | None, str] = {
     "mx": "MX scaling",
     None: "a scaling that no source names",
 }
-LogFormat = Literal["nemo2", "hydra"]
+LogFormatId = Literal["nemo2", "hydra"]
 Positive = Annotated[float, Bound(gt=0)]
 Count = Annotated[int, Bound(ge=1)]
 # Names become parts of paths, job names and options, so they hold nothing that a shell or Slurm would read.
@@ -240,7 +240,7 @@ class ResultRule:
 class LaunchFacts:
     """What starts the training in the container."""
 
-    kind: LogFormat
+    kind: LogFormatId
     """`nemo2`: our entry script builds NeMo's own recipe. `hydra`: the recipe's command with overrides."""
     source: str
     steps: Count = 50
@@ -252,6 +252,11 @@ class LaunchFacts:
     """nemo2: arguments of that function."""
     command: tuple[str, ...] = ()
     """hydra: the command before the overrides."""
+
+    @property
+    def by_entry_script(self) -> bool:
+        """Our entry script builds NeMo's own recipe; otherwise the recipe's command is started."""
+        return not self.command
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,13 +8,11 @@ import sys
 import threading
 import time
 from collections import Counter
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import asdict, replace
-from functools import partial
-from typing import Any
+from dataclasses import asdict
 
-from llmb_tui.cli.flags import PROFILE_FLAGS, RUNAI_FLAGS, selection_mapping
+from llmb_tui.cli.flags import profile_flags, selection_mapping
 from llmb_tui.cli.output import answer, print_json, print_line, print_table, say
 from llmb_tui.cli.request import ask_for_selection, fill_from, print_command, request_of, say_problems
 from llmb_tui.cli.run_lines import Again
@@ -22,12 +20,9 @@ from llmb_tui.cli.runs import print_run, settle
 from llmb_tui.cli.secrets import ask_for_key
 from llmb_tui.cli.user import agree, has_terminal, is_terminal, require_changes, terminal_prompter, user_services
 from llmb_tui.cluster.failures import Disconnected, LoginNeeded, Unanswered, Unreachable
-from llmb_tui.cluster.profile import ClusterProfile
+from llmb_tui.cluster.kinds import KINDS, UNNAMED
 from llmb_tui.cluster.profile_fields import ProfileField, text_of
 from llmb_tui.cluster.profiles import profile_document
-from llmb_tui.cluster.runai.profile import from_environment
-from llmb_tui.cluster.runai.profile_fields import RUNAI_EMPTY, runai_profile_of, runai_texts_of
-from llmb_tui.cluster.slurm.profile_fields import BESIDE, EMPTY, profile_of
 from llmb_tui.errors import Trouble
 from llmb_tui.language.states import check_label, install_label
 from llmb_tui.language.text import plural
@@ -48,8 +43,6 @@ _BROKEN = (Disconnected, LoginNeeded, Unanswered, Unreachable)
 """Before a submission, when nothing was sent yet: what became of one that has begun, `submit_once` says itself."""
 _PROGRESS_EVERY_S = 15.0
 _TITLE = 20
-_ADD = "llmb-tui clusters add NAME --host LOGIN_NODE --account A --partition P --install-dir DIRECTORY"
-_ADD_RUNAI = "llmb-tui clusters add NAME --kind runai --base-url https://HOST/api/v1 --app-id ID --project P"
 
 
 def clusters_verb(arguments: argparse.Namespace) -> int:
@@ -57,9 +50,10 @@ def clusters_verb(arguments: argparse.Namespace) -> int:
     services = user_services(arguments)
     if arguments.action == "add":
         return _add_cluster(services, arguments)
-    given = [field.flag for field in (*PROFILE_FLAGS, *RUNAI_FLAGS) if getattr(arguments, field.name)]
+    add = _example(UNNAMED)
+    given = [field.flag for field in _all_flags() if getattr(arguments, field.name)]
     if arguments.name is not None or given:
-        raise Trouble(f"{', '.join(given) or 'A name'} goes with `clusters add`.", fix=f"`{_ADD}`", exit_code=1)
+        raise Trouble(f"{', '.join(given) or 'A name'} goes with `clusters add`.", fix=f"`{add}`", exit_code=1)
     profiles = services.clusters.profiles()
     if arguments.json:
         print_json([profile_document(profile) for profile in profiles])
@@ -67,41 +61,39 @@ def clusters_verb(arguments: argparse.Namespace) -> int:
         rows = [(p.name, p.place, p.share, p.directory, p.notice or "") for p in profiles]
         print_table(("cluster", "reached at", "runs in", "directory", ""), rows)
     else:
-        say(f"No cluster is saved. `{_ADD}` saves one; so does the wizard (`llmb-tui`), which offers what there is.")
+        say(f"No cluster is saved. `{add}` saves one; so does the wizard (`llmb-tui`), which offers what there is.")
     return 0
 
 
 def _add_cluster(services: Services, arguments: argparse.Namespace) -> int:
     """Save a cluster; nobody is asked, and nothing is connected."""
-    flags, add, profile_by = _KINDS[arguments.kind]
-    # The recipe's own variables say what they say.
-    usual = runai_texts_of(from_environment(os.environ)) if arguments.kind == "runai" else {}
-    names = {field.name: usual.get(field.name, "") for field in (*PROFILE_FLAGS, *RUNAI_FLAGS)}
+    kind, add = KINDS[arguments.kind], _example(arguments.kind)
+    flags, every = profile_flags(kind), _all_flags()
+    usual = kind.usual(os.environ)
+    names = {field.name: usual.get(field.name, "") for field in every}
     texts = {name: getattr(arguments, name) or text for name, text in names.items()}
     missing = [field.flag for field in flags if field.needed and not texts[field.name]]
     if arguments.name is None or missing:
         what = " and ".join(filter(None, ("its name" * (arguments.name is None), ", ".join(missing))))
         raise Trouble(f"A cluster needs {what}.", fix=f"`{add}`", exit_code=1)
     of_kind = {field.flag for field in flags}
-    other = [field.flag for field in (*PROFILE_FLAGS, *RUNAI_FLAGS) if texts[field.name] and field.flag not in of_kind]
+    other = [field.flag for field in every if texts[field.name] and field.flag not in of_kind]
     if other:
         raise Trouble(f"A cluster of the kind {arguments.kind} has no {', '.join(other)}.", fix=f"`{add}`", exit_code=1)
-    profile = profile_by({**texts, "name": arguments.name, "read_only": text_of(services.policy.read_only)})
+    profile = kind.profile_of({**texts, "name": arguments.name, "read_only": text_of(services.policy.read_only)})
     services.clusters.add(profile)
     answer(arguments, profile_document(profile), f"Saved. `llmb-tui doctor {profile.name}` checks it.")
     return 0
 
 
-def _slurm_profile(texts: dict[str, str]) -> ClusterProfile:
-    beside: dict[str, Any] = {field.name: texts[field.name] for field in BESIDE if texts[field.name]}
-    return profile_of(replace(EMPTY, **beside), texts)
+def _all_flags() -> list[ProfileField]:
+    return [field for kind in KINDS.values() for field in profile_flags(kind)]
 
 
-_KINDS: dict[str, tuple[Sequence[ProfileField], str, Callable[[dict[str, str]], ClusterProfile]]] = {
-    "slurm": (PROFILE_FLAGS, _ADD, _slurm_profile),
-    "runai": (RUNAI_FLAGS, _ADD_RUNAI, partial(runai_profile_of, RUNAI_EMPTY)),
-}
-"""By kind: its flags, the command that is shown, and what makes a profile of texts."""
+def _example(kind: str) -> str:
+    """A command that adds a cluster of a kind."""
+    named = "" if kind == UNNAMED else f"--kind {kind} "
+    return f"llmb-tui clusters add NAME {named}{KINDS[kind].example}"
 
 
 def doctor_verb(arguments: argparse.Namespace) -> int:

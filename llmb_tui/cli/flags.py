@@ -5,14 +5,13 @@ from __future__ import annotations
 import argparse
 import re
 from collections.abc import Callable, Mapping
+from typing import Any
 
 from llmb_tui.cli.output import say
+from llmb_tui.cluster.kind import ClusterKind
+from llmb_tui.cluster.kinds import KINDS, UNNAMED
 from llmb_tui.cluster.profile_fields import ProfileField
-from llmb_tui.cluster.runai.profile_fields import RUNAI_FIELDS
-from llmb_tui.cluster.slurm.profile_fields import BESIDE
-from llmb_tui.cluster.slurm.profile_fields import FIELDS as FORM
 from llmb_tui.errors import Trouble
-from llmb_tui.launch.procedures import PROCEDURES
 from llmb_tui.plan.selection import (
     DEFAULT_PROCEDURE,
     FIELDS,
@@ -28,13 +27,7 @@ _NUMBER = re.compile(r"[0-9]{1,18}")
 SECRETS = ("ngc", "hugging-face")
 _NO_FLAG = ("name", "read_only")  # --read-only says something else, of every verb
 _WITH_FLAG = (*(field for field in FIELDS.values() if field.has_flag), *VARIANTS)
-_PROCEDURES = {name: facts.flag_help for name, facts in PROCEDURES.items() if facts.flag_help}
-"""Procedures that a person can name, each with its help text."""
 _PURPOSES = ("repeats", "changes", "clusters", "layouts", "precisions", "scales", "releases", "gpus")
-PROFILE_FLAGS = tuple(field for field in (*FORM, *BESIDE) if field.name not in _NO_FLAG)
-"""Fields of a profile with Slurm that `clusters add` takes."""
-RUNAI_FLAGS = tuple(field for field in RUNAI_FIELDS if field.name not in _NO_FLAG)
-"""Those of one with Run:ai."""
 
 
 def _count(text: str) -> int:
@@ -51,10 +44,17 @@ def number(text: str, name: str) -> int:
     return int(text)
 
 
+def _procedures() -> dict[str, str]:
+    """Procedures that a person can name, each with its help text."""
+    from llmb_tui.launch.procedures import PROCEDURES  # `plan` has no such flag, and is quick
+
+    return {name: facts.flag_help for name, facts in PROCEDURES.items() if facts.flag_help}
+
+
 def _procedure(text: str) -> str:
     """The name of today; an older one is taken, and said to be old, where it can be chosen."""
     name = OLD_PROCEDURES.get(text, text)
-    if name != text and name in _PROCEDURES:
+    if name != text and name in _procedures():
         say(f"llmb-tui: --procedure {text} is called {name} now.")
     return name
 
@@ -86,9 +86,10 @@ def _add_form(sub: argparse.ArgumentParser) -> None:
 
 
 def _add_procedure(sub: argparse.ArgumentParser) -> None:
-    words = (f"{name}: {text}{' (default)' if name == DEFAULT_PROCEDURE else ''}" for name, text in _PROCEDURES.items())
+    names = _procedures()
+    words = (f"{name}: {text}{' (default)' if name == DEFAULT_PROCEDURE else ''}" for name, text in names.items())
     text = "; ".join(words)
-    sub.add_argument("--procedure", choices=_PROCEDURES, type=_procedure, default=DEFAULT_PROCEDURE, help=text)
+    sub.add_argument("--procedure", choices=names, type=_procedure, default=DEFAULT_PROCEDURE, help=text)
 
 
 def selection_mapping(arguments: argparse.Namespace) -> dict[str, object]:
@@ -125,14 +126,19 @@ def _demo(sub: argparse.ArgumentParser) -> None:
 def _clusters(sub: argparse.ArgumentParser) -> None:
     sub.add_argument("action", nargs="?", choices=("add",), help="save a cluster")
     sub.add_argument("name", nargs="?", metavar="NAME")
-    sub.add_argument("--kind", choices=("slurm", "runai"), default="slurm", help="of cluster (default: slurm)")
-    with_slurm, with_runai = sub.add_argument_group("with Slurm"), sub.add_argument_group("with Run:ai")
-    for field in PROFILE_FLAGS:
-        _add_field(with_slurm, field)
-    known = {field.name for field in PROFILE_FLAGS}
-    for field in RUNAI_FLAGS:
-        if field.name not in known:
-            _add_field(with_runai, field)
+    sub.add_argument("--kind", choices=tuple(KINDS), default=UNNAMED, help=f"of cluster (default: {UNNAMED})")
+    known: set[str] = set()
+    for kind in KINDS.values():
+        group = sub.add_argument_group(f"with {kind.words.scheduler}")
+        for field in profile_flags(kind):
+            if field.name not in known:
+                _add_field(group, field)
+                known.add(field.name)
+
+
+def profile_flags(kind: ClusterKind[Any]) -> tuple[ProfileField, ...]:
+    """Fields of a kind's profile that `clusters add` takes."""
+    return tuple(field for field in kind.fields if field.name not in _NO_FLAG)
 
 
 def _add_field(group: argparse._ArgumentGroup, field: ProfileField) -> None:
@@ -265,7 +271,7 @@ def _suite(sub: argparse.ArgumentParser) -> None:
     text = "a suite's file or id, or one that is ready-made: scaling, precision, repeat, acceptance, tune"
     sub.add_argument("suite", nargs="?", metavar="FILE|SUITE|KIND", help=text)
     sub.add_argument("--cluster", metavar="C", help="instead of the file's")
-    sub.add_argument("--procedure", choices=_PROCEDURES, type=_procedure, help="of every run")
+    sub.add_argument("--procedure", choices=_procedures(), type=_procedure, help="of every run")
     sub.add_argument("--at-most", type=_count, metavar="N", help="so many runs in the queue or running at a time")
     sub.add_argument("--stop-after", type=_count, metavar="N", help="send nothing more after so many failures")
     sub.add_argument("--shuffle", type=int, metavar="SEED", help="send them in an order by this seed")

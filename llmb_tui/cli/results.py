@@ -26,6 +26,7 @@ from llmb_tui.launch.run import Run
 from llmb_tui.plan.plan import Plan
 from llmb_tui.watch.find_logs import MOST, cluster_logs, local_logs
 from llmb_tui.watch.judge_log import log_result
+from llmb_tui.watch.log_formats.registry import LOG_FORMATS
 from llmb_tui.watch.log_reader import UnreadableLog, unreadable
 from llmb_tui.watch.report import document
 from llmb_tui.watch.state import ENDED, RunState
@@ -162,7 +163,7 @@ class _Results:
         one = document(run, state) | {"result": run_result(result, self._losses.against_first(result))}
         log = self._services.runs.folder(run_id) / state.log_name
         name = run.job_log.path(run.job_ids[-1]).rpartition("/")[2] if run.job_log and run.job_ids else log.name
-        framework = "nemo" if run.log_format == "hydra" else ""
+        framework = LOG_FORMATS[run.log_format].upstream_framework
         return self._with(one, self._upstream(lambda: log.open("rb"), name, framework, missing=not log.is_file())), code
 
     def _upstream_of(self, log: TrainingLog) -> UpstreamResult | None:

@@ -15,7 +15,6 @@ from llmb_tui.cli.user import confirm, has_terminal, require_changes, terminal_p
 from llmb_tui.errors import Trouble
 from llmb_tui.language.states import method_phrase, run_label
 from llmb_tui.launch.note import Note
-from llmb_tui.launch.procedures import PROCEDURES
 from llmb_tui.launch.refusal import WITH_INTENT
 from llmb_tui.launch.run import Run
 from llmb_tui.launch.runs import ACCOUNTING, Runs
@@ -139,6 +138,8 @@ def watch_verb(arguments: argparse.Namespace) -> int:
     if arguments.once:
         return _print_state(services, last or services.feed.monitor(run.id).once(terminal_prompter()), arguments)
     if not arguments.json:
+        from llmb_tui.launch.procedures import PROCEDURES  # `jobs` needs no words of them
+
         print_line(f"run {run.id} on {run.cluster}, {PROCEDURES[run.procedure].title}")
     tell = _json_teller(services.runs, run) if arguments.json else line_teller(run, print_line)
     if last:

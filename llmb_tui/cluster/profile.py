@@ -2,8 +2,18 @@
 
 from __future__ import annotations
 
-from dataclasses import Field
+from dataclasses import Field, dataclass
 from typing import Any, ClassVar, Protocol
+
+
+@dataclass(frozen=True, slots=True)
+class PrivateNames:
+    """Names of a site that nobody else may read."""
+
+    host: str
+    user: str = ""
+    nodes: str = ""
+    """Slurm host list of nodes."""
 
 
 class ClusterProfile(Protocol):
@@ -48,6 +58,14 @@ class ClusterProfile(Protocol):
     @property
     def directory(self) -> str:
         """Directory of the cluster that outlives jobs."""
+
+    @property
+    def partitions(self) -> tuple[str, ...]:
+        """Partitions that its jobs may use; empty for a kind of cluster that has none."""
+
+    @property
+    def names(self) -> PrivateNames:
+        """Names in the profile that an anonymous export replaces."""
 
     @property
     def route(self) -> tuple[object, ...]:

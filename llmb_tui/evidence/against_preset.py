@@ -142,8 +142,8 @@ def _settings_finding(run: Run, recipe: Recipe) -> Finding:
     for path, text in config_files(RunRequest(recipe, run.plan, _NOWHERE, run.procedure), settings):
         if not path.endswith("plan.json") and spec.sent_files.get(path) != text:
             wrong.append(path)
-    training = (*recipe.launch.command, *settings.overrides) if recipe.launch.kind == "hydra" else ()
-    if not spec.runs(settings.prefix, training):
+    training = (*recipe.launch.command, *settings.overrides) if not recipe.launch.by_entry_script else ()
+    if not spec.has_command(settings.prefix, training):
         wrong.append("command")
     more = sorted(set(env) - set(settings.env))
     notes = [*(f"{name} was changed by the cluster's profile" for name in sorted(changed))]

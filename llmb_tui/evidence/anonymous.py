@@ -17,9 +17,7 @@ from collections.abc import Iterable
 from pathlib import Path
 
 from llmb_tui.cluster.profile import ClusterProfile
-from llmb_tui.cluster.runai.profile import RunaiProfile
 from llmb_tui.cluster.slurm.kept_accounting import kept_rows
-from llmb_tui.cluster.slurm.profile import SlurmProfile
 from llmb_tui.language.node_list import MOST_NODES, expand
 from llmb_tui.launch.run import Run
 from llmb_tui.store.files import file_trouble
@@ -105,14 +103,10 @@ class Anonymizer:
         asked = run.spec.sbatch_options if run.spec else {}
         for option in ("exclude", "nodelist"):  # nodes that the run may never have been on
             self._add_nodes(asked.get(option) or "")
-        if isinstance(profile, SlurmProfile):
-            self._add_nodes(profile.exclude or "")
-            user, _, host = profile.host.rpartition("@")
-            self._add(self._users, profile.user or user)
-            self._add_host(host)
-        elif isinstance(profile, RunaiProfile):
-            self._add_host(profile.place.partition(":")[0])
-            self._add(self._users, profile.app_id)
+        if profile is not None:
+            self._add_nodes(profile.names.nodes)
+            self._add(self._users, profile.names.user)
+            self._add_host(profile.names.host)
 
     def learn_file(self, path: Path) -> None:
         """The names that stand in a file where it is known that they are names. Raises Trouble."""

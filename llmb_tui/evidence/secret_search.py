@@ -11,9 +11,9 @@ import re
 from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 
+from llmb_tui.cluster.kinds import KINDS
 from llmb_tui.cluster.profile import ClusterProfile
-from llmb_tui.cluster.runai.profile import RunaiProfile
-from llmb_tui.cluster.runai.secret import VARIABLE, AppSecret
+from llmb_tui.cluster.runai.secret import VARIABLE
 from llmb_tui.errors import Trouble
 from llmb_tui.language.redact import TOKENS
 from llmb_tui.preflight.secret import SECRETS, TITLES
@@ -99,8 +99,7 @@ def known_secrets(profiles: Iterable[ClusterProfile]) -> dict[str, str]:
             exit_code=1,
         ) from None
     for profile in profiles:
-        if isinstance(profile, RunaiProfile):
-            known[f"the secret of {profile.app_id}"] = AppSecret(profile)() or ""
+        known |= KINDS[profile.kind].secrets(profile)
     return {name: value.strip() for name, value in known.items() if len(value.strip()) >= _SHORTEST}
 
 

@@ -24,7 +24,7 @@ def config_files(request: RunRequest, settings: Applied) -> tuple[tuple[str, str
     """
     recipe, plan = request.recipe, request.plan
     plan_json = ("configs/plan.json", as_json(document(plan) | {"steps": plan.steps}))
-    if recipe.launch.kind == "hydra":
+    if not recipe.launch.by_entry_script:
         names = [word.removeprefix(_NAME) for word in recipe.launch.command if word.startswith(_NAME)]
         base = base_configuration(settings.base, settings.overrides)
         return (plan_json, *((f"configs/{name}", base) for name in names))

@@ -25,7 +25,8 @@ from llmb_tui.launch.run import Run
 from llmb_tui.launch.runs import Runs
 from llmb_tui.launch.submit import submit_once
 from llmb_tui.preflight.check_group import CheckGroup
-from llmb_tui.preflight.needs import Sources, needs_of
+from llmb_tui.preflight.kinds import needs_of
+from llmb_tui.preflight.needs import Sources
 from llmb_tui.preflight.report import Check, Preflight
 from llmb_tui.preflight.run import run_preflight, target_checks
 from llmb_tui.preflight.target import Target

@@ -16,7 +16,6 @@ from llmb_tui.cluster.cluster import Cluster
 from llmb_tui.cluster.prompter import Prompter
 from llmb_tui.cluster.session import login_node
 from llmb_tui.launch.delivery import Delivery
-from llmb_tui.launch.install import Installer
 from llmb_tui.launch.install_step import InstallPlan, Installs
 from llmb_tui.launch.prepared import LaunchPreview, PreparedRun
 from llmb_tui.launch.run import Run
@@ -108,6 +107,8 @@ class Procedure(Protocol):
 
     def installer(self, cluster: Cluster, request: RunRequest, sources: Sources) -> Installs:
         """What sees to that, through the login node. Raises as `install` does."""
+        from llmb_tui.launch.install import Installer  # noqa: PLC0415 - a list of runs installs nothing
+
         return Installer(login_node(cluster), request.slurm, self.install(request), sources)
 
     def prepare(self, cluster: Cluster, request: RunRequest, intent: Intent) -> PreparedRun:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import Literal
 
-from llmb_tui.catalog.recipe import LogFormat, ResultRule
+from llmb_tui.catalog.recipe import LogFormatId, ResultRule
 from llmb_tui.cluster.job import TERMINAL_STATES, Job
 from llmb_tui.cluster.job_log import JobLog
 from llmb_tui.cluster.scheduler_words import JobWords
@@ -50,7 +50,7 @@ class Run:
     spec: LaunchSpec | UpstreamSpec | RunaiSpec | None
     """What it was submitted from; None for a run that somebody else submitted."""
     rule: ResultRule
-    log_format: LogFormat
+    log_format: LogFormatId
     procedure: ProcedureId
     cluster: str
     """Name of the cluster profile."""

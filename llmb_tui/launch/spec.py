@@ -19,7 +19,7 @@ SpecType = TypeVar("SpecType", bound="Spec")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Spec:
-    """Fields that all specs share, and the answers of a spec that has nothing of a kind."""
+    """Fields that all specs share, and an empty answer to each question that only some of them can answer."""
 
     job_words: ClassVar[JobWords]
     """What the jobs are called by their scheduler."""
@@ -57,7 +57,7 @@ class Spec:
         """Environment of the job as it was asked for; None if scripts set it that the record does not hold."""
         return None
 
-    def runs(self, prefix: tuple[str, ...], training: tuple[str, ...]) -> bool:  # noqa: ARG002 - as above
+    def has_command(self, prefix: tuple[str, ...], training: tuple[str, ...]) -> bool:  # noqa: ARG002 - as above
         """Whether the job's command begins with `prefix` and ends with `training`, if the record holds one."""
         return True
 
@@ -164,7 +164,7 @@ class LaunchSpec(OwnScriptSpec):
         """By name."""
         return dict(self.env)
 
-    def runs(self, prefix: tuple[str, ...], training: tuple[str, ...]) -> bool:
+    def has_command(self, prefix: tuple[str, ...], training: tuple[str, ...]) -> bool:
         """As in the command that each rank runs."""
         ends = self.command[len(self.command) - len(training) :]
         return self.command[: len(prefix)] == prefix and ends == training

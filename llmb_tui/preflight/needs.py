@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, TypeAlias, cast
+from typing import TYPE_CHECKING, Protocol
 
 if TYPE_CHECKING:
     from llmb_tui.cluster.profile import ClusterProfile
@@ -84,16 +84,16 @@ class RunaiNeeds:
     """True where the run fetches from the model hub."""
 
 
-ClusterNeeds: TypeAlias = Needs | RunaiNeeds
+class ClusterNeeds(Protocol):
+    """What is needed of a cluster, whatever its kind."""
 
+    @property
+    def profile(self) -> ClusterProfile:
+        """Cluster that is checked."""
 
-def needs_of(profile: ClusterProfile, sources: Sources) -> ClusterNeeds:
-    """What is to be known of a cluster of which nothing is wanted yet."""
-    from llmb_tui.cluster.runai.profile import RunaiProfile  # noqa: PLC0415 - the first frame needs no cluster
-
-    if isinstance(profile, RunaiProfile):
-        return RunaiNeeds(profile)
-    return Needs(cast("SlurmProfile", profile), sources=sources)
+    @property
+    def plan(self) -> Plan | None:
+        """Plan that is to run there; None: none is chosen."""
 
 
 def architecture_of(gpu: str) -> str:

@@ -8,22 +8,9 @@ from functools import partial
 from llmb_tui.cluster.cluster import Cluster
 from llmb_tui.preflight.access import access_group
 from llmb_tui.preflight.check_group import CheckGroup, clean_check
-from llmb_tui.preflight.login_node import login_node_group
-from llmb_tui.preflight.needs import ClusterNeeds, RunaiNeeds
-from llmb_tui.preflight.network import network_group
+from llmb_tui.preflight.kinds import cluster_checks
 from llmb_tui.preflight.report import Preflight
-from llmb_tui.preflight.scheduler import slurm_group
-from llmb_tui.preflight.site_environment import environment_group
 from llmb_tui.preflight.target import Target
-
-
-def cluster_checks(needs: ClusterNeeds) -> tuple[CheckGroup, ...]:
-    """The checks of a cluster itself: with Slurm its scheduler, its login node, what that sets and reaches."""
-    if isinstance(needs, RunaiNeeds):
-        from llmb_tui.preflight.runai import runai_groups  # noqa: PLC0415 - who has Slurm needs none of it
-
-        return runai_groups(needs)
-    return (slurm_group(needs), login_node_group(needs), environment_group(needs), network_group(needs))
 
 
 def target_checks(target: Target) -> tuple[CheckGroup, ...]:

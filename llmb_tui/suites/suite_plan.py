@@ -11,7 +11,6 @@ from functools import cached_property
 from llmb_tui.catalog.catalog import Catalog, Unknown
 from llmb_tui.cluster.profile import ClusterProfile
 from llmb_tui.cluster.slurm.partition import Partition, parse_time
-from llmb_tui.cluster.slurm.profile import SlurmProfile
 from llmb_tui.errors import Trouble
 from llmb_tui.language.text import capital, plural
 from llmb_tui.launch.policy import Policy
@@ -146,8 +145,7 @@ def request_of(row: SuiteRow, catalog: Catalog, profile: ClusterProfile) -> RunR
 
 def nodes_of(partitions: Iterable[Partition], profile: ClusterProfile) -> Nodes:
     """Those of the profile's partition; of several partitions the most. Nothing where the cluster does not show it."""
-    names = profile.partition.split(",") if isinstance(profile, SlurmProfile) else []
-    own = [part for part in partitions if part.name in names]
+    own = [part for part in partitions if part.name in profile.partitions]
     free, every = ([part.idle_nodes for part in own], [part.training_nodes for part in own])
     return Nodes(max(free, default=None), max(every, default=None))
 

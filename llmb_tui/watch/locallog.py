@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 
-from llmb_tui.catalog.recipe import LogFormat
+from llmb_tui.catalog.recipe import LogFormatId
 from llmb_tui.launch.run import Run
 from llmb_tui.watch.events import LogRead
 from llmb_tui.watch.parse import StepParser
@@ -121,17 +121,17 @@ def only_container_lines(log: bytes) -> bool:
     return all(_CONTAINER_LINE.match(line) for line in log.splitlines())
 
 
-def has_step(path: Path, log_format: LogFormat) -> bool:
+def has_step(path: Path, log_format: LogFormatId) -> bool:
     """Whether the training began in this log, which is no longer added to."""
     return any(_steps(path, log_format))
 
 
-def last_step(path: Path, log_format: LogFormat) -> int:
+def last_step(path: Path, log_format: LogFormatId) -> int:
     """Index of the last step in a log that is no longer added to; -1 without one."""
     return max((step.index for step in _steps(path, log_format)), default=-1)
 
 
-def _steps(path: Path, log_format: LogFormat) -> Iterator[Step]:
+def _steps(path: Path, log_format: LogFormatId) -> Iterator[Step]:
     parser = StepParser(log_format)
     with contextlib.suppress(OSError), path.open("rb") as file:
         while data := file.read(_PIECE):

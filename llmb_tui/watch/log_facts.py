@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Literal
 
-from llmb_tui.catalog.recipe import LogFormat
+from llmb_tui.catalog.recipe import LogFormatId
 from llmb_tui.watch.state import Statement, Step
 
 
@@ -23,7 +23,7 @@ class CheckpointTime:
 class LogFacts:
     """What one log says."""
 
-    format: LogFormat
+    format: LogFormatId
     steps: tuple[Step, ...]
     """In order, each once; of a log with several starts those of the last one, after what it went on from."""
     checkpoints: tuple[CheckpointTime, ...]

@@ -8,18 +8,18 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import BinaryIO
 
-from llmb_tui.catalog.recipe import LogFormat
+from llmb_tui.catalog.recipe import LogFormatId
 from llmb_tui.errors import Trouble
 from llmb_tui.language.text import clean_line
 from llmb_tui.store import documents
 from llmb_tui.watch.log_facts import CheckpointTime, LogFacts
+from llmb_tui.watch.log_formats.registry import LOG_FORMATS
 from llmb_tui.watch.parse import StepParser
 from llmb_tui.watch.state import Step
 from llmb_tui.watch.statements import versions as versions_in
 
 _PIECE = 1 << 20
 _KEPT = "facts.json"
-_FORMATS: tuple[LogFormat, ...] = ("nemo2", "hydra")
 # The longest line that is looked at for anything but steps.
 _LINE = 4000
 
@@ -35,7 +35,7 @@ _MOST_FACTS = 4000
 """Of one log: the longest recipe prints some two hundred settings."""
 
 
-def read_log(path: Path, log_format: LogFormat | None = None) -> LogFacts:
+def read_log(path: Path, log_format: LogFormatId | None = None) -> LogFacts:
     """Read a log; None: its format is the one in which most steps are found.
 
     Raises UnreadableLog (exit code 1).
@@ -43,7 +43,7 @@ def read_log(path: Path, log_format: LogFormat | None = None) -> LogFacts:
     return facts_of(lambda: path.open("rb"), str(path), log_format)
 
 
-def facts_of(opened: Callable[[], BinaryIO], name: str, log_format: LogFormat | None) -> LogFacts:
+def facts_of(opened: Callable[[], BinaryIO], name: str, log_format: LogFormatId | None) -> LogFacts:
     """The same of what is opened so, wherever it lies; `name`: what it is called."""
     try:
         with opened() as file:
@@ -63,9 +63,9 @@ def unreadable(name: str, error: OSError) -> UnreadableLog:
     )
 
 
-def _facts(file: BinaryIO, log_format: LogFormat | None) -> LogFacts:
-    parsers = {name: StepParser(name) for name in _FORMATS if log_format in (None, name)}
-    steps: dict[LogFormat, list[Step]] = {name: [] for name in parsers}
+def _facts(file: BinaryIO, log_format: LogFormatId | None) -> LogFacts:
+    parsers = {name: StepParser(name) for name in LOG_FORMATS if log_format in (None, name)}
+    steps: dict[LogFormatId, list[Step]] = {name: [] for name in parsers}
     checkpoints: list[CheckpointTime] = []
     versions: dict[tuple[str, str], None] = {}
     settings: dict[str, str] = {}

@@ -7,10 +7,9 @@ import contextlib
 from llmb_tui.cluster.batch import ask
 from llmb_tui.cluster.cluster import Cluster
 from llmb_tui.cluster.remote_text import remote_text
-from llmb_tui.cluster.session import Session
+from llmb_tui.cluster.session import Session, login_node
 from llmb_tui.errors import Trouble
 from llmb_tui.language.text import clean
-from llmb_tui.launch.procedure_loader import procedure
 from llmb_tui.launch.run import Run
 from llmb_tui.launch.runs import NETWORK, Runs
 from llmb_tui.store.files import write_atomic
@@ -20,13 +19,16 @@ _DEADLINE_S = 60.0
 
 def keep_network_lines(cluster: Cluster, runs: Runs, run: Run) -> None:
     """Copy them, if the run was to write them and no copy is here; trouble of any kind leaves nothing."""
+    from llmb_tui.launch.procedure_loader import procedure  # noqa: PLC0415 - a list of runs needs no procedure
+
     path, folder = runs.folder(run.id) / NETWORK, procedure(run.procedure).network_folder(run)
-    if not folder or not isinstance(cluster, Session):
+    if not folder:
         return
     with contextlib.suppress(Trouble):
         if path.exists() or not path.parent.is_dir():  # a run that was removed here
             return
-        if text := cluster.patiently(lambda: _network_lines(cluster, folder)):
+        session = login_node(cluster)
+        if text := session.patiently(lambda: _network_lines(session, folder)):
             write_atomic(path, text.encode())
 
 

@@ -1,89 +1,31 @@
 """`StepParser`: raw log bytes → training steps, and the line that says why the run failed.
 
 The bytes are searched as they come, undecoded and unsplit: of a log only one line in a hundred is a
-step, and splitting costs more than everything else. Three formats are known: NeMo 2's progress line and
-Megatron-Bridge's iteration line (`nemo2`), and the tqdm bar of the Hydra recipes (`hydra`).
+step, and splitting costs more than everything else. `log_formats/` has how each format writes a step.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
-from math import inf, isfinite
-from typing import Any
+from math import isfinite
 
-from llmb_tui.catalog.recipe import LogFormat
+from llmb_tui.catalog.recipe import LogFormatId
 from llmb_tui.diagnosis.rule import Diagnosis
 from llmb_tui.watch.failure import worst
-from llmb_tui.watch.state import (
-    LONGEST_STEP_S,
-    MOST_STEPS,
-    MOST_TFLOPS,
-    SHORTEST_STEP_S,
-    Statement,
-    StatementKind,
-    Step,
-)
+from llmb_tui.watch.log_formats.record import LONGEST_RECORD
+from llmb_tui.watch.log_formats.registry import LOG_FORMATS
+from llmb_tui.watch.state import Statement, StatementKind, Step
 from llmb_tui.watch.statements import STRONG, line_at, start_signs, with_statements
 
-# Longest record that is read as a step; they have some 300 bytes.
-_RECORD = 2000
 # So much is kept to be searched for failures, and for what lines state that stand before the words of a new start.
 _UNSEARCHED = 1 << 20
 # The end of what was fed is kept, for a record may be cut anywhere, and looked at again, which changes nothing.
-_TAIL = 4 * _RECORD
+_TAIL = 4 * LONGEST_RECORD
 
 _COLOUR = re.compile(rb"\x1b\[[0-?]*[ -/]*[@-~]")
 
-_NEMO = re.compile(rb"Training epoch (\d+), iteration (\d{1,15})/(\d{1,15}) \| ([^\r\n]{0,%d})[\r\n]" % _RECORD)
-# The same where NeMo's versions agree on the order: most lines by far. What is no such line, `_NEMO` reads.
-_USUAL = re.compile(
-    rb"Training epoch 0, iteration (D{1,15})/(D{1,15}) \| lr: N \| global_batch_size: (D{1,15}) \| global_step: N"
-    rb"(?: \| (?:peak_memory_usage|max_memory_reserved): (D{1,25}))?"
-    rb"(?: \| (?:memory_allocated: (D{1,25})|max_memory_allocated: N))?"
-    rb" \| reduced_train_loss: (N) \| train_step_timing in s: (N)(?: \| TFLOPS_per_GPU: (N))?"
-    rb"(?: \| consumed_samples: (D{1,25}(?:\.D{1,5})?))?[\r\n]".replace(b"D", b"[0-9]").replace(
-        b"N", b"[0-9.e+-]{1,25}"
-    )
-)
-_USUAL_HEAD = len(b"Training epoch 0,")
-_BRIDGE = re.compile(rb"\] iteration +(\d{1,15})/ *(\d{1,15}) \| ([^\r\n]{0,%d})[\r\n]" % _RECORD)
-_BRIDGE_TFLOPS = re.compile(rb"(?<![\d.])(\d+(?:\.\d+)?) ?(?:MODEL_)?TFLOP/s/GPU")
 # What our own batch script's task says (`launch/direct/spec_of.py`).
 _UNBOUND = re.compile(rb"task (\d{1,9}) is not bound to a NUMA node")
-_TQDM_COUNT = re.compile(rb"(?<!\d)(\d{1,15})/(\d{1,15}|\?) $")
-
-# A step's fields by the names that NeMo's versions give them. Which ones a line has varies, and so does their order.
-_FIELDS = {
-    b"global_step": "global_step",
-    b"train_step_timing in s": "step_time_s",
-    b"reduced_train_loss": "loss",
-    b"consumed_samples": "consumed_samples",
-    b"peak_memory_usage": "memory_peak_bytes",
-    b"max_memory_reserved": "memory_peak_bytes",
-    b"memory_allocated": "memory_allocated_bytes",
-    b"TFLOPS_per_GPU": "tflops_per_gpu",
-    b"tflops_per_sec_per_gpu": "tflops_per_gpu",
-    b"global_batch_size": "batch",
-    b"grad_norm": "grad_norm",
-}
-_POSSIBLE = {
-    "global_step": (0.0, MOST_STEPS),
-    "step_time_s": (SHORTEST_STEP_S, LONGEST_STEP_S),
-    "tflops_per_gpu": (0.0, MOST_TFLOPS),
-}
-_BRIDGE_FIELDS = {
-    b"elapsed time per iteration (ms)": "step_time_s",
-    b"lm loss": "loss",
-    b"consumed samples": "consumed_samples",
-    b"throughput per GPU (TFLOP/s/GPU)": "tflops_per_gpu",
-    b"global batch size": "batch",
-    b"loss scale": "loss_scale",
-    b"grad norm": "grad_norm",
-    b"number of skipped iterations": "skipped",
-    b"number of nan iterations": "not_a_number",
-}
-_MAY_BE_NAN = ("loss", "grad_norm")
 _LATE: tuple[StatementKind, ...] = ("network", "channel")
 """What NCCL also states after the first step, if it states anything."""
 
@@ -97,9 +39,9 @@ class StepParser:
     come between two steps. The first step of a further start says so, and all steps are given anew from there.
     """
 
-    def __init__(self, log_format: LogFormat) -> None:
-        self._records = _tqdm_frames if log_format == "hydra" else _progress_lines
-        self._repaints = log_format == "hydra"
+    def __init__(self, log_format: LogFormatId) -> None:
+        self._records = LOG_FORMATS[log_format].records
+        self._repaints = LOG_FORMATS[log_format].repaints
         self._text = b""
         self._base = 0  # offset of _text in the stream, colours not counted
         self._newest = -1
@@ -246,118 +188,3 @@ def _without_colours(text: bytes) -> bytes:
     while b"\x1b" in text and (bare := _COLOUR.sub(b"", text)) != text:
         text = bare
     return text
-
-
-def _progress_lines(text: bytes, begin: int) -> Iterator[tuple[int, Step]]:
-    """(end, step) for each progress line of NeMo 2 or Megatron-Bridge from `begin` on that has its line end.
-
-    A single byte is found many times faster than a word, and the first bar behind ` iteration ` belongs to it. Where
-    another bar was met the word itself is looked for, so a log full of bars costs no more than that.
-    """
-    word = b" iteration "
-    while (bar := text.find(b"|", begin)) >= 0:
-        at = text.rfind(word, begin, bar)
-        if at < 0 and (at := text.find(word, begin)) < 0:
-            return
-        begin = at + len(word)
-        match = _USUAL.match(text, at - _USUAL_HEAD)
-        if match and (step := _usual_step(match)):
-            begin = match.end()
-            yield begin, step
-        elif (start := text.rfind(b"Training epoch ", max(0, at - 30), at)) >= 0:
-            if match := _NEMO.match(text, start):
-                yield match.end(), _nemo_step(*match.groups())
-        elif match := _BRIDGE.match(text, at - 1):
-            before = text[max(0, at - _RECORD) : at - 1].rpartition(word)[2]
-            yield match.end(), _bridge_step(match[1], match[2], match[3], before)
-
-
-def _usual_step(found: re.Match[bytes]) -> Step | None:
-    """The step of a usual line; None where `_nemo_step` would leave a value of it out."""
-    iteration, last, batch, peak, allocated, loss, seconds, tflops, samples = found.groups()
-    try:
-        time_s, loss_now, speed = float(seconds), float(loss), float(tflops) if tflops else None
-        if not SHORTEST_STEP_S <= time_s <= LONGEST_STEP_S or not isfinite(loss_now):
-            return None
-        if speed is not None and not 0.0 <= speed <= MOST_TFLOPS:
-            return None
-        return Step(
-            int(iteration),
-            int(last) + 1,
-            time_s,
-            loss_now,
-            float(samples) if samples else None,
-            float(peak) if peak else None,
-            float(allocated) if allocated else None,
-            speed,
-            float(batch),
-        )
-    except ValueError:
-        return None
-
-
-def _nemo_step(epoch: bytes, iteration: bytes, last: bytes, rest: bytes) -> Step:
-    """NeMo 2: counted from 0, and the number after the stroke is that of the last step."""
-    if b"Training epoch " in rest:  # two ranks wrote at once: the last value before the seam may be cut
-        rest = rest.partition(b"Training epoch ")[0].rpartition(b" | ")[0]
-    values = _values(rest, b" | ", b": ", _FIELDS)
-    global_step = values.pop("global_step", None)
-    index = int(iteration)
-    if global_step is not None and epoch.strip(b"0"):  # the iteration begins at 0 again with each epoch
-        index = int(global_step)
-    return Step(index, int(last) + 1, **values)
-
-
-def _bridge_step(iteration: bytes, total: bytes, rest: bytes, before: bytes) -> Step:
-    """Megatron-Bridge: counted from 1, milliseconds; the TFLOPS stand in it or on a line of their own before it."""
-    values = _values(rest.rstrip(b" |"), b" | ", b":", _BRIDGE_FIELDS)
-    if "step_time_s" in values:
-        values["step_time_s"] /= 1000
-    tflops = _BRIDGE_TFLOPS.findall(rest) or _BRIDGE_TFLOPS.findall(before)
-    if tflops and (value := float(tflops[-1])) <= MOST_TFLOPS:
-        values.setdefault("tflops_per_gpu", value)
-    return Step(int(iteration) - 1, int(total), **values)
-
-
-def _tqdm_frames(text: bytes, begin: int) -> Iterator[tuple[int, Step]]:
-    """(end, step) for each whole frame of NeMo 1's bar from `begin` on.
-
-    Global steps of 100,000 and more are printed rounded.
-    """
-    word = b"global_step="
-    at = text.find(word, begin)
-    while at >= 0:
-        start, end = text.rfind(b"[", max(0, at - _RECORD), at), text.find(b"]", at, at + _RECORD)
-        count = _TQDM_COUNT.search(text, max(0, start - 24), start) if start >= 0 else None
-        frame = text[start + 1 : end]
-        if count and end >= 0 and b"\r" not in frame and b"\n" not in frame:
-            values = _values(frame, b", ", b"=", _FIELDS)
-            index = values.pop("global_step", -1.0)
-            if index >= 0:
-                total = int(count[2]) if count[2] != b"?" and index < int(count[2]) else None
-                yield end + 1, Step(int(index), total, **values)
-        at = text.find(word, at + len(word))
-
-
-def _values(record: bytes, gap: bytes, mark: bytes, names: dict[bytes, str]) -> dict[str, Any]:
-    """The values of a record by our own names.
-
-    A value that is no number is left out: another rank's text may have come into it. So is one that cannot be, such as
-    a step time of zero. A loss that is not finite is one of the things that a run is looked at for.
-    """
-    values = dict[str, Any]()
-    for item in record.split(gap):
-        key, _, text = item.rpartition(mark)
-        name = names.get(key)
-        if name is None:
-            continue
-        try:
-            value = float(text)
-        except ValueError:
-            continue
-        if name == "consumed_samples" and mark != b"=" and b"e" in text.lower():
-            continue  # rounded: its difference from the step before would be no number of samples
-        low, high = _POSSIBLE.get(name, (-inf, inf))
-        if name in _MAY_BE_NAN or (isfinite(value) and low <= value <= high):
-            values[name] = value
-    return values

@@ -13,11 +13,12 @@ from math import isfinite
 from typing import Any
 
 from llmb_tui.catalog.gpu_model import gpu_model
-from llmb_tui.catalog.recipe import LogFormat, ResultRule
+from llmb_tui.catalog.recipe import LogFormatId, ResultRule
 from llmb_tui.cluster.slurm.kept_accounting import kept_rows
 from llmb_tui.language.states import validity_label
 from llmb_tui.language.text import capital, plural
 from llmb_tui.plan.plan import Plan
+from llmb_tui.watch.log_formats.registry import LOG_FORMATS
 from llmb_tui.watch.progress import WARM_UP_STEPS
 from llmb_tui.watch.state import BatchSize, CheckId, Progress, Statement, StatementKind, Step, ValidityCheck
 from llmb_tui.watch.statements import statements
@@ -102,7 +103,7 @@ class _Window:
 
 
 def validity(  # noqa: PLR0913 - all that a run is known by
-    plan: Plan, rule: ResultRule, log_format: LogFormat, progress: Progress, files: RunFiles, *, finished: bool
+    plan: Plan, rule: ResultRule, log_format: LogFormatId, progress: Progress, files: RunFiles, *, finished: bool
 ) -> tuple[ValidityCheck, ...]:
     """All checks, in the order of the contract; none before the first step. `finished`: no further step will come."""
     if not progress.steps_done or progress.last is None:
@@ -252,7 +253,7 @@ def _cut(progress: Progress) -> str:
     return began_anew if progress.before else ""
 
 
-def _batch(plan: Plan, log_format: LogFormat, progress: Progress, window: _Window) -> ValidityCheck:
+def _batch(plan: Plan, log_format: LogFormatId, progress: Progress, window: _Window) -> ValidityCheck:
     planned = plan.parallelism.gbs
     expected = f"a global batch of {planned:,}"
     entries = [entry for entry in _in_window(progress.batches, window) if entry.batch is not None]
@@ -264,7 +265,8 @@ def _batch(plan: Plan, log_format: LogFormat, progress: Progress, window: _Windo
             return _failed("batch", f"{entry.samples:,g} samples between two steps", expected, line)
     if entries:
         return _ok("batch", f"{planned:,}", expected)
-    return _average_batch(planned, progress, expected) if log_format == "hydra" else _unknown("batch", expected)
+    averaged = LOG_FORMATS[log_format].counts_only_samples
+    return _average_batch(planned, progress, expected) if averaged else _unknown("batch", expected)
 
 
 def _average_batch(planned: int, progress: Progress, expected: str) -> ValidityCheck:

@@ -14,8 +14,9 @@ from llmb_tui.cluster.slurm.cluster import SlurmCluster
 from llmb_tui.cluster.slurm.trouble import SlurmTrouble
 from llmb_tui.demo.cluster import DemoCluster
 from llmb_tui.errors import Trouble
+from llmb_tui.preflight.kinds import cluster_checks
 from llmb_tui.preflight.needs import Needs
-from llmb_tui.preflight.run import cluster_checks, run_preflight
+from llmb_tui.preflight.run import run_preflight
 from tests.cluster.examples import PLAN
 from tests.kit.demo import end_jobs, fault
 from tests.kit.waiting import until

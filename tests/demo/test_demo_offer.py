@@ -22,8 +22,9 @@ from llmb_tui.demo.slurm import accounting, queue, sbatch, site, srun
 from llmb_tui.launch.direct.install import direct_install
 from llmb_tui.launch.direct.spec_of import launch_spec
 from llmb_tui.launch.install import Installer
+from llmb_tui.preflight.kinds import cluster_checks
 from llmb_tui.preflight.needs import Needs
-from llmb_tui.preflight.run import cluster_checks, run_preflight
+from llmb_tui.preflight.run import run_preflight
 from llmb_tui.request import RunRequest
 from tests.cluster.examples import PLAN
 from tests.kit.demo import fault

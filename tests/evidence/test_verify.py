@@ -123,6 +123,14 @@ def test_a_run_of_runai_is_held_against_its_request(tmp_path: Path) -> None:
     assert differing(other, run.id) == {"script against settings"}
 
 
+def test_a_record_with_the_settings_of_another_procedure_is_found() -> None:
+    run, script = intent(request_of(SMALL))
+    preset = builtin_dir() / "llama3.1-25.04.toml"
+    found = {one.what: one for one in PresetCheck().findings(replace(run, procedure="direct"), script, preset)}
+    assert found["script against settings"].outcome == "differs"
+    assert "another procedure" in found["script against settings"].words
+
+
 def test_runs_that_nvidias_own_tools_started_pass_and_it_is_said_what_is_not_known(tmp_path: Path) -> None:
     laptop = Laptop(tmp_path)
     request = request_for(NEMOTRON, SITE, "upstream")

@@ -40,9 +40,9 @@ def test_a_contract_holds_for_every_room_that_it_does_not_allow(name: str) -> No
 
 
 def test_no_circle_is_allowed_in_any_folder_of_the_package() -> None:
-    """The contract goes down from the package into every folder, and leaves none out."""
+    """The contract goes down from the package into every folder, and leaves none out: a new folder is in it."""
     (contract,) = (contract for contract in CONTRACTS if contract["type"] == "acyclic_siblings")
     deepest = max(len(path.relative_to(PACKAGE).parts) for path in PACKAGE.rglob("*.py"))
     assert contract["ancestors"] == ["llmb_tui"]
     assert contract.get("depth", DEFAULT_DEPTH) >= deepest
-    assert not {"skip_descendants", "ignore_imports", "unmatched_ignore_imports_alerting"} & set(contract)
+    assert set(contract) <= {"name", "type", "ancestors", "depth"}

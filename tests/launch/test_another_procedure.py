@@ -3,9 +3,6 @@
 from __future__ import annotations
 
 import json
-import shutil
-import subprocess
-import sys
 from collections.abc import Iterator
 from pathlib import Path
 from typing import get_args
@@ -19,9 +16,8 @@ from llmb_tui.launch.procedure_loader import procedure
 from llmb_tui.launch.procedures import PROCEDURES
 from llmb_tui.plan.selection import OLD_PROCEDURES, ProcedureId
 from llmb_tui.store.paths import Places
-from tests.kit import verbs
+from tests.kit.program_copy import ProgramCopy
 
-ROOT = Path(__file__).parents[2]
 TOY = Path(__file__).parent / "toy"
 SELECTION = "-w nemotron4@25.04 -s 15b --gpu h100 -d bf16 --scale 16".split()
 
@@ -39,37 +35,17 @@ def test_every_id_of_a_procedure_is_registered_and_has_words_and_an_implementati
         assert (facts.spec is not None) == facts.starts_runs
 
 
-class Program:
-    """A copy of the program with the toy in it, and the demo cluster as its only one."""
+class Program(ProgramCopy):
+    """A copy with the toy in it, and the demo cluster as its only one."""
 
     def __init__(self, home: Path, cluster: str) -> None:
-        self._home, self._copy, self.cluster = home, home / "program", cluster
-        shutil.copytree(ROOT / "llmb_tui", self._copy / "llmb_tui", ignore=shutil.ignore_patterns("__pycache__"))
-        (self._copy / "presets").symlink_to(ROOT / "presets")
-        shutil.copytree(TOY, self._copy / "llmb_tui/launch/toy", ignore=shutil.ignore_patterns("__pycache__"))
-        self._edit("plan/selection.py", 'Literal["direct", ', 'Literal["direct", "toy", ')
-        self._edit("launch/procedures.py", "(DIRECT, UPSTREAM, LLMB, RUNAI)", "(DIRECT, UPSTREAM, LLMB, RUNAI, TOY)")
+        super().__init__(home)
+        self.cluster = cluster
+        self.add(TOY, "launch/toy")
+        self.edit("plan/selection.py", 'Literal["direct", ', 'Literal["direct", "toy", ')
+        self.edit("launch/procedures.py", "(DIRECT, UPSTREAM, LLMB, RUNAI)", "(DIRECT, UPSTREAM, LLMB, RUNAI, TOY)")
         first = "from llmb_tui.launch.upstream.facts import FACTS as UPSTREAM\n"
-        self._edit("launch/procedures.py", first, f"from llmb_tui.launch.toy.facts import FACTS as TOY\n{first}")
-
-    def _edit(self, path: str, old: str, new: str) -> None:
-        file = self._copy / "llmb_tui" / path
-        text = file.read_text()
-        assert text.count(old) == 1, f"{path} has another form; this test adds a line to it"
-        file.write_text(text.replace(old, new))
-
-    def __call__(self, *words: str) -> str:
-        """What a verb answers."""
-        return self.python("-m", "llmb_tui", *words)
-
-    def python(self, *words: str) -> str:
-        """What an interpreter of the copy prints."""
-        done = subprocess.run(
-            [sys.executable, *words],
-            cwd=self._copy, env=verbs.environment(self._home), capture_output=True, text=True, check=False, timeout=240,
-        )  # fmt: skip
-        assert done.returncode == 0, done.stdout + done.stderr
-        return done.stdout
+        self.edit("launch/procedures.py", first, f"from llmb_tui.launch.toy.facts import FACTS as TOY\n{first}")
 
 
 @pytest.fixture(scope="module")

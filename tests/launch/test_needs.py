@@ -2,16 +2,25 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+from typing import NoReturn
+
 import pytest
 
 from llmb_tui.catalog.catalog import Catalog
+from llmb_tui.cluster.profile import ClusterProfile
 from llmb_tui.cluster.slurm.profile import SlurmProfile
+from llmb_tui.launch.launcher import Launcher
+from llmb_tui.launch.policy import Policy
 from llmb_tui.launch.procedure_loader import procedure, secrets_of
+from llmb_tui.launch.runs import Runs
 from llmb_tui.plan.make import plan
 from llmb_tui.plan.selection import ProcedureId, RunOptions, Selection
-from llmb_tui.preflight.needs import Needs
+from llmb_tui.preflight.needs import Needs, Sources
 from llmb_tui.preflight.secret import SecretNeed
 from llmb_tui.request import RunRequest
+from llmb_tui.store.journal import Journal
+from llmb_tui.store.paths import Places
 
 PROFILE = SlurmProfile(
     name="eos", host="eos", user="me", account="a", partition="batch", install_dir="/lustre/llmb", known_hosts="/k"
@@ -104,3 +113,24 @@ def test_what_a_person_may_bring_is_what_the_install_looks_for(catalog: Catalog)
     repositories = ("dgxc-benchmarking", "NeMo", "Megatron-LM", "NeMo-Run")
     assert needs.brought_sources == tuple(f"{folder}/{repository}.bundle" for repository in repositories)
     assert needs.brought_packages == f"{folder}/wheels"
+
+
+def test_a_target_is_complete_before_the_cluster_is_asked(catalog: Catalog, tmp_path: Path) -> None:
+    """The launcher gathers it without a connection; the checks that it holds ask later."""
+
+    def no_cluster(profile: ClusterProfile) -> NoReturn:
+        raise AssertionError(f"{profile.name} was asked")
+
+    places, sources = Places(tmp_path, tmp_path), Sources(registry="https://mirror.example")
+    runs, journal = Runs(places), Journal(tmp_path / "journal")
+    launcher = Launcher(no_cluster, catalog, runs, journal, Policy(), sources, lambda spec: spec.run_id)
+    made = plan(catalog, Selection("nemotron4", "25.04", "15b", "h100", "fp8", 64))
+    request = RunRequest(catalog.recipe("nemotron4@25.04"), made, PROFILE, "upstream")
+    target = launcher.target(request)
+    assert isinstance(target.needs, Needs)
+    assert (target.needs.profile.account, target.needs.image[:13]) == ("a", "/lustre/llmb/")
+    assert target.needs.sources is target.sources is sources
+    assert [key.id for key in target.keys] == ["ngc"]
+    assert (len(target.surveys), len(target.further)) == (1, 1)
+    alone = launcher.target(PROFILE)
+    assert (alone.keys, alone.further, len(alone.surveys)) == ((), (), 1)

@@ -25,6 +25,7 @@ from llmb_tui.watch.logcopy import LogCopy
 from llmb_tui.watch.progress import fold
 from llmb_tui.watch.run_reducer import RunReducer
 from llmb_tui.watch.state import Progress, Step
+from tests.launch.runai.workload_cases import SMALL, intent, request_of
 
 RUNNING = Job("42", "pretrain", "RUNNING")
 
@@ -122,7 +123,8 @@ def test_a_failed_run_says_the_most_telling_of_its_reasons(reducer: RunReducer) 
 
 
 def test_a_log_that_is_out_of_reach_for_good_is_named_by_the_verdict(make_run: Callable[..., Run]) -> None:
-    run = make_run(procedure="runai")
+    workload, _ = intent(request_of(SMALL))
+    run = make_run(procedure=workload.procedure, spec=workload.spec)
     reducer = RunReducer(run, threshold=THRESHOLD)
     reducer.take(LogTrouble("No kubeconfig.", for_good=True))
     reducer.take(JobUpdated(Job(run.job_ids[-1], "x", "SUSPENDED")))

@@ -9,8 +9,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from llmb_tui.catalog.recipe import LogFormat
-from llmb_tui.watch import parse
+from llmb_tui.catalog.recipe import LogFormatId
+from llmb_tui.watch.log_formats import nemo2
 from llmb_tui.watch.parse import StepParser
 from llmb_tui.watch.state import Step
 
@@ -34,7 +34,7 @@ BRIDGE = (
 )
 
 
-def steps_of(data: str | bytes, log_format: LogFormat = "nemo2") -> list[Step]:
+def steps_of(data: str | bytes, log_format: LogFormatId = "nemo2") -> list[Step]:
     """The steps by their figures: the lines that checks may quote are tested by themselves."""
     parser = StepParser(log_format)
     steps = parser.feed(data if isinstance(data, bytes) else data.encode()) + parser.close()
@@ -159,7 +159,7 @@ def test_lines_of_a_job_that_was_started_again_are_given_anew(
 @pytest.mark.parametrize("seed", range(3))
 @pytest.mark.parametrize("log_format", ["nemo2", "hydra"])
 def test_a_job_that_goes_on_from_a_checkpoint_is_a_further_start_too(
-    log_format: LogFormat,
+    log_format: LogFormatId,
     nemo_line: Callable[..., str],
     hydra_frame: Callable[..., str],
     pieces: Callable[[bytes, int], Iterator[bytes]],
@@ -370,7 +370,7 @@ WHOLE = st.integers(0, 9).flatmap(
 @settings(max_examples=400)
 @given(parts=st.lists(st.one_of(FRAGMENTS, WHOLE, st.text(max_size=5)), max_size=30), data=st.data())
 def test_any_chunking_gives_the_same_steps_failure_and_statements(
-    log_format: LogFormat, parts: list[str], data: st.DataObject
+    log_format: LogFormatId, parts: list[str], data: st.DataObject
 ) -> None:
     log = "".join(parts).encode()
     whole = StepParser(log_format)
@@ -433,7 +433,7 @@ def _nemo_lines(draw: st.DrawFn) -> str:
 def test_a_usual_line_is_read_as_any_other_is(log: str) -> None:
     found = steps_of(log)
     with pytest.MonkeyPatch.context() as patched:
-        patched.setattr(parse, "_USUAL", re.compile(rb"(?!)"))
+        patched.setattr(nemo2, "_USUAL", re.compile(rb"(?!)"))
         assert repr(found) == repr(steps_of(log))  # a loss that is no number equals nothing
 
 
@@ -445,7 +445,7 @@ def test_other_bars_hide_no_step(before: str) -> None:
 
 def test_the_lines_of_both_versions_of_nemo_are_usual(monkeypatch: pytest.MonkeyPatch) -> None:
     """Else reading them takes three times as long."""
-    monkeypatch.setattr(parse, "_nemo_step", None)
+    monkeypatch.setattr(nemo2, "_nemo_step", None)
     newer = NEMO_340B.replace("peak_memory_usage", "max_memory_reserved").replace("memory_all", "max_memory_all")
     newer = newer.replace(" | consumed", " | TFLOPS_per_GPU: 1.601e+03 | consumed")
     first = NEMO_340B.rpartition(" | consumed")[0] + "\n"

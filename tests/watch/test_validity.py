@@ -12,7 +12,7 @@ from typing import get_args
 import pytest
 
 from llmb_tui.catalog.catalog import Catalog
-from llmb_tui.catalog.recipe import Library, LogFormat, Recipe
+from llmb_tui.catalog.recipe import Library, LogFormatId, Recipe
 from llmb_tui.demo.training import hydra_bar, measured, nemo2_log, training
 from llmb_tui.language.states import ValidityOutcome
 from llmb_tui.plan.document import document
@@ -40,7 +40,7 @@ class Format:
     """A sound log as one kind of program writes it, and what it trained."""
 
     selection: Selection
-    log_format: LogFormat
+    log_format: LogFormatId
     write: Callable[[Plan], str]
 
     @property
@@ -128,7 +128,7 @@ FORMATS = {
 }
 
 
-def progress_of(log: str | bytes, log_format: LogFormat, made: Plan) -> Progress:
+def progress_of(log: str | bytes, log_format: LogFormatId, made: Plan) -> Progress:
     parser = StepParser(log_format)
     steps = parser.feed(log if isinstance(log, bytes) else log.encode()) + parser.close()
     return replace(fold(Progress(), steps, made), statements=parser.statements)

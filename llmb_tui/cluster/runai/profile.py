@@ -6,6 +6,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import ClassVar
 
+from llmb_tui.cluster.profile import PrivateNames
+
 
 @dataclass(frozen=True, slots=True)
 class RunaiProfile:
@@ -58,6 +60,16 @@ class RunaiProfile:
     def directory(self) -> str:
         """Where it keeps what lasts."""
         return self.work_dir
+
+    @property
+    def partitions(self) -> tuple[str, ...]:
+        """Empty: Run:ai has none."""
+        return ()
+
+    @property
+    def names(self) -> PrivateNames:
+        """Host of the control plane, and the application."""
+        return PrivateNames(self.place.partition(":")[0], self.app_id)
 
     @property
     def route(self) -> tuple[object, ...]:

@@ -2,10 +2,22 @@
 
 from __future__ import annotations
 
-from llmb_tui.cluster.cluster import Cluster
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
+
 from llmb_tui.cluster.kind import ClusterKind
 from llmb_tui.cluster.slurm.profile import SlurmProfile
 from llmb_tui.cluster.slurm.profile_check import check_profile
+from llmb_tui.cluster.slurm.profile_fields import BESIDE, EMPTY, FIELDS, profile_of
+from llmb_tui.cluster.slurm.words import SLURM_WORDS
+
+if TYPE_CHECKING:
+    from llmb_tui.cluster.cluster import Cluster
+
+
+def _profile_of(texts: dict[str, str]) -> SlurmProfile:
+    beside: dict[str, Any] = {field.name: texts[field.name] for field in BESIDE if texts[field.name]}
+    return profile_of(replace(EMPTY, **beside), texts)
 
 
 def _open(profile: SlurmProfile) -> Cluster:
@@ -14,4 +26,12 @@ def _open(profile: SlurmProfile) -> Cluster:
     return SlurmCluster(profile)
 
 
-SLURM = ClusterKind(SlurmProfile, check_profile, _open)
+SLURM = ClusterKind(
+    SlurmProfile,
+    SLURM_WORDS,
+    (*FIELDS, *BESIDE),
+    "--host LOGIN_NODE --account A --partition P --install-dir DIRECTORY",
+    check_profile,
+    _profile_of,
+    _open,
+)

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import ClassVar, Literal
 
 from llmb_tui.cluster.login_profile import Transport
+from llmb_tui.cluster.profile import PrivateNames
 
 GpuRequest = Literal["gres", "gpus-per-node", "none"]
 
@@ -88,6 +89,17 @@ class SlurmProfile:
     def directory(self) -> str:
         """Where it keeps what lasts."""
         return self.install_dir
+
+    @property
+    def partitions(self) -> tuple[str, ...]:
+        """Partitions that its jobs may use."""
+        return tuple(self.partition.split(","))
+
+    @property
+    def names(self) -> PrivateNames:
+        """Login node, user and excluded nodes."""
+        user, _, host = self.host.rpartition("@")
+        return PrivateNames(host, self.user or user, self.exclude or "")
 
     @property
     def umask(self) -> str:

@@ -18,7 +18,7 @@ def direct_install(request: RunRequest) -> InstallPlan:
     Raises Trouble (exit code 1) when no container image is known for the plan.
     """
     install = request.slurm.install_dir.rstrip("/")
-    entry = (_entry(install),) if request.recipe.launch.kind == "nemo2" else ()
+    entry = (_entry(install),) if request.recipe.launch.by_entry_script else ()
     return (_directories(request.recipe, install), image_step(request), *entry)
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from llmb_tui.catalog.recipe import LogFormat, Recipe
+from llmb_tui.catalog.recipe import Recipe
 from llmb_tui.cluster.cluster import Cluster
 from llmb_tui.cluster.session import login_node
 from llmb_tui.cluster.slurm.client import slurm_version
@@ -24,10 +24,8 @@ from llmb_tui.preflight.needs import PUBLIC, Needs, Sources
 from llmb_tui.preflight.secret import SecretNeed
 from llmb_tui.request import RunRequest
 
-_WAYS: dict[LogFormat, str] = {
-    "nemo2": "NVIDIA's settings, given to NeMo by our script in the recipe's container",
-    "hydra": "NVIDIA's command and settings, started by our batch script in the recipe's container",
-}
+_BY_SCRIPT = "NVIDIA's settings, given to NeMo by our script in the recipe's container"
+_BY_COMMAND = "NVIDIA's command and settings, started by our batch script in the recipe's container"
 
 
 class DirectProcedure(Procedure):
@@ -46,8 +44,8 @@ class DirectProcedure(Procedure):
 
     def preview(self, request: RunRequest) -> LaunchPreview:
         """The script itself is rendered by NeMo-Run, which takes seconds: see `prepare`."""
-        way = f"direct: {_WAYS[request.recipe.launch.kind]}; the other way is NVIDIA's own scripts"
-        return LaunchPreview(way)
+        way = _BY_SCRIPT if request.recipe.launch.by_entry_script else _BY_COMMAND
+        return LaunchPreview(f"direct: {way}; the other way is NVIDIA's own scripts")
 
     def needs(self, request: RunRequest, sources: Sources = PUBLIC) -> Needs:
         """The image and, where the run was asked for it, a tokenizer."""

@@ -84,7 +84,7 @@ def launch_spec(request: RunRequest, run_id: str, slurm: Version | None = None) 
             env=tuple((recipes | theirs).items()),
             command=_command(request, settings, network=network),
             files=(*config_files(request, settings), *output_files(settings.prefix), *network_files),
-            copies=((entry_path(install), "code/pretrain.py"),) if recipe.launch.kind == "nemo2" else (),
+            copies=((entry_path(install), "code/pretrain.py"),) if recipe.launch.by_entry_script else (),
             links=added.links,
             folders=added.folders,
             srun=_flags(settings.srun | _pinning(profile)),
@@ -111,7 +111,7 @@ def _waiting(request: RunRequest) -> tuple[Option, ...]:
 
 def _command(request: RunRequest, settings: Applied, *, network: bool) -> tuple[str, ...]:
     recipe = request.recipe
-    training = _NEMO2_COMMAND if recipe.launch.kind == "nemo2" else recipe.launch.command + settings.overrides
+    training = _NEMO2_COMMAND if recipe.launch.by_entry_script else recipe.launch.command + settings.overrides
     training = with_network_lines(training) if network else training
     return settings.prefix + bound(training, settings, request.slurm)
 

@@ -69,7 +69,7 @@ class RunaiProcedure(Procedure):
 
     def refuse(self, recipe: Recipe) -> None:
         """Raise Trouble (exit code 1) for a recipe of NeMo 1."""
-        if recipe.launch.kind != "nemo2":
+        if not recipe.launch.by_entry_script:
             raise Trouble(f"{recipe.id} cannot run as a workload.", f"It {NEMO_1}", ANOTHER, exit_code=1)
 
     def detail(self, recipe: Recipe) -> str:  # noqa: ARG002 - a `Procedure`'s

@@ -58,7 +58,7 @@ class Placed:
 def problems(request: RunRequest) -> Iterator[Problem]:
     """What stands against running a request as a workload."""
     recipe, options, profile = request.recipe, request.plan.options, profile_of(request)
-    if recipe.launch.kind != "nemo2":
+    if not recipe.launch.by_entry_script:
         yield Problem("procedure", "error", f"{recipe.id} {NEMO_1}", ANOTHER)
     elif not any("runai" in option.choices for option in recipe.options):  # its documents do not name Run:ai
         reason = f"NVIDIA publishes {recipe.id} for Slurm only; the same container and settings run as a workload here."

@@ -45,6 +45,8 @@ class ProfileForm(Vertical, Generic[P, O]):
     MORE: ClassVar[tuple[ProfileField, ...]]
     HOW: ClassVar[str]
     """How it is reached, in words."""
+    ROUTES: ClassVar[dict[str, str]]
+    """Choices of kind and transport that open this form, with their words; the first is the usual one."""
 
     def __init__(self, base: P, texts: dict[str, str]) -> None:
         """`texts`: what the fields begin with, by name."""
@@ -99,6 +101,11 @@ class ProfileForm(Vertical, Generic[P, O]):
     def at_fault(self, trouble: Trouble) -> Combo | None:
         name = field_at_fault(trouble, (*self.REACH, *self.USE, *self.MORE))
         return None if name is None else self.fields[name]
+
+    @property
+    def route(self) -> str:
+        """Key of `ROUTES` that is chosen."""
+        return next(iter(self.ROUTES))
 
     def choose_transport(self, value: str) -> None:
         """Another way to the same kind of cluster was chosen."""

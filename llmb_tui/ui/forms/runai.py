@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import re
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, ClassVar
 
 from textual import on
 from textual.content import Content
@@ -39,6 +39,7 @@ class RunaiForm(ProfileForm[RunaiProfile, "RunaiInventory"]):
     """Its fields; those of a new one hold what the recipe's variables say."""
 
     REACH, USE, MORE = RUNAI_REACH, RUNAI_USE, RUNAI_MORE
+    ROUTES: ClassVar[dict[str, str]] = {"runai": "Run:ai, over HTTPS"}
     HOW = "over HTTPS; the application's secret is asked when it is needed"
 
     def __init__(self, base: RunaiProfile | None) -> None:

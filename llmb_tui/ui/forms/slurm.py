@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, ClassVar
 
 from textual.content import Content
 from textual.widget import Widget
@@ -39,6 +39,7 @@ class SlurmForm(ProfileForm[SlurmProfile, "tuple[ClusterInventory, LlmbInventory
 
     REACH, USE, MORE = REACH, USE, MORE
     HOW = "as ssh would, with your configuration"
+    ROUTES: ClassVar[dict[str, str]] = {"ssh": "Slurm, through SSH", "local": "Slurm, on this machine"}
 
     def __init__(self, base: SlurmProfile | None) -> None:
         super().__init__(base or EMPTY, slurm_texts_of(base or EMPTY))
@@ -50,6 +51,10 @@ class SlurmForm(ProfileForm[SlurmProfile, "tuple[ClusterInventory, LlmbInventory
 
     def beside(self) -> Iterable[Widget]:
         return Static("  GPUs asked with", classes="name"), self._requests
+
+    @property
+    def route(self) -> str:
+        return self.base.transport
 
     @property
     def reach(self) -> tuple[str, ...]:

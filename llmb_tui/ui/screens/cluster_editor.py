@@ -13,15 +13,12 @@ from textual.widgets import Input, Static
 
 from llmb_tui.cluster.profile import ClusterProfile
 from llmb_tui.cluster.prompter import Prompter
-from llmb_tui.cluster.runai.profile import RunaiProfile
-from llmb_tui.cluster.slurm.profile import SlurmProfile
 from llmb_tui.errors import Trouble
 from llmb_tui.services import Services
 from llmb_tui.ui.daemon import background, in_daemon
 from llmb_tui.ui.dialogs import Confirm
 from llmb_tui.ui.forms.form import ProfileForm
-from llmb_tui.ui.forms.runai import RunaiForm
-from llmb_tui.ui.forms.slurm import SlurmForm
+from llmb_tui.ui.forms.forms import FORMS
 from llmb_tui.ui.key_order import KeyOrder
 from llmb_tui.ui.text import MUTED, line, lines, told
 from llmb_tui.ui.widgets.choices import ChoiceList
@@ -29,7 +26,6 @@ from llmb_tui.ui.widgets.key_bar import KeyBar
 from llmb_tui.ui.widgets.texts import Scroller
 from llmb_tui.wizard.choices import Choice
 
-_KINDS = {"ssh": "Slurm, through SSH", "local": "Slurm, on this machine", "runai": "Run:ai, over HTTPS"}
 _NOT_A_LOGIN_NODE = "no sbatch here"
 _OTHER_KIND = "n enters another kind"
 
@@ -58,14 +54,11 @@ configuration of NVIDIA's llmb-run says, or node pools, claims and credentials. 
         self._read_before = base
         self._kinds = ChoiceList(self._choose_kind, id="transport")
         self._forms: dict[str, ProfileForm[Any, Any]] = {}
-        self._kind = "ssh"
         self._is_saving = False
-        if base is None or isinstance(base, RunaiProfile):
-            self._forms["runai"] = RunaiForm(base)
-            self._kind = "runai"
-        if base is None or isinstance(base, SlurmProfile):
-            self._forms |= dict.fromkeys(("ssh", "local"), SlurmForm(base))
-            self._kind = base.transport if base is not None else "ssh"
+        for make_form in FORMS.values() if base is None else (FORMS[base.kind],):
+            form = make_form(base)
+            self._forms |= dict.fromkeys(form.ROUTES, form)
+        self._kind = next(iter(self._forms.values())).route
 
     @property
     def form(self) -> ProfileForm[Any, Any]:
@@ -161,10 +154,11 @@ configuration of NVIDIA's llmb-run says, or node pools, claims and credentials. 
             self.query_one("#editor").mount(self.form)
         before.display, self.form.display = False, True
         self.form.choose_transport(kind)
+        words = {key: text for form in FORMS.values() for key, text in form.ROUTES.items()}
         no_sbatch = None if shutil.which("sbatch") or kind == "local" else _NOT_A_LOGIN_NODE
-        reasons = {one: None if one in self._forms else _OTHER_KIND for one in _KINDS}
+        reasons = {one: None if one in self._forms else _OTHER_KIND for one in words}
         reasons["local"] = reasons["local"] or no_sbatch
-        rows = (Choice(one, words, disabled_reason=reasons[one]) for one, words in _KINDS.items())
+        rows = (Choice(one, text, disabled_reason=reasons[one]) for one, text in words.items())
         self._kinds.show(tuple(rows), kind)
 
     def _blame(self, trouble: Trouble | None) -> None:

@@ -14,9 +14,10 @@ from llmb_tui.cluster.runai.profile import RunaiProfile
 from llmb_tui.demo.runai import documents
 from llmb_tui.launch.procedure_loader import procedure
 from llmb_tui.plan.selection import Selection
+from llmb_tui.preflight.kinds import cluster_checks
 from llmb_tui.preflight.needs import RunaiNeeds
 from llmb_tui.preflight.report import Check, Preflight
-from llmb_tui.preflight.run import cluster_checks, run_preflight
+from llmb_tui.preflight.run import run_preflight
 from tests.kit.runai import Fault, FaultySite, runai_site
 from tests.launch.runai.workload_cases import NEMOTRON_340B, request_of
 

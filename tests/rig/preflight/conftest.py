@@ -14,9 +14,10 @@ from llmb_tui.launch.procedure_loader import procedure
 from llmb_tui.plan.make import plan
 from llmb_tui.plan.plan import Plan
 from llmb_tui.plan.selection import ProcedureId, Selection
+from llmb_tui.preflight.kinds import cluster_checks
 from llmb_tui.preflight.needs import Needs
 from llmb_tui.preflight.report import Check
-from llmb_tui.preflight.run import cluster_checks, run_preflight
+from llmb_tui.preflight.run import run_preflight
 from llmb_tui.request import RunRequest
 from tests.rig.cluster import Rig
 from tests.rig.preflight.site import by_id, sources, web_server

@@ -18,9 +18,10 @@ from llmb_tui.cluster.slurm.cluster import SlurmCluster
 from llmb_tui.plan.make import plan
 from llmb_tui.plan.plan import Plan
 from llmb_tui.plan.selection import Selection
+from llmb_tui.preflight.kinds import cluster_checks
 from llmb_tui.preflight.needs import Needs
 from llmb_tui.preflight.report import Preflight
-from llmb_tui.preflight.run import cluster_checks, run_preflight
+from llmb_tui.preflight.run import run_preflight
 from tests.rig.cluster import Rig
 from tests.rig.line import Line
 from tests.rig.noting import calls_noted

@@ -1,0 +1,10 @@
+"""`LOG_FORMATS`: every known format, by the id that presets and stored runs use."""
+
+from __future__ import annotations
+
+from llmb_tui.catalog.recipe import LogFormatId
+from llmb_tui.watch.log_formats.hydra import HYDRA
+from llmb_tui.watch.log_formats.log_format import LogFormat
+from llmb_tui.watch.log_formats.nemo2 import NEMO2
+
+LOG_FORMATS: dict[LogFormatId, LogFormat] = {one.id: one for one in (NEMO2, HYDRA)}

@@ -1,0 +1,62 @@
+"""The toy scheduler, for the registries."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+from llmb_tui.cluster.cluster import Cluster
+from llmb_tui.cluster.kind import ClusterKind
+from llmb_tui.cluster.profile_check import NAME_RULES, WrongField, check_env, check_texts
+from llmb_tui.cluster.profile_fields import ProfileField, needed, values_of
+from llmb_tui.cluster.scheduler_words import JobWords
+from llmb_tui.plan.plan import Plan
+from llmb_tui.preflight.check_group import ok
+from llmb_tui.preflight.kinds import PreflightKind
+from llmb_tui.preflight.report import Check, Preflight
+from tests.cluster.toy.cluster import ToyCluster
+from tests.cluster.toy.profile import ToyProfile
+
+FIELDS = (
+    ProfileField("name", "name", needed=True),
+    ProfileField("queue", "queue", "a directory", needed=True),
+    ProfileField("env", "environment", "NAME=value"),
+    ProfileField("read_only", "observer mode"),
+)
+
+
+def check(profile: ToyProfile) -> None:
+    check_texts(profile, NAME_RULES, {})
+    if not profile.queue.startswith("/"):
+        raise WrongField("queue", profile.queue, "Give an absolute path.")
+    check_env(profile.env)
+
+
+def profile_of(texts: dict[str, str]) -> ToyProfile:
+    needed(FIELDS, texts)
+    profile = ToyProfile(**values_of(FIELDS, texts, ToyProfile("", "")))
+    check(profile)
+    return profile
+
+
+TOY = ClusterKind(
+    ToyProfile, JobWords("Toy", "task", "Its log is kept."), FIELDS, "--queue DIRECTORY", check, profile_of, ToyCluster
+)
+
+
+@dataclass(frozen=True)
+class ToyNeeds:
+    """A queue, and nothing else."""
+
+    profile: ToyProfile
+    plan: Plan | None = None
+
+
+def queue(cluster: Cluster, report: Preflight) -> Iterator[Check]:  # noqa: ARG001 - a `CheckGroup`'s
+    cluster.ping()
+    files = [*Path(cluster.profile.directory).glob("*.job")]
+    yield ok("queue", "Queue", f"{len(files)} tasks", "any")
+
+
+PREFLIGHT: PreflightKind[ToyProfile, ToyNeeds] = PreflightKind(lambda profile, _: ToyNeeds(profile), lambda _: (queue,))
