@@ -8,6 +8,7 @@ import itertools
 import os
 import sys
 import tempfile
+import time
 from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING, Any
 
@@ -40,7 +41,9 @@ settings.load_profile("untimed")
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    """Start what all processes of a test run share."""
+    """Start what all processes of a test run share, in one time zone: pictures show local times with their zone."""
+    os.environ["TZ"] = "UTC"
+    time.tzset()
     if SOCKET not in os.environ:
         folder = tempfile.TemporaryDirectory(prefix="llmb-tui-warm-")
         warm = Warm(folder.name)

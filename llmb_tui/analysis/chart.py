@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import math
-import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from statistics import median
 from typing import Literal
+
+from llmb_tui.language.instants import utc_tick
+from llmb_tui.language.quantities import count, four_digits
+from llmb_tui.language.ticks import multiples, round_steps, tick_label
 
 Role = Literal["expected", "published", "estimated", "measured", "this", "ideal", "change"]
 """What a part of a chart is. `this`: the run that the chart is about; `change`: where runs became faster or slower."""
@@ -43,6 +46,8 @@ class Axis:
     kind: AxisKind = "linear"
     known: tuple[float, ...] = ()
     """Of a `log` axis: the only values that there are."""
+    text: Callable[[float], str] = four_digits
+    """Writes a value of this axis, without the unit."""
 
     def place(self, value: float) -> float:
         """Where a value stands: 0 at the low end, 1 at the high one; less or more for one outside of the range."""
@@ -59,28 +64,22 @@ class Axis:
             return self._known_ticks(most)
         if self.kind == "time":
             return self._time_ticks(most)
-        power = 10.0 ** math.floor(math.log10((self.high - self.low) / most))
-        steps = (factor * power for factor in (1, 2, 5, 10, 20))
-        values = next(found for step in steps if len(found := _multiples(step, self.low, self.high)) <= most)
-        decimals = max(0, -math.floor(math.log10(power) + 1e-9)) if power < 1 else 0
-        texts = [f"{value:,.{decimals}f}" for value in values]
-        while decimals and all(text.endswith("0") for text in texts):
-            decimals, texts = decimals - 1, [text[:-1].removesuffix(".") for text in texts]
-        return tuple(Tick(value, text) for value, text in zip(values, texts, strict=True))
+        steps = round_steps((self.high - self.low) / most)
+        step = next(step for step in steps if len(multiples(step, self.low, self.high)) <= most)
+        return tuple(Tick(value, tick_label(value, step)) for value in multiples(step, self.low, self.high))
 
     def _known_ticks(self, most: int) -> tuple[Tick, ...]:
         kept: list[float] = []
         for value in self.known:
             if not kept or self.place(value) - self.place(kept[-1]) >= 0.999 / most:
                 kept.append(value)
-        return tuple(Tick(value, f"{value:,.0f}") for value in kept)
+        return tuple(Tick(value, count(value)) for value in kept)
 
     def _time_ticks(self, most: int) -> tuple[Tick, ...]:
         step = next((step for step in _TIME_STEPS if (self.high - self.low) / step <= most), _TIME_STEPS[-1])
-        while len(values := _multiples(step, self.low, self.high)) > most:
+        while len(values := multiples(step, self.low, self.high)) > most:
             step *= 2
-        form = "%d %b %H:%M" if step < _DAY else "%d %b" if step < _TIME_STEPS[-3] else "%b %Y"
-        return tuple(Tick(value, time.strftime(form, time.gmtime(value))) for value in values)
+        return tuple(Tick(value, utc_tick(value, step)) for value in values)
 
 
 @dataclass(frozen=True, slots=True)
@@ -157,11 +156,11 @@ def shown_values(step_times_s: Sequence[float], expected: tuple[float, float] | 
     return [*anchors, *(value for value in step_times_s if low <= value <= high)]
 
 
-def value_axis(title: str, values: Sequence[float]) -> Axis:
+def value_axis(title: str, values: Sequence[float], text: Callable[[float], str]) -> Axis:
     """An axis that holds all values, with some room at both ends."""
     low, high = min(values), max(values)
     room = (high - low or abs(high) * 0.1 or 1.0) * 0.08
-    return Axis(title, low - room, high + room)
+    return Axis(title, low - room, high + room, text=text)
 
 
 def scale_axis(title: str, values: Sequence[float]) -> Axis:
@@ -194,7 +193,3 @@ def apart(wanted: Sequence[float], size: float, low: float, high: float) -> list
         limit -= step
     found = dict(zip(order, places, strict=True))
     return [found[at] for at in range(len(wanted))]
-
-
-def _multiples(step: float, low: float, high: float) -> list[float]:
-    return [number * step for number in range(math.ceil(low / step - 1e-9), math.floor(high / step + 1e-9) + 1)]

@@ -22,7 +22,16 @@ from llmb_tui.analysis.chart import (
 )
 from llmb_tui.analysis.result import RunResult
 from llmb_tui.analysis.scaling import ScalePoint, ScalingCurve
-from llmb_tui.analysis.table import Table
+from llmb_tui.analysis.table import Cell, Quantity, Table, expected_cell
+from llmb_tui.language.quantities import (
+    count,
+    percent,
+    percent_digits,
+    step_time,
+    step_time_digits,
+    step_time_range,
+    two_digits,
+)
 from llmb_tui.language.states import method_phrase, method_word
 from llmb_tui.language.text import plural
 from llmb_tui.plan.over_scale import AtScale
@@ -34,11 +43,6 @@ _MOST_STEPS = 400
 _Times = Sequence[tuple[int, float]]
 
 
-def seconds(value: float) -> str:
-    """A step time in four digits at most: `1.98 s`, `1.984 s`."""
-    return f"{value:.4g} s" if value < 1000 else f"{value:,.0f} s"
-
-
 def step_chart(result: RunResult) -> Chart | None:
     """Step time over the steps of a run, with what was expected; None where its log has no step time."""
     times = result.facts.step_times_s if result.facts else result.progress.step_times_s
@@ -48,7 +52,7 @@ def step_chart(result: RunResult) -> Chart | None:
     last = max(result.steps_total - 1, times[-1][0], 1)
     points = _thinned(times)
     expected = (estimate.low_s, estimate.high_s) if estimate else None
-    y = value_axis(_SECONDS, shown_values([value for _, value in times], expected))
+    y = value_axis(_SECONDS, shown_values([value for _, value in times], expected), step_time_digits)
     outside = [(at, value) for at, value in times if not y.low <= value <= y.high]
     notes = []
     if len(points) < len(times):
@@ -58,7 +62,7 @@ def step_chart(result: RunResult) -> Chart | None:
         at, value = max(outside, key=lambda pair: pair[1])
         slowest = f": iteration {at}" if len(outside) == 1 else f"; the slowest is iteration {at}"
         are = "step is" if len(outside) == 1 else "steps are"
-        notes.append(f"{len(outside):,} {are} outside of the picture{slowest} with {seconds(value)}.")
+        notes.append(f"{count(len(outside))} {are} outside of the picture{slowest} with {step_time(value)}.")
     return Chart(
         name="steps",
         title="Step time over the run",
@@ -97,17 +101,25 @@ def scale_chart(
         Series("measured", "measured here", tuple(_repeats(scale, times) for scale, times in sorted(groups.items()))),
     ]
     if own:
-        series.append(Series("this", "this run", (Point(*own, seconds(own[1])),)))
+        series.append(Series("this", "this run", (Point(*own, step_time(own[1])),)))
     bands = [(at.gpus, at.estimate.low_s, at.estimate.high_s) for at in points]
     return Chart(
         name="scale",
         title="Step time over the number of GPUs",
         x=scale_axis(_GPUS, scales),
-        y=value_axis(_SECONDS, values),
+        y=value_axis(_SECONDS, values, step_time_digits),
         bands=(Band("expected", "band of the expected step time", tuple(bands)),) if len(bands) > 1 else (),
         series=tuple(one for one in series if one.points),
         summary=_scale_summary(points, groups, own),
     )
+
+
+def _time(value_s: float) -> Quantity:
+    return Quantity(value_s, step_time_digits)
+
+
+def _expected_cells(one: Estimate) -> tuple[Cell, ...]:
+    return expected_cell(one), _time(one.low_s), _time(one.high_s), method_phrase(one.method)
 
 
 def scale_table(points: Sequence[AtScale], measured: Sequence[RunResult]) -> Table:
@@ -116,8 +128,12 @@ def scale_table(points: Sequence[AtScale], measured: Sequence[RunResult]) -> Tab
     rows = [
         (
             gpus,
-            *((one.step_time_s, one.low_s, one.high_s, method_phrase(one.method)) if one else (None,) * 4),
-            fmean(groups[gpus]) if gpus in groups else None,
+            *(
+                (expected_cell(one), _time(one.low_s), _time(one.high_s), method_phrase(one.method))
+                if one
+                else (None,) * 4
+            ),
+            _time(fmean(groups[gpus])) if gpus in groups else None,
             len(groups.get(gpus, ())) or None,
         )
         for gpus in sorted({*expected, *groups})
@@ -134,15 +150,18 @@ def efficiency_chart(curve: ScalingCurve) -> Chart:
         Point(point.gpus, point.published_efficiency_pct) for point in curve.points if point.published_efficiency_pct
     )
     values = [value for one in measured for value in (one.y, one.low, one.high) if value is not None]
-    said = f"On {largest.gpus:,} GPUs each is {largest.efficiency_pct:.1f} % as fast as on {base.gpus:,}"
+    share = percent(largest.efficiency_pct)
+    said = f"On {count(largest.gpus)} GPUs each is {share} as fast as on {count(base.gpus)}"
     if largest.published_efficiency_pct is not None:
-        said += f"; by what is published it is {largest.published_efficiency_pct:.1f} %"
+        said += f"; by what is published it is {percent(largest.published_efficiency_pct)}"
     return Chart(
         name="efficiency",
         title="Scaling efficiency",
         x=scale_axis(_GPUS, [point.gpus for point in curve.points]),
         y=value_axis(
-            f"tokens/s of a GPU, % of that on {base.gpus:,} GPUs", [100.0, *values, *(one.y for one in published)]
+            f"tokens/s of a GPU, % of that on {count(base.gpus)} GPUs",
+            [100.0, *values, *(one.y for one in published)],
+            percent_digits,
         ),
         rules=(ReferenceLine("ideal", "as fast on each GPU", 100.0),),
         series=(
@@ -169,23 +188,23 @@ def history_chart(results: Sequence[RunResult]) -> Chart | None:
     x = time_axis("submitted, UTC", [run.made_at for run in runs])
     marks, said = [], []
     for one in changes(values):
-        label = f"{abs(one.percent):.1f} % {'slower' if one.percent > 0 else 'faster'}"
+        label = f"{two_digits(abs(one.percent))} % {'slower' if one.percent > 0 else 'faster'}"
         marks.append(
             ReferenceLine("change", label, (runs[one.at - 1].made_at + runs[one.at].made_at) / 2, upright=True)
         )
-        times = f"{seconds(one.before)} before, {seconds(one.after)} since"
+        times = f"{step_time(one.before)} before, {step_time(one.after)} since"
         said.append(f"{label} from run {runs[one.at].id} on ({times})")
     points = [Point(run.made_at, value, name=run.id) for run, value in timed]
-    points[-1] = replace(points[-1], label=seconds(values[-1]))
+    points[-1] = replace(points[-1], label=step_time(values[-1]))
     return Chart(
         name="history",
         title="The same configuration over time",
         x=x,
-        y=value_axis(_SECONDS, [*values, *((estimate.low_s, estimate.high_s) if estimate else ())]),
+        y=value_axis(_SECONDS, [*values, *((estimate.low_s, estimate.high_s) if estimate else ())], step_time_digits),
         bands=_expected_band(estimate, x.low, x.high),
         rules=(*_expected_rule(newest.plan), *marks),
         series=(Series("measured", "run", tuple(points), joined=True),),
-        summary=f"{plural(len(runs), 'run')}, from {seconds(min(values))} to {seconds(max(values))}; "
+        summary=f"{plural(len(runs), 'run')}, from {step_time(min(values))} to {step_time(max(values))}; "
         + f"{'; '.join(said) or 'no change larger than what they differ by anyway'}.",
         notes=(RULE,),
     )
@@ -212,14 +231,14 @@ def _counted(result: RunResult) -> tuple[Series, ...]:
     first = last
     if rule.kind == "mean":
         first, last = rule.first or 0, last if rule.last is None else min(rule.last, last)
-    ends = [*([Point(first, value)] if first < last else []), Point(last, value, seconds(value))]
+    ends = [*([Point(first, value)] if first < last else []), Point(last, value, step_time(value))]
     return (Series("this", f"what counts: {result.rule_words}", tuple(ends), joined=True),)
 
 
 def _expected_band(estimate: Estimate | None, low: float, high: float) -> tuple[Band, ...]:
     if estimate is None:
         return ()
-    label = f"expected {seconds(estimate.low_s).removesuffix(' s')} – {seconds(estimate.high_s)}"
+    label = f"expected {step_time_range(estimate.low_s, estimate.high_s)}"
     points = ((low, estimate.low_s, estimate.high_s), (high, estimate.low_s, estimate.high_s))
     return (Band("expected", label, points),)
 
@@ -229,9 +248,7 @@ def _expected_rule(plan: Plan) -> tuple[ReferenceLine, ...]:
     if estimate is None:
         return ()
     role: Role = "published" if estimate.method in ("published", "other_release") else "estimated"
-    return (
-        ReferenceLine(role, f"{method_word(estimate.method)} {seconds(estimate.step_time_s)}", estimate.step_time_s),
-    )
+    return (ReferenceLine(role, f"{method_word(estimate.method)} {estimate.step_time_text}", estimate.step_time_s),)
 
 
 def _by_scale(measured: Sequence[RunResult]) -> dict[int, list[float]]:
@@ -245,26 +262,26 @@ def _by_scale(measured: Sequence[RunResult]) -> dict[int, list[float]]:
 def _repeats(scale: int, times: Sequence[float]) -> Point:
     """The mean of runs on one scale, with the fastest and the slowest of them."""
     mean = fmean(times)
-    return Point(scale, mean, seconds(mean), *((min(times), max(times)) if len(times) > 1 else ()))
+    return Point(scale, mean, step_time(mean), *((min(times), max(times)) if len(times) > 1 else ()))
 
 
 def _efficiency(point: ScalePoint) -> Point:
     value, half = point.efficiency_pct, point.efficiency_half_width_pct
     ends = (None, None) if half is None else (value - half, value + half)
-    return Point(point.gpus, value, f"{value:.1f} %", *ends)
+    return Point(point.gpus, value, percent(value), *ends)
 
 
 def _step_summary(result: RunResult, times: _Times) -> str:
     steady, estimate = result.steady, result.plan.estimate
     text = plural(len(times), "step")
     if steady is not None:
-        text += f"; the steady ones from {seconds(steady.low)} to {seconds(steady.high)}"
-        text += f", median {seconds(steady.median)}"
+        text += f"; the steady ones {step_time_range(steady.low, steady.high)}"
+        text += f", median {step_time(steady.median)}"
     if result.step_time_s is not None:
-        text += f"; what counts ({result.rule_words}) is {seconds(result.step_time_s)}"
+        text += f"; what counts ({result.rule_words}) is {step_time(result.step_time_s)}"
     if estimate is not None:
-        text += f"; expected were {seconds(estimate.step_time_s)}, {method_phrase(estimate.method)}, in a band from "
-        text += f"{seconds(estimate.low_s)} to {seconds(estimate.high_s)}"
+        text += f"; expected were {estimate.step_time_text}, {method_phrase(estimate.method)}, in a band of "
+        text += step_time_range(estimate.low_s, estimate.high_s)
     return f"{text}."
 
 
@@ -272,11 +289,11 @@ def _scale_summary(points: Sequence[AtScale], groups: dict[int, list[float]], ow
     text = ""
     if points:
         first, last = points[0], points[-1]
-        text = f"Expected are {seconds(first.estimate.step_time_s)} on {first.gpus:,} GPUs"
-        text += f" to {seconds(last.estimate.step_time_s)} on {last.gpus:,}." if len(points) > 1 else "."
+        text = f"Expected are {first.estimate.step_time_text} on {count(first.gpus)} GPUs"
+        text += f" to {last.estimate.step_time_text} on {count(last.gpus)}." if len(points) > 1 else "."
     if groups:
-        means = ", ".join(f"{seconds(fmean(times))} on {scale:,}" for scale, times in sorted(groups.items()))
+        means = ", ".join(f"{step_time(fmean(times))} on {count(scale)}" for scale, times in sorted(groups.items()))
         text += f" Measured here were {means}."
     if own:
-        text += f" This run took {seconds(own[1])} on {own[0]:,}."
+        text += f" This run took {step_time(own[1])} on {count(own[0])}."
     return text.strip()

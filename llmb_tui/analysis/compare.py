@@ -17,8 +17,9 @@ from typing import Literal
 from llmb_tui.analysis.likeness import Likeness, Purpose, Remark, aspect_words, distinctions, likeness, run_names
 from llmb_tui.analysis.result import Configuration, RunResult
 from llmb_tui.analysis.statistics import FINEST_PCT, mean_half_width, t_95, welch_half_width
-from llmb_tui.language.states import ContrastOutcome, run_label
-from llmb_tui.language.text import plural, two_digits
+from llmb_tui.language.quantities import given, step_time, two_digits
+from llmb_tui.language.states import ContrastOutcome, state_label
+from llmb_tui.language.text import plural
 from llmb_tui.launch.procedures import PROCEDURES
 from llmb_tui.plan.selection import ProcedureId
 from llmb_tui.watch.state import ENDED, LONGEST_STEP_S, SHORTEST_STEP_S
@@ -113,7 +114,7 @@ class Group:
     @property
     def noise_words(self) -> str:
         """Mean and noise in a sentence."""
-        mean = f"mean {self.mean_s:.4g} s of {plural(len(self.runs), 'run')}"
+        mean = f"mean {step_time(self.mean_s)} of {plural(len(self.runs), 'run')}"
         if self.noise_pct is not None and self.half_width_pct is not None:
             noise, half = two_digits(self.noise_pct), two_digits(self.half_width_pct)
             return f"{mean}, deviation {noise} %, 95 % interval of the mean ± {half} %"
@@ -230,11 +231,11 @@ def why_left_out(run: RunResult, measure: Measure = "rule") -> str:
     """Why a run tells nothing about others; empty where it does."""
     value = value_s(run, measure)
     if value is not None and not SHORTEST_STEP_S <= value <= LONGEST_STEP_S:
-        return f"its step time, {value:.3g} s, is none that a step can take"
+        return f"its step time, {given(value)} s, is none that a step can take"
     if run.comparable and value is not None:
         return ""
     if run.state != "done":
-        return f"it is {run_label(run.state).word}{'' if run.state in _OVER else ', as far as is known here'}"
+        return f"it is {state_label(run.state).word}{'' if run.state in _OVER else ', as far as is known here'}"
     if run.step_time_s is None:
         return "it has no step time by its recipe's rule"
     if failures := failed(run.validity):

@@ -4,18 +4,27 @@ from __future__ import annotations
 
 from llmb_tui.analysis.compare import Comparison
 from llmb_tui.analysis.likeness import distinctions
-from llmb_tui.analysis.table import Cell, Column, Table
+from llmb_tui.analysis.table import Column, Table, quantity
 from llmb_tui.language.node_list import compress
+from llmb_tui.language.quantities import (
+    days_digits,
+    given,
+    percent_digits,
+    step_time_digits,
+    tflops,
+    tokens_per_s,
+    two_digits,
+)
 
 _FIGURES: tuple[Column, ...] = (
-    ("mean s", "steady.mean"),
-    ("median s", "steady.median"),
-    ("deviation s", "steady.stdev"),
-    ("tokens/s", "figures.tokens_per_s"),
-    ("TFLOPS/GPU", "figures.tflops_per_gpu"),
-    ("MFU %", "figures.mfu_pct"),
-    ("days/1T", "figures.days_per_1t_tokens"),
-    ("of published %", "of_published_pct"),
+    ("mean s", quantity("steady.mean", step_time_digits)),
+    ("median s", quantity("steady.median", step_time_digits)),
+    ("deviation s", quantity("steady.stdev", two_digits)),
+    ("tokens/s", quantity("figures.tokens_per_s", tokens_per_s)),
+    ("TFLOPS/GPU", quantity("figures.tflops_per_gpu", tflops)),
+    ("MFU %", quantity("figures.mfu_pct", percent_digits)),
+    ("days/1T", quantity("figures.days_per_1t_tokens", days_digits)),
+    ("of published %", quantity("of_published_pct", percent_digits)),
     ("verdict", "verdict.result"),
 )
 RUN: tuple[Column, ...] = (
@@ -25,38 +34,38 @@ RUN: tuple[Column, ...] = (
     ("cluster", "cluster"),
     ("procedure", "procedure"),
     ("state", "state"),
-    ("step s", "step_time_s"),
+    ("step s", quantity("step_time_s", step_time_digits)),
     ("rule", "rule_words"),
     *_FIGURES,
 )
 """Of runs; step times by the recipe's rule, and of the steps that count."""
 _GROUP: tuple[Column, ...] = (
     ("runs", lambda one: len(one.runs)),
-    ("mean s", "mean_s"),
-    ("noise %", "noise_pct"),
-    ("± mean %", "half_width_pct"),
-    ("± own steps %", "within_run_pct"),
-    ("published s", "published_s"),
-    ("of published %", "of_published_pct"),
+    ("mean s", quantity("mean_s", step_time_digits)),
+    ("noise %", quantity("noise_pct", two_digits)),
+    ("± mean %", quantity("half_width_pct", two_digits)),
+    ("± own steps %", quantity("within_run_pct", two_digits)),
+    ("published s", quantity("published_s", given)),
+    ("of published %", quantity("of_published_pct", percent_digits)),
 )
 POINT: tuple[Column, ...] = (
     ("GPUs", "gpus"),
     ("runs", lambda one: len(one.group.runs)),
-    ("step s", "group.mean_s"),
-    ("tokens/s", "tokens_per_s"),
-    ("efficiency %", "efficiency_pct"),
-    ("± %", "efficiency_half_width_pct"),
-    ("published s", "published_s"),
-    ("published efficiency %", "published_efficiency_pct"),
+    ("step s", quantity("group.mean_s", step_time_digits)),
+    ("tokens/s", quantity("tokens_per_s", tokens_per_s)),
+    ("efficiency %", quantity("efficiency_pct", percent_digits)),
+    ("± %", quantity("efficiency_half_width_pct", two_digits)),
+    ("published s", quantity("published_s", given)),
+    ("published efficiency %", quantity("published_efficiency_pct", percent_digits)),
 )
 """Of a scaling curve."""
 NODE: tuple[Column, ...] = (
     ("node", lambda one: compress(one.nodes)),
     ("runs with", "runs_with"),
     ("without", "runs_without"),
-    ("difference %", lambda one: _hundredths(one.difference_pct)),
-    ("noise %", lambda one: _hundredths(one.noise_pct)),
-    ("chance", "chance"),
+    ("difference %", quantity(lambda one: _hundredths(one.difference_pct), two_digits)),
+    ("noise %", quantity(lambda one: _hundredths(one.noise_pct), two_digits)),
+    ("chance", quantity("chance", two_digits)),
     ("", "words"),
 )
 """Of nodes with their evidence; `chance`: how likely noise alone lets any node come out as far."""
@@ -72,7 +81,11 @@ CHANGE: tuple[Column, ...] = (
 def comparison_table(comparison: Comparison) -> Table:
     """Runs on a terminal: what all of them have in common is left out."""
     names = dict(zip((run.id for run in comparison.runs), distinctions(comparison.runs), strict=True))
-    columns: tuple[Column, ...] = (("run", "id"), ("", lambda run: names[run.id]), ("step s", "step_time_s"))
+    columns: tuple[Column, ...] = (
+        ("run", "id"),
+        ("", lambda run: names[run.id]),
+        ("step s", quantity("step_time_s", step_time_digits)),
+    )
     return Table.by((*columns, *_FIGURES), comparison.runs)
 
 
@@ -86,13 +99,13 @@ def contrasts_table(comparison: Comparison) -> Table:
     columns: tuple[Column, ...] = (
         ("base", lambda one: comparison.name(one.base)),
         ("other", lambda one: comparison.name(one.other)),
-        ("difference %", "difference_pct"),
-        ("± %", "half_width_pct"),
+        ("difference %", quantity("difference_pct", two_digits)),
+        ("± %", quantity("half_width_pct", two_digits)),
         ("outcome", "outcome"),
         ("", "words"),
     )
     return Table.by(columns, comparison.contrasts)
 
 
-def _hundredths(percent: float | None) -> Cell:
+def _hundredths(percent: float | None) -> float | None:
     return None if percent is None else round(percent, 2)

@@ -13,7 +13,8 @@ from llmb_tui.analysis.changes import ChangePoint, changes
 from llmb_tui.analysis.compare import Group, group, why_left_out
 from llmb_tui.analysis.likeness import distinctions
 from llmb_tui.analysis.result import RunResult
-from llmb_tui.language.states import VerdictResult, run_label
+from llmb_tui.language.labels import gpus_cell, workload_label
+from llmb_tui.language.states import VerdictResult, state_label
 from llmb_tui.launch.note import NO_NOTE, Note
 from llmb_tui.watch.state import ENDED
 
@@ -147,7 +148,7 @@ def grouped(results: Iterable[RunResult], by: Grouping, notes: NoteOf) -> list[R
 def workload_of(result: RunResult) -> str:
     """`nemotron4 15b fp8`."""
     configuration = result.configuration
-    return f"{configuration.workload} {configuration.size} {configuration.dtype}"
+    return workload_label(configuration.workload, configuration.size, configuration.dtype)
 
 
 def _repeats_key(result: RunResult) -> tuple[object, ...]:
@@ -186,8 +187,8 @@ def _told_apart(groups: Sequence[ResultGroup]) -> list[ResultGroup]:
 def _has(result: RunResult, words: Sequence[str], note: Note) -> bool:
     configuration = result.configuration
     verdict = result.verdict.result if result.verdict else ""
-    parts = (result.id, workload_of(result), f"{configuration.scale}×{configuration.gpu}", configuration.release)
+    parts = (result.id, workload_of(result), gpus_cell(configuration.scale, configuration.gpu), configuration.release)
     text = " ".join(
-        [*parts, result.cluster, result.procedure, run_label(result.state).word, verdict, note.words]
+        [*parts, result.cluster, result.procedure, state_label(result.state).word, verdict, note.words]
     ).lower()
     return all(word in text for word in words)

@@ -13,6 +13,8 @@ from functools import cached_property
 from llmb_tui.analysis.statistics import Spread, spread
 from llmb_tui.catalog.recipe import ResultRule, Variant
 from llmb_tui.cluster.job import Job
+from llmb_tui.language.labels import run_label
+from llmb_tui.language.quantities import four_digits
 from llmb_tui.language.states import RunStateName
 from llmb_tui.language.text import plural
 from llmb_tui.launch.run import Run
@@ -46,7 +48,7 @@ class Configuration:
     @property
     def label(self) -> str:
         """In a few words, such as `nemotron4 15b fp8 · 64 × H100`."""
-        return f"{self.workload} {self.size} {self.dtype} · {self.scale} × {self.gpu.upper()}"
+        return run_label(self.workload, self.size, self.dtype, self.scale, self.gpu)
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,11 +85,12 @@ class LossCheck:
             has = "has" if self.not_finite == 1 else "have"
             return f"{plural(self.not_finite, 'step')} {has} a loss that is no number"
         if self.steps == 1:
-            return f"{self.first:.4g} at the only step"
+            return f"{four_digits(self.first)} at the only step"
         falls = "falls" if self.falls else "does not fall"
         if (self.last < self.first) is self.falls:
-            return f"{falls}: {self.first:.4g} to {self.last:.4g}"
-        return f"{falls}: {self.means[0]:.4g} to {self.means[1]:.4g}, means of the first and the last fifth"
+            return f"{falls}: {four_digits(self.first)} to {four_digits(self.last)}"
+        first, last = map(four_digits, self.means)
+        return f"{falls}: {first} to {last}, means of the first and the last fifth"
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 from llmb_tui.analysis.compare import Group, Measure, contrast, group
 from llmb_tui.analysis.result import RunResult
+from llmb_tui.language.labels import workload_label
 from llmb_tui.plan.plan import Scaling
 from llmb_tui.plan.throughput import tokens_per_s
 
@@ -58,7 +59,8 @@ def scaling_curves(runs: Iterable[RunResult], measure: Measure = "rule") -> tupl
 def _scaling_curve(groups: Sequence[Group]) -> ScalingCurve:
     first = groups[0]
     what = first.configuration
-    label = f"{what.workload}@{what.release} {what.size} {what.dtype} · {what.gpu.upper()}, {first.cluster}"
+    name = workload_label(f"{what.workload}@{what.release}", what.size, what.dtype)
+    label = f"{name} · {what.gpu.upper()}, {first.cluster}"
     return ScalingCurve(label, what.scaling, tuple(_point(one, first) for one in groups))
 
 

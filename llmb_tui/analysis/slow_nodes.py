@@ -22,6 +22,7 @@ from statistics import fmean, median, variance
 from llmb_tui.analysis.compare import group, value_s
 from llmb_tui.analysis.result import RunResult
 from llmb_tui.language.node_list import compress, expand
+from llmb_tui.language.quantities import given
 from llmb_tui.language.states import NodeState
 from llmb_tui.language.text import plural
 
@@ -39,10 +40,10 @@ _FARTHEST = 3.0
 _FINEST = 0.0005
 """Relative deviation that repeats have at least: logs print four digits."""
 RULE = (
-    f"A node is suspected where its runs are slower than repeats without it by more than {_LEAST_PCT:g} %, and by more "
-    f"than they differ anyway, in {_LEAST_PLACEMENTS} placements or more on either side, so that noise alone would "
-    f"name any node in {100 * _CHANCE:g} % of such looks at most. What counts of a run is the median of its steps; "
-    "runs that follow each other on the same nodes are one placement."
+    f"A node is suspected where its runs are slower than repeats without it by more than {given(_LEAST_PCT)} %, and by "
+    f"more than they differ anyway, in {_LEAST_PLACEMENTS} placements or more on either side, so that noise alone "
+    f"would name any node in {given(100 * _CHANCE)} % of such looks at most. What counts of a run is the median of "
+    "its steps; runs that follow each other on the same nodes are one placement."
 )
 _STATE_WORDS: dict[NodeState, str] = {
     "suspected": "slow",

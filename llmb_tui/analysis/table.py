@@ -10,9 +10,20 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
 
+from llmb_tui.language.quantities import count, four_digits
 from llmb_tui.language.text import clean_line
+from llmb_tui.plan.plan import Estimate, expected_step_time
 
-Cell = str | int | float | None
+
+@dataclass(frozen=True, slots=True)
+class Quantity:
+    """A number, and the function of `language.quantities` that writes it for a person."""
+
+    value: float
+    text: Callable[[float], str]
+
+
+Cell = str | int | float | Quantity | None
 """A text may be remote; None and a float that is no finite number are unknown."""
 Column = tuple[str, str | Callable[[Any], Cell]]
 """Its heading, and where a thing has its value, as `value_at` takes it, or what works it out."""
@@ -78,21 +89,45 @@ def value_at(one: Any, path: str) -> Any:
     return one
 
 
+def quantity(at: str | Callable[[Any], float | None], text: Callable[[float], str]) -> Callable[[Any], Cell]:
+    """A column's value as a `Quantity`; `at` is a path as `value_at` takes it, or what works the number out."""
+
+    def cell(one: Any) -> Cell:
+        value = value_at(one, at) if isinstance(at, str) else at(one)
+        return None if value is None else Quantity(value, text)
+
+    return cell
+
+
+def expected_cell(estimate: Estimate | None) -> Cell:
+    """The expected step time, without its unit."""
+    return None if estimate is None else Quantity(estimate.step_time_s, expected_step_time(estimate.method))
+
+
+def bare(cell: Cell) -> str | float | None:
+    """A cell's text or number."""
+    return cell.value if isinstance(cell, Quantity) else cell
+
+
 def unmarked(text: str) -> str:
     """A text in which nothing is Markdown, wherever in a line it stands."""
     return _MARKUP.sub(r"\\\1", text)
 
 
 def cell_text(cell: Cell) -> str:
-    """A value for a person: four digits of a number, all of one that has more before its point."""
-    if cell is None or (isinstance(cell, float) and not math.isfinite(cell)):
+    """A value for a person."""
+    value = bare(cell)
+    if value is None or (isinstance(value, float) and not math.isfinite(value)):
         return UNKNOWN
-    if isinstance(cell, str):
-        return clean_line(cell)
-    return f"{cell:,.0f}" if isinstance(cell, int) or abs(cell) >= 1000 else f"{cell:.4g}"
+    if isinstance(value, str):
+        return clean_line(value)
+    if isinstance(cell, Quantity):
+        return cell.text(value)
+    return count(value) if isinstance(value, int) else four_digits(value)
 
 
-def _whole(cell: Cell) -> str:
+def _whole(of: Cell) -> str:
+    cell = bare(of)
     if isinstance(cell, str):
         text = clean_line(cell)
         return f"'{text}" if len(text) > 1 and text.lstrip().startswith(_FORMULA) else text

@@ -6,7 +6,7 @@ from dataclasses import asdict, dataclass
 from typing import Any, Literal
 
 from llmb_tui.analysis.chart import Chart
-from llmb_tui.analysis.table import Table
+from llmb_tui.analysis.table import Table, bare
 from llmb_tui.language.states import VerdictResult
 
 
@@ -139,7 +139,7 @@ def document_json(document: Document) -> dict[str, Any]:
 
 def _block(block: Block) -> dict[str, Any]:
     if isinstance(block, Grid):
-        rows = [list(row) for row in block.table.rows]
+        rows = [[bare(cell) for cell in row] for row in block.table.rows]
         return {"kind": "table", "caption": block.caption, "headings": list(block.table.headings), "rows": rows}
     if isinstance(block, Facts):
         return {"kind": "facts", "facts": [{"label": one.label, "value": one.value} for one in block.facts]}

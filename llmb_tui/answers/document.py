@@ -14,7 +14,7 @@ from llmb_tui.analysis.comparison_tables import NODE, POINT, groups_table
 from llmb_tui.analysis.scaling import scaling_curves
 from llmb_tui.analysis.slow_nodes import RULE as NODES_RULE
 from llmb_tui.analysis.slow_nodes import slow_nodes
-from llmb_tui.analysis.table import Column, Table
+from llmb_tui.analysis.table import Column, Table, expected_cell, quantity
 from llmb_tui.answers.blocks import (
     Banner,
     Block,
@@ -28,9 +28,11 @@ from llmb_tui.answers.blocks import (
     known,
     narrowed,
 )
-from llmb_tui.answers.reported_run import SIMULATED, SUMMARY, banner, moment, subtitle, title
+from llmb_tui.answers.reported_run import SIMULATED, SUMMARY, banner, subtitle, title
 from llmb_tui.answers.run_sections import run_sections
 from llmb_tui.evidence.reported_run import ReportedRun
+from llmb_tui.language.instants import utc_time
+from llmb_tui.language.quantities import gpu_hours_digits, step_time_digits
 from llmb_tui.language.states import VerdictResult
 from llmb_tui.language.text import plural
 from llmb_tui.suites.outcome import outcome_of
@@ -45,16 +47,16 @@ _ROW: tuple[Column, ...] = (
     ("run", "record.run.id"),
     ("state", "label.word"),
     ("verdict", "result"),
-    ("step s", "step_time_s"),
-    ("expected s", "planned.plan.estimate.step_time_s"),
-    ("GPU-hours", "planned.plan.gpu_hours"),
+    ("step s", quantity("step_time_s", step_time_digits)),
+    ("expected s", lambda row: expected_cell(row.planned.plan.estimate)),
+    ("GPU-hours", quantity("planned.plan.gpu_hours", gpu_hours_digits)),
 )
 """Of a suite."""
 
 
 def document(runs: Sequence[ReportedRun], now: float, suites: Sequence[SuiteProgress] = ()) -> Document:
     """The report of these runs, and of the suites that they are of; `now` is Unix time. One of both is needed."""
-    made = f"Made by llmb-tui {__version__} on {moment(now)}."
+    made = f"Made by llmb-tui {__version__} on {utc_time(now)}."
     if len(runs) == 1 and not suites:
         (one,) = runs
         return Document(title(one), subtitle(one), (banner(one),), run_sections(one), made)
@@ -103,7 +105,7 @@ def _suite(progress: SuiteProgress) -> Section:
         Fact("What it answers", SUITE_KINDS[suite.kind]),
         Fact("Suite", suite.id, exact=True),
         Fact("Cluster", suite.cluster),
-        Fact("Kept", moment(suite.created_at)),
+        Fact("Kept", utc_time(suite.created_at)),
         Fact("Stands", progress.words),
         Fact("Order", "" if suite.shuffle is None else f"shuffled, seed {suite.shuffle}"),
     )

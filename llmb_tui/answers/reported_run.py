@@ -2,31 +2,38 @@
 
 from __future__ import annotations
 
-import time
-
-from llmb_tui.analysis.charts import seconds
-from llmb_tui.analysis.table import Column
+from llmb_tui.analysis.result import RunResult
+from llmb_tui.analysis.table import Column, expected_cell, quantity
 from llmb_tui.answers.blocks import Banner
 from llmb_tui.evidence.reported_run import ReportedRun
-from llmb_tui.language.states import run_label
+from llmb_tui.language.instants import utc_time
+from llmb_tui.language.labels import gpus_label, workload_label
+from llmb_tui.language.quantities import count, percent, percent_digits, step_time, step_time_digits, tokens_per_s
+from llmb_tui.language.states import state_label
 from llmb_tui.language.text import capital, plural
-from llmb_tui.plan.plan import Plan
 from llmb_tui.watch.state import BAD_ENDS
 
 _MARKS = {"PASS": "as fast as it should be", "WARN": "to be looked at", "FAIL": "slower than it should be"}
 SIMULATED = " Simulated: no GPU has trained anything."
+
+
+def speed_pct(run: RunResult) -> float | None:
+    """The reached speed in per cent of the expected one; None without a verdict that counts."""
+    return 100 * run.verdict.ratio if run.verdict and run.state not in BAD_ENDS else None
+
+
 SUMMARY: tuple[Column, ...] = (
     ("run", "id"),
     ("verdict", lambda run: run.verdict.result if run.verdict and run.state not in BAD_ENDS else None),
     ("what", "configuration.label"),
     ("release", "configuration.release"),
     ("cluster", "cluster"),
-    ("state", lambda run: run_label(run.state).word),
-    ("step s", "step_time_s"),
-    ("expected s", "plan.estimate.step_time_s"),
-    ("% of expected speed", lambda run: 100 * run.verdict.ratio if run.verdict and run.state not in BAD_ENDS else None),
-    ("tokens/s", "figures.tokens_per_s"),
-    ("MFU %", "figures.mfu_pct"),
+    ("state", lambda run: state_label(run.state).word),
+    ("step s", quantity("step_time_s", step_time_digits)),
+    ("expected s", lambda run: expected_cell(run.plan.estimate)),
+    ("% of expected speed", quantity(speed_pct, percent_digits)),
+    ("tokens/s", quantity("figures.tokens_per_s", tokens_per_s)),
+    ("MFU %", quantity("figures.mfu_pct", percent_digits)),
 )
 """A result in one line of a table."""
 _BAD_END_WORDS: dict[str, str] = {
@@ -40,15 +47,16 @@ _BAD_END_WORDS: dict[str, str] = {
 def title(one: ReportedRun) -> str:
     """What ran, in a few words."""
     what = one.result.configuration
-    return f"{what.workload}@{what.release} {what.size} {what.dtype} on {gpus(one.result.plan)}"
+    name = workload_label(f"{what.workload}@{what.release}", what.size, what.dtype)
+    return f"{name} on {gpus_label(what.scale, what.gpu)}"
 
 
 def subtitle(one: ReportedRun) -> str:
     """Which run, where and when."""
     at = one.result.run.submitted_at
-    submitted = f", submitted {moment(at)}" if at else ""
+    submitted = f", submitted {utc_time(at)}" if at else ""
     simulated = "simulated cluster" if one.result.simulated else "cluster"
-    return f"Run {one.result.id} on {simulated} {one.result.cluster}{submitted}; {run_label(one.result.state).word}"
+    return f"Run {one.result.id} on {simulated} {one.result.cluster}{submitted}; {state_label(one.result.state).word}"
 
 
 def bad_end(one: ReportedRun) -> str:
@@ -56,7 +64,7 @@ def bad_end(one: ReportedRun) -> str:
     result = one.result
     if result.verdict is None or result.state not in BAD_ENDS:
         return ""
-    steps = f"{result.progress.steps_done:,} of {plural(result.steps_total, 'step')}"
+    steps = f"{count(result.progress.steps_done)} of {plural(result.steps_total, 'step')}"
     return f"The run {_BAD_END_WORDS[result.state]} after {steps}. {result.record.state.why_failed}".rstrip()
 
 
@@ -66,23 +74,13 @@ def banner(one: ReportedRun) -> Banner:
     if verdict is None:
         state = one.result.record.state
         said = (state.no_verdict.removeprefix("No verdict: "), state.why_failed)
-        words = " ".join(filter(None, said)) or f"The run is {run_label(one.result.state).word}."
+        words = " ".join(filter(None, said)) or f"The run is {state_label(one.result.state).word}."
         return Banner("", capital(words) + simulated)
     kind = "Measured" if verdict.by_rule else "So far"
     words = (
-        f"{_MARKS[verdict.result]}: {100 * verdict.ratio:.1f} % of the expected speed. {kind}: "
-        f"{seconds(verdict.measured_s)} for a step, against {verdict.against}."
+        f"{_MARKS[verdict.result]}: {percent(100 * verdict.ratio)} of the expected speed. {kind}: "
+        f"{step_time(verdict.measured_s)} for a step, against {verdict.against}."
     )
     if ended := bad_end(one):
         return Banner("", f"{ended} Until then it was {verdict.result}, {words}{simulated}")
     return Banner(verdict.result, capital(words) + simulated)
-
-
-def gpus(plan: Plan) -> str:
-    """How many of which type: `64 × H100`."""
-    return f"{plan.selection.scale:,} × {plan.selection.gpu.upper()}"
-
-
-def moment(at: float) -> str:
-    """A Unix time in UTC, to the minute."""
-    return time.strftime("%Y-%m-%d %H:%M UTC", time.gmtime(at))

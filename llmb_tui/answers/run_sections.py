@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import fields
 
-from llmb_tui.analysis.charts import history_chart, scale_chart, scale_table, seconds, step_chart
+from llmb_tui.analysis.charts import history_chart, scale_chart, scale_table, step_chart
 from llmb_tui.analysis.result import RunResult
-from llmb_tui.analysis.table import Cell, Table, value_at
+from llmb_tui.analysis.table import Cell, Quantity, Table, expected_cell, value_at
 from llmb_tui.answers.blocks import (
     Block,
     Bullets,
@@ -21,23 +21,42 @@ from llmb_tui.answers.blocks import (
     known,
     narrowed,
 )
-from llmb_tui.answers.reported_run import bad_end, gpus, moment
+from llmb_tui.answers.reported_run import bad_end
 from llmb_tui.catalog.recipe import VARIANT_WORDS
 from llmb_tui.evidence.reported_run import ReportedRun
+from llmb_tui.language.instants import utc_time
+from llmb_tui.language.labels import gpus_label
+from llmb_tui.language.quantities import (
+    count,
+    days_digits,
+    flops,
+    given,
+    gpu_hours,
+    percent,
+    percent_digits,
+    seconds,
+    step_time,
+    step_time_digits,
+    step_time_range,
+    tflops,
+    tokens_per_s,
+    two_digits,
+    whole_seconds,
+)
 from llmb_tui.language.states import method_phrase
-from llmb_tui.language.text import capital, plural, two_digits
+from llmb_tui.language.text import capital, plural
 from llmb_tui.launch.procedures import PROCEDURES
 from llmb_tui.plan.options import chosen_options
 from llmb_tui.plan.plan import Parallelism, Printed
 from llmb_tui.watch.state import Verdict
 from llmb_tui.watch.validity import check_words
 
-_FIGURES = {
-    "step time, s": "step_time_s",
-    "tokens/s of all GPUs": "tokens_per_s",
-    "TFLOPS of a GPU": "tflops_per_gpu",
-    "MFU, %": "mfu_pct",
-    "days for 1T tokens": "days_per_1t_tokens",
+_FIGURES: dict[str, tuple[str, Callable[[float], str]]] = {
+    "step time, s": ("step_time_s", step_time_digits),
+    "tokens/s of all GPUs": ("tokens_per_s", tokens_per_s),
+    "TFLOPS of a GPU": ("tflops_per_gpu", tflops),
+    "MFU, %": ("mfu_pct", percent_digits),
+    "days for 1T tokens": ("days_per_1t_tokens", days_digits),
 }
 _MOST_CHECKPOINTS = 8
 _LAYOUT = tuple(field.name for field in fields(Parallelism))
@@ -65,15 +84,18 @@ def run_sections(one: ReportedRun, *, level: int = 2, prefix: str = "") -> tuple
 def _result(one: ReportedRun, prefix: str) -> Iterator[Block]:
     result, plan = one.result, one.result.plan
     rows: list[tuple[Cell, ...]] = []
-    for label, name in _FIGURES.items():
+    for label, (name, text) in _FIGURES.items():
         measured = result.step_time_s if name == "step_time_s" else value_at(result.figures, name)
         expected = value_at(plan.estimate, name)
         share = None if measured is None or not expected else 100 * measured / expected
-        rows.append((label, measured, expected, share, getattr(plan.published, name, None)))
+        cells = [_cell(measured, text), _cell(expected, text), _cell(share, percent_digits)]
+        if name == "step_time_s":
+            cells[1] = expected_cell(plan.estimate)
+        rows.append((label, *cells, _cell(getattr(plan.published, name, None), given)))
     table = Table.of(("", "measured", "expected", "% of expected", "printed"), rows)
     yield Grid("Figures by the recipe's rule. Of step time and days less is better, of the others more.", table)
     yield known(
-        Fact("Steps", f"{result.progress.steps_done:,} of {result.steps_total:,}"),
+        Fact("Steps", f"{count(result.progress.steps_done)} of {count(result.steps_total)}"),
         Fact("Steady steps", _steady(result)),
         Fact("Loss", _loss(one)),
         Fact("Checkpoints", _checkpoints(result)),
@@ -82,6 +104,10 @@ def _result(one: ReportedRun, prefix: str) -> Iterator[Block]:
     )
     if (chart := step_chart(result)) is not None:
         yield Picture(f"{prefix}{chart.name}", chart)
+
+
+def _cell(value: float | None, text: Callable[[float], str]) -> Cell:
+    return None if value is None else Quantity(value, text)
 
 
 def _steady(result: RunResult) -> str:
@@ -93,8 +119,8 @@ def _steady(result: RunResult) -> str:
     if steady.stdev is not None and steady.cv_pct is not None:
         deviation = f", deviation {two_digits(steady.stdev)} s ({two_digits(steady.cv_pct)} %)"
     return (
-        f"{steady.count} {which}: mean {seconds(steady.mean)}, median {seconds(steady.median)}{deviation}, from "
-        f"{seconds(steady.low)} to {seconds(steady.high)}"
+        f"{steady.count} {which}: mean {step_time(steady.mean)}, median {step_time(steady.median)}{deviation}, "
+        f"{step_time_range(steady.low, steady.high)}"
     )
 
 
@@ -111,7 +137,7 @@ def _loss(one: ReportedRun) -> str:
 
 def _checkpoints(result: RunResult) -> str:
     more = len(result.checkpoints) - _MOST_CHECKPOINTS
-    times = [f"{at.kind} {at.seconds:.4g} s" for at in result.checkpoints[:_MOST_CHECKPOINTS]]
+    times = [f"{at.kind} {seconds(at.seconds)}" for at in result.checkpoints[:_MOST_CHECKPOINTS]]
     return ", ".join([*times, *([f"and {more} more"] if more > 0 else [])])
 
 
@@ -133,7 +159,7 @@ def _verdict(one: ReportedRun) -> Iterator[Block]:
     if estimate is not None:
         rests.append(
             f"The expected step time is {method_phrase(estimate.method)}: {estimate.anchor}. Its band, "
-            f"{seconds(estimate.low_s)} to {seconds(estimate.high_s)}, is how far another cluster may lie from it."
+            f"{step_time_range(estimate.low_s, estimate.high_s)}, is how far another cluster may lie from it."
         )
     if result.plan.published is not None:
         note = f" {result.plan.published.note}" if result.plan.published.note else ""
@@ -146,10 +172,10 @@ def _verdict(one: ReportedRun) -> Iterator[Block]:
 
 def _arithmetic(verdict: Verdict, threshold: float) -> str:
     return (
-        f"{verdict.result}: the expected step time over the measured one, {seconds(verdict.measured_s)}, is "
-        f"{100 * verdict.ratio:.1f} %. From {100 * threshold:.4g} % on a run passes; below, it fails if the step takes "
-        "longer than the band allows, and is WARN within it. It is WARN as well, whatever the ratio, where the two "
-        "cannot be compared fairly; then it is said here why."
+        f"{verdict.result}: the expected step time over the measured one, {step_time(verdict.measured_s)}, is "
+        f"{percent(100 * verdict.ratio)}. From {given(100 * threshold)} % on a run passes; below, it fails if the step "
+        "takes longer than the band allows, and is WARN within it. It is WARN as well, whatever the ratio, where the "
+        "two cannot be compared fairly; then it is said here why."
     )
 
 
@@ -167,17 +193,21 @@ def _asked(one: ReportedRun) -> Facts:
     selection, overrides = plan.selection, plan.selection.overrides.set_fields()
     variant = f" ({VARIANT_WORDS[plan.precision_variant]})" if plan.precision_variant else ""
     title = f": {one.recipe_title}" if one.recipe_title else ""
+    gpus = gpus_label(selection.scale, selection.gpu)
     return known(
         Fact("Workload", f"{selection.workload}@{selection.release}{title}"),
         Fact("Model size", selection.size),
-        Fact("GPUs", f"{gpus(plan)}, {plural(plan.nodes, 'node')} of {plan.gpus_per_node}"),
+        Fact(
+            "GPUs",
+            f"{gpus}, {plural(plan.nodes, 'node')} of {plan.gpus_per_node}",
+        ),
         Fact("Precision", f"{selection.dtype}{variant}"),
         Fact("Scaling", plan.scaling),
-        Fact("Steps", f"{plan.steps:,}, in {plan.time_limit} at most"),
+        Fact("Steps", f"{count(plan.steps)}, in {plan.time_limit} at most"),
         Fact("Procedure", PROCEDURES[one.result.run.procedure].title),
-        Fact("Set by hand", ", ".join(f"{name.replace('_', ' ')} {value:,}" for name, value in overrides.items())),
+        Fact("Set by hand", ", ".join(f"{name.replace('_', ' ')} {count(value)}" for name, value in overrides.items())),
         Fact("Beside the benchmark", ", ".join(option.label for option in chosen_options(plan.options))),
-        Fact("Cost, as expected", _unless_none(plan.gpu_hours, "{:,.1f} GPU-hours and start-up")),
+        Fact("Cost, as expected", "" if plan.gpu_hours is None else f"{gpu_hours(plan.gpu_hours)} and start-up"),
         Fact("Note of the operator", one.note),
     )
 
@@ -201,10 +231,10 @@ def _ran(one: ReportedRun) -> Iterator[Block]:
         Fact(run.words.job.capitalize(), ", ".join(run.job_ids), exact=True),
         Fact("Account and partition", spec.account_and_partition if spec else ""),
         Fact("Nodes", job.node_list if job else "", exact=True),
-        Fact("Time of the job", _unless_none(job.elapsed_s if job else None, "{:,.0f} s")),
-        Fact("Submitted", moment(run.submitted_at) if run.submitted_at else ""),
+        Fact("Time of the job", whole_seconds(job.elapsed_s) if job and job.elapsed_s is not None else ""),
+        Fact("Submitted", utc_time(run.submitted_at) if run.submitted_at else ""),
         Fact(
-            "Last line of its log", f"copied {moment(result.record.log_grew_at)}" if result.record.log_grew_at else ""
+            "Last line of its log", f"copied {utc_time(result.record.log_grew_at)}" if result.record.log_grew_at else ""
         ),
         Fact("Container", plan.container or "", exact=True),
         Fact("Image on the cluster", image if image != plan.container else "", exact=True),
@@ -227,13 +257,17 @@ def _deviations(one: ReportedRun) -> Iterator[Block]:
         found += [_sentence(note) for note in spec.notes]
     found += [f"Otherwise than in the runs behind the expected step time: {words}." for words in run.otherwise]
     overrides = plan.selection.overrides.set_fields()
-    found += [f"{name.replace('_', ' ').upper()} was set by hand to {value:,}." for name, value in overrides.items()]
+    found += [
+        f"{name.replace('_', ' ').upper()} was set by hand to {count(value)}." for name, value in overrides.items()
+    ]
     for name in _LAYOUT if plan.printed is not None and not overrides else ():
         printed, ran = getattr(plan.printed, name), getattr(plan.parallelism, name)
         if printed is not None and printed != ran:
-            found.append(f"The README prints {name.upper()} {printed:,}; {'none' if ran is None else f'{ran:,}'} ran.")
+            found.append(
+                f"The README prints {name.upper()} {count(printed)}; {'none' if ran is None else count(ran)} ran."
+            )
     if plan.selection.steps is not None:
-        found.append(f"{plan.steps:,} steps were asked for, which need not be the recipe's number.")
+        found.append(f"{count(plan.steps)} steps were asked for, which need not be the recipe's number.")
     found += [f"Beside the benchmark: {option.label}." for option in chosen_options(plan.options)]
     if one.result.restarts:
         found.append(f"The job was restarted: {plural(one.result.restarts, 'time')}.")
@@ -242,10 +276,6 @@ def _deviations(one: ReportedRun) -> Iterator[Block]:
     if notes:
         yield Text("What was known of this configuration before it ran:")
         yield Bullets(tuple(notes))
-
-
-def _unless_none(value: float | None, form: str) -> str:
-    return "" if value is None else form.format(value)
 
 
 def _cells(layout: Parallelism | Printed) -> Sequence[Cell]:
@@ -260,17 +290,17 @@ def _sentence(words: str) -> str:
 def _numbers(one: ReportedRun) -> Iterator[str]:
     result, plan = one.result, one.result.plan
     layout, estimate = plan.parallelism, plan.estimate
+    batch, sequence = count(layout.gbs), count(layout.seq_len)
     yield (
-        f"A step is one update of the weights, over a global batch of {layout.gbs:,} sequences of {layout.seq_len:,} "
-        "tokens. Step times are those that the training prints in its log; nothing is added to them or left out."
+        f"A step is one update of the weights, over a global batch of {batch} sequences of {sequence} tokens. "
+        "Step times are those that the training prints in its log; nothing is added to them or left out."
     )
-    yield f"Tokens/s = {layout.gbs:,} × {layout.seq_len:,} / step time; days for 1T tokens = 10¹² / tokens/s / 86,400."
+    yield f"Tokens/s = {batch} × {sequence} / step time; days for 1T tokens = 10¹² / tokens/s / 86,400."
     if estimate is not None:
-        flops = f"{estimate.model_flops_per_sample:.4g}".replace("e+", "e")
         yield (
-            f"TFLOPS of a GPU = {layout.gbs:,} × {flops} FLOPs / (step time × "
-            f"{plan.selection.scale:,} GPUs), with the recipe's formula ({estimate.flops_formula}); MFU is that over a "
-            f"peak of {estimate.peak_tflops:,.4g} TFLOPS in {plan.selection.dtype}."
+            f"TFLOPS of a GPU = {batch} × {flops(estimate.model_flops_per_sample)} FLOPs / (step time × "
+            f"{count(plan.selection.scale)} GPUs), with the recipe's formula ({estimate.flops_formula}); MFU is that "
+            f"over a peak of {given(estimate.peak_tflops)} TFLOPS in {plan.selection.dtype}."
         )
     yield "A deviation is that of a sample (÷ n − 1). Times of day are UTC."
     yield (

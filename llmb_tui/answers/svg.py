@@ -9,6 +9,7 @@ from html import escape
 from pathlib import Path
 
 from llmb_tui.analysis.chart import Axis, Chart, Point, ReferenceLine, Role, Series, apart
+from llmb_tui.language.quantities import count
 from llmb_tui.language.text import clean_line
 
 _WIDTH, _LEFT, _TOP, _PLOT = 620.0, 52.0, 46.0, 220.0
@@ -263,10 +264,10 @@ def _legend(chart: Chart, top: float) -> tuple[list[str], float]:
 
 def _said(chart: Chart, point: Point) -> str:
     """What a mark says when it is pointed at."""
-    value = f"{point.y:.4g} ({chart.y.title})"
+    value = f"{chart.y.text(point.y)} ({chart.y.title})"
     if chart.x.kind == "time":
         return f"{point.name}: {value}"
-    return " ".join(filter(None, (point.name, f"{chart.x.title.split(',')[0]} {point.x:,.0f}: {value}")))
+    return " ".join(filter(None, (point.name, f"{chart.x.title.split(',')[0]} {count(point.x)}: {value}")))
 
 
 def _folded(text: str, room: float) -> list[str]:

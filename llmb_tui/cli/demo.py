@@ -20,6 +20,7 @@ from llmb_tui.cli.output import print_json, print_line, say
 from llmb_tui.cli.screen import show
 from llmb_tui.cli.user import is_terminal, settings_of
 from llmb_tui.errors import Trouble
+from llmb_tui.language.labels import gpus_label, workload_label
 from llmb_tui.services import Services
 from llmb_tui.store.paths import Places
 
@@ -106,8 +107,8 @@ def _headless(arguments: argparse.Namespace, services: Services, profile: Cluste
     plan = launchable(services, arguments)
     selection = plan.selection
     tell(
-        f"plan: {selection.workload}@{selection.release} {selection.size} {selection.dtype}, "
-        f"{selection.scale} × {selection.gpu.upper()}"
+        f"plan: {workload_label(selection.recipe_id, selection.size, selection.dtype)}, "
+        f"{gpus_label(selection.scale, selection.gpu)}"
     )
     tell(f"connect: {profile.name}, {profile.notice}")
     tell("preflight:")

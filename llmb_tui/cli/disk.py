@@ -11,7 +11,8 @@ from llmb_tui.cluster.session import Session
 from llmb_tui.cluster_files.housekeeping import KINDS, Belonging, belongings, chosen, measured, remove, total_size
 from llmb_tui.cluster_files.prune import held_by_suites, loaded_by_suites
 from llmb_tui.errors import Trouble
-from llmb_tui.language.text import plural, size_text
+from llmb_tui.language.quantities import byte_size
+from llmb_tui.language.text import plural
 from llmb_tui.services import Services
 
 _HEADINGS = ("size", "what", "run", "name", "stays because")
@@ -80,4 +81,4 @@ def _document(one: Belonging) -> dict[str, object]:
 
 
 def _size(one: Belonging) -> str:
-    return "?" if one.size is None else size_text(one.size)
+    return "?" if one.size is None else byte_size(one.size)

@@ -9,8 +9,9 @@ from typing import TYPE_CHECKING, Any
 from llmb_tui.cli.output import print_json, print_line, print_table, say
 from llmb_tui.cli.user import user_services
 from llmb_tui.errors import Trouble
-from llmb_tui.language.states import finding_label, run_label
-from llmb_tui.language.text import plural, size_text
+from llmb_tui.language.quantities import byte_size, percent, step_time
+from llmb_tui.language.states import finding_label, state_label
+from llmb_tui.language.text import plural
 from llmb_tui.store.scratch import removed_when_terminated
 
 if TYPE_CHECKING:
@@ -37,7 +38,7 @@ def export_verb(arguments: argparse.Namespace) -> int:
         print_json({"file": str(file), "bytes": size, "files": len(manifest.members), **said, "missing": missing})
         return 0
     runs, files = plural(len(manifest.runs), "run"), plural(len(manifest.members), "file")
-    print_line(f"{file}: {runs}, {files}, {size_text(size)}")
+    print_line(f"{file}: {runs}, {files}, {byte_size(size)}")
     for one in manifest.missing:
         say(f"run {one.run}: missing is the {one.what}. {one.why}")
     if manifest.anonymous:
@@ -81,8 +82,8 @@ def _document(verification: Verification) -> dict[str, Any]:
 def _result_words(result: Any) -> str:
     """How a run came out, by what was worked out again."""
     verdict, step = result["verdict"], result["step_time_s"]
-    time = f"{step:.4g} s by the rule ({result['rule']})" if step is not None else "no step time by the rule"
-    said = f"{verdict['result']} {verdict['ratio'] * 100:.1f} % of {verdict['against']}" if verdict else "no verdict"
+    time = f"{step_time(step)} by the rule ({result['rule']})" if step is not None else "no step time by the rule"
+    said = f"{verdict['result']} {percent(verdict['ratio'] * 100)} of {verdict['against']}" if verdict else "no verdict"
     simulated = "simulated, " if result["simulated"] else ""
-    state = run_label(result["state"]).word
+    state = state_label(result["state"]).word
     return f"{simulated}{state}, {result['steps_done']} of {result['steps_total']} steps, {time}, {said}"

@@ -18,7 +18,8 @@ from llmb_tui.cluster_files.fetch import Fetch, Fetched
 from llmb_tui.cluster_files.left_files import FileKind, LeftFiles, list_left
 from llmb_tui.cluster_files.nsight import ProfileSummary, summarize
 from llmb_tui.errors import Trouble
-from llmb_tui.language.text import clean_line, plural, size_text
+from llmb_tui.language.quantities import byte_size, count, duration, four_digits, percent, percent_digits, seconds
+from llmb_tui.language.text import clean_line, plural
 from llmb_tui.launch.procedure_loader import procedure
 from llmb_tui.rates import Pace
 from llmb_tui.services import Services
@@ -44,8 +45,8 @@ def fetch_verb(arguments: argparse.Namespace) -> int:
     missing = fetch.missing()
     if missing and not arguments.yes:
         if not has_terminal():
-            raise Trouble(f"{size_text(missing)} are to come.", fix="--yes fetches them without asking.", exit_code=1)
-        if not confirm(f"Fetch {size_text(missing)} into {target}?"):
+            raise Trouble(f"{byte_size(missing)} are to come.", fix="--yes fetches them without asking.", exit_code=1)
+        if not confirm(f"Fetch {byte_size(missing)} into {target}?"):
             raise Trouble("Nothing was fetched.", exit_code=1)
     done = fetch.all(_teller()) if left.files else []
     for one in done:
@@ -56,7 +57,7 @@ def fetch_verb(arguments: argparse.Namespace) -> int:
         print_json(_document(run.id, left, target, done, profile))
     else:
         if whole := [one for one in done if one.state != "refused"]:
-            came = size_text(sum(one.bytes_fetched for one in whole))
+            came = byte_size(sum(one.bytes_fetched for one in whole))
             print_line(f"{plural(len(whole), 'file')} in {target}; {came} came now.")
         if profile is not None:
             _print_profile(*profile)
@@ -65,7 +66,7 @@ def fetch_verb(arguments: argparse.Namespace) -> int:
 
 def _show(left: LeftFiles) -> None:
     if left.files:
-        print_table(("file", "kind", "size"), [(file.name, file.kind, size_text(file.size)) for file in left.files])
+        print_table(("file", "kind", "size"), [(file.name, file.kind, byte_size(file.size)) for file in left.files])
     else:
         say(f"There is no such file below {left.folder}.")
     for name, why in left.left_out:
@@ -84,8 +85,8 @@ def _teller() -> Callable[[str, int, int], None]:
             return
         said[name] = now
         left_s = pace.seconds_left(size, now)
-        rest = f", {left_s:.0f} s left" if left_s and here < size else ""
-        say(f"{name}: {size_text(min(here, size))} of {size_text(size)}{rest}")
+        rest = f", {duration(left_s)} left" if left_s and here < size else ""
+        say(f"{name}: {byte_size(min(here, size))} of {byte_size(size)}{rest}")
 
     return tell
 
@@ -114,8 +115,13 @@ def _profile(
 
 
 def _print_profile(name: str, summary: ProfileSummary) -> None:
-    print_line(f"{name}: {summary.total_s:.4g} s of kernels, {summary.nccl_pct:.1f} % of it NCCL's; what took longest:")
-    rows = [(f"{one.time_pct:.1f}", f"{one.total_s:.4g}", f"{one.launches}", one.name[:100]) for one in summary.kernels]
+    print_line(
+        f"{name}: {seconds(summary.total_s)} of kernels, {percent(summary.nccl_pct)} of it NCCL's; what took longest:"
+    )
+    rows = [
+        (percent_digits(one.time_pct), four_digits(one.total_s), count(one.launches), one.name[:100])
+        for one in summary.kernels
+    ]
     print_table(("%", "s", "launches", "kernel"), rows)
 
 

@@ -12,6 +12,8 @@ from llmb_tui.cli.runs import print_run
 from llmb_tui.cli.user import terminal_prompter, user_services
 from llmb_tui.cluster.llmb.install import LlmbInstall, find_installs, request_of, settings_of
 from llmb_tui.errors import Trouble
+from llmb_tui.language.instants import local_time
+from llmb_tui.language.labels import gpus_label, workload_label
 from llmb_tui.launch.llmb.import_run import ImportableRun, import_run, importable_runs, list_importable_runs
 from llmb_tui.launch.llmb.run import list_runs
 from llmb_tui.launch.llmb.workloads import known_workloads, summary
@@ -102,12 +104,12 @@ def _run(one: ImportableRun) -> dict[str, Any]:
 
 def _row(one: ImportableRun) -> tuple[str, ...]:
     run = one.run
-    at = time.strftime("%Y-%m-%d %H:%M", time.localtime(run.written_at)) if run.written_at else "–"
+    at = local_time(run.written_at, time.time()) if run.written_at else "–"
     return (
         run.job_id,
-        f"{run.workload} {run.size} {run.dtype}".rstrip(),
+        workload_label(run.workload, run.size, run.dtype).rstrip(),
         run.release or "–",
-        f"{run.scale} {run.gpu.upper()}" if run.scale else "–",
+        gpus_label(run.scale, run.gpu) if run.scale else "–",
         at,
         one.imported_id or "–",
         f"cannot be opened: {one.why_not}" if one.why_not else "",

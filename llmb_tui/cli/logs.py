@@ -14,7 +14,7 @@ from llmb_tui.cli.run_lines import Again
 from llmb_tui.cli.runs import say_intent, settle
 from llmb_tui.cli.user import terminal_prompter, user_services
 from llmb_tui.errors import Trouble, trouble_of
-from llmb_tui.language.states import run_label
+from llmb_tui.language.states import state_label
 from llmb_tui.language.text import clean
 from llmb_tui.launch.run import Run
 from llmb_tui.services import Services
@@ -99,7 +99,7 @@ def _print_log(services: Services, run: Run, state: RunState, write: Callable[[s
 def _no_log(run: Run, state: RunState) -> str:
     """Why there is nothing to print, and what to do."""
     if not run.job_ids:
-        return f"Run {run.id} is {run_label(run.submission).word}: it has no job, and so no log. {run.note}".rstrip()
+        return f"Run {run.id} is {state_label(run.submission).word}: it has no job, and so no log. {run.note}".rstrip()
     where = f" It is written to {run.job_log.path(run.job_ids[-1], 0)} on {run.cluster}." if run.job_log else ""
     if state.stage in ENDED:
         return f"Run {run.id} is {label_of(run, state).word}, and no line of its log is here.{where}"

@@ -17,10 +17,23 @@ from llmb_tui.cli.output import json_line, print_json, print_line, print_streame
 from llmb_tui.cli.user import user_services
 from llmb_tui.cluster.slurm.profile import LOCAL
 from llmb_tui.errors import Trouble
+from llmb_tui.language.quantities import (
+    count,
+    days,
+    gigabytes,
+    given,
+    gpu_hours,
+    percent,
+    percent_digits,
+    step_time,
+    step_time_digits,
+    step_time_range,
+    tokens_per_s,
+)
 from llmb_tui.language.states import method_word, severity_label
 from llmb_tui.plan import make
 from llmb_tui.plan.document import document
-from llmb_tui.plan.plan import Plan
+from llmb_tui.plan.plan import Plan, expected_step_time
 from llmb_tui.plan.request import plan_line, plan_request
 from llmb_tui.plan.resolved import selections
 from llmb_tui.plan.selection import FIELDS, Selection
@@ -30,7 +43,7 @@ if TYPE_CHECKING:
     from llmb_tui.plan.calibration import MeasuredHere
     from llmb_tui.plan.layouts import Layout, Layouts
 
-_LAYOUT = ("TP", "PP", "CP", "EP", "DP", "VP", "MBS", "GA", "step s", "low", "high", "memory GB", "memory", "marks")
+_LAYOUT = ("TP", "PP", "CP", "EP", "DP", "VP", "MBS", "GA", "step s", "low", "high", "memory", "verdict", "marks")
 _ACCURACY = ("case", "way", "rows", "mean %", "p90 %", "worst %", "in band %")
 _UTF_8 = "utf-8-sig"
 """With the mark that some editors put before it."""
@@ -88,8 +101,8 @@ def _print_one(services: Services, plan: Plan, arguments: argparse.Namespace) ->
         return
     print_plan(plan)
     if local is not None:
-        band = f"({local.low_s:.4g} to {local.high_s:.4g})"
-        print_line(f"here       {local.step_time_s:.4g} s  {band}, {local.label}: {local.basis}")
+        band = step_time_range(local.low_s, local.high_s)
+        print_line(f"here       {step_time(local.step_time_s)}  ({band}), {local.label}: {local.basis}")
     elif arguments.cluster is not None:
         print_line(f"here       nothing was measured on {arguments.cluster} that says something about this")
 
@@ -150,7 +163,7 @@ def _list_row(plan: Plan) -> tuple[str, ...]:
         selection.dtype,
         str(selection.scale),
         plan.scaling,
-        f"{estimate.step_time_s:.3g}" if estimate else "–",
+        expected_step_time(estimate.method)(estimate.step_time_s) if estimate else "–",
         method_word(estimate.method) if estimate else "no number",
     )
 
@@ -171,18 +184,19 @@ def print_plan(plan: Plan) -> None:
     if plan.estimate is not None:
         e = plan.estimate
         method = method_word(e.method) + (f", {e.basis}" if e.method == "modelled" else "")
-        print_line(f"step time  {e.step_time_s:.4g} s  ({e.low_s:.4g} to {e.high_s:.4g}), {method}: {e.anchor}")
-        print_line(f"tokens/s   {e.tokens_per_s:,.0f}")
-        print_line(f"MFU        {e.mfu_pct:.2f} % of {e.peak_tflops:g} TFLOPS, {e.flops_formula}")
+        print_line(f"step time  {e.step_time_text}  ({step_time_range(e.low_s, e.high_s)}), {method}: {e.anchor}")
+        print_line(f"tokens/s   {tokens_per_s(e.tokens_per_s)}")
+        print_line(f"MFU        {percent(e.mfu_pct)} of {given(e.peak_tflops)} TFLOPS, {e.flops_formula}")
         if e.days_per_1t_tokens is not None:
-            print_line(f"1T tokens  {e.days_per_1t_tokens:.2f} days")
+            print_line(f"1T tokens  {days(e.days_per_1t_tokens)}")
     if plan.memory is not None:
         m = plan.memory
         print_line(
-            f"memory     {m.peak_gb:.1f} of {m.capacity_gb:g} GB, {m.state_gb:.1f} of it for the state: {m.verdict}"
+            f"memory     {gigabytes(m.peak_gb)} of {gigabytes(m.capacity_gb)}, {gigabytes(m.state_gb)} of it for the "
+            f"state: {m.verdict}"
         )
     if plan.gpu_hours is not None:
-        print_line(f"this run   {plan.gpu_hours:.1f} GPU-hours for {plan.steps} steps, and start-up")
+        print_line(f"this run   {gpu_hours(plan.gpu_hours)} for {plan.steps} steps, and start-up")
     for problem in plan.problems:
         if problem.severity != "error":
             print_line(
@@ -202,8 +216,8 @@ def print_layouts(plan: Plan, ranking: Layouts, *, as_json: bool) -> None:
     if ranking.best:
         print_table(_LAYOUT, map(_layout_row, ranking.best))
     print_line(
-        f"{len(ranking.best)} of {ranking.valid:,} valid layouts. Two whose bands overlap are equally fast as far as "
-        f"is known; a layout that nobody has tuned can be slower than its band."
+        f"{len(ranking.best)} of {count(ranking.valid)} valid layouts. Two whose bands overlap are equally fast as far "
+        f"as is known; a layout that nobody has tuned can be slower than its band."
     )
 
 
@@ -220,11 +234,14 @@ def _layout_document(plan: Plan, layout: Layout) -> dict[str, Any]:
 def _layout_row(layout: Layout) -> tuple[str, ...]:
     runs, estimate, memory = layout.parallelism, layout.estimate, layout.memory
     numbers = (runs.tp, runs.pp, runs.cp, runs.ep, runs.dp, runs.vp, runs.mbs, runs.ga)
-    seconds = (estimate.step_time_s, estimate.low_s, estimate.high_s) if estimate else (None, None, None)
+    times = ["–"] * 3
+    if estimate is not None:
+        expected = expected_step_time(estimate.method)(estimate.step_time_s)
+        times = [expected, step_time_digits(estimate.low_s), step_time_digits(estimate.high_s)]
     return (
         *("–" if number is None else str(number) for number in numbers),
-        *("–" if one is None else f"{one:.4g}" for one in seconds),
-        f"{memory.peak_gb:.1f}" if memory else "–",
+        *times,
+        gigabytes(memory.peak_gb) if memory else "–",
         memory.verdict if memory else "–",
         " ".join([*(["published"] if layout.published else []), *layout.unusual]),
     )
@@ -253,9 +270,9 @@ def accuracy_verb(arguments: argparse.Namespace) -> int:
 def _accuracy_lines(case: str, numbers: dict[str, Any]) -> list[tuple[str, ...]]:
     """The estimate's line, and one for each naive way."""
     name = case.replace("_", " ")
-    first = (name, "estimate", *_figures(numbers), f"{numbers['coverage_pct']:.0f}")
+    first = (name, "estimate", *_figures(numbers), percent_digits(numbers["coverage_pct"]))
     return [first, *(("", way.replace("_", " "), *_figures(one), "") for way, one in numbers["baselines"].items())]
 
 
 def _figures(numbers: dict[str, Any]) -> tuple[str, ...]:
-    return (str(numbers["n"]), *(f"{numbers[key]:.2f}" for key in ("mean_pct", "p90_pct", "worst_pct")))
+    return (str(numbers["n"]), *(percent_digits(numbers[key]) for key in ("mean_pct", "p90_pct", "worst_pct")))

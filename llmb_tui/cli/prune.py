@@ -10,7 +10,10 @@ from llmb_tui.cli.output import print_json, print_line, print_table, say
 from llmb_tui.cli.user import confirm, has_terminal
 from llmb_tui.cluster_files.prune import LocalLogs, LogCopies, held_by_suites, local_logs, remove_log
 from llmb_tui.errors import Trouble
-from llmb_tui.language.text import plural, size_text
+from llmb_tui.language.instants import local_day
+from llmb_tui.language.labels import run_label
+from llmb_tui.language.quantities import byte_size
+from llmb_tui.language.text import plural
 from llmb_tui.services import Services
 
 _DAY_S = 86400.0
@@ -60,11 +63,11 @@ def _row(log: LogCopies) -> tuple[str, ...]:
     what = log.run.plan.selection
     return (
         log.run.id,
-        f"{what.workload} {what.size} {what.dtype} {what.scale}",
+        run_label(what.workload, what.size, what.dtype, what.scale, what.gpu),
         log.run.cluster,
-        time.strftime("%Y-%m-%d", time.localtime(log.grew_at)),
+        local_day(log.grew_at, time.time()),
         " ".join(log.names),
-        size_text(log.size),
+        byte_size(log.size),
     )
 
 
@@ -74,4 +77,4 @@ def _document(log: LogCopies) -> dict[str, object]:
 
 
 def _sum(logs: Sequence[LogCopies]) -> str:
-    return size_text(sum(log.size for log in logs))
+    return byte_size(sum(log.size for log in logs))

@@ -15,6 +15,7 @@ from llmb_tui.answers.svg import svg
 from llmb_tui.cli.output import print_json, print_line, say
 from llmb_tui.cli.user import confirm, has_terminal, user_services
 from llmb_tui.errors import Trouble
+from llmb_tui.language.quantities import byte_size
 from llmb_tui.store.files import write_atomic
 
 _HTML, _MARKDOWN = (".html", ".htm"), (".md", ".markdown")
@@ -47,7 +48,7 @@ def report_verb(arguments: argparse.Namespace) -> int:
         print_line(markdown(made, {name: str(path) for name, path in charts.items()}), end="")
         tell = say  # stdout is the report
     for path in files:
-        tell(f"{path}  {path.stat().st_size / 1000:,.0f} kB")
+        tell(f"{path}  {byte_size(path.stat().st_size)}")
     return 0
 
 

@@ -10,7 +10,7 @@ from functools import cached_property
 from typing import Any, BinaryIO
 
 from llmb_tui.analysis.document import log_document, run_result, upstream_document
-from llmb_tui.analysis.table import Cell, Column, Table, cell_text
+from llmb_tui.analysis.table import Cell, Column, Quantity, Table, cell_text, quantity
 from llmb_tui.analysis.upstream_rules import Rule, UpstreamResult, counts_as_log, llmb_run, parse_train_timing
 from llmb_tui.cli.flags import selection_mapping
 from llmb_tui.cli.logs import existing
@@ -20,10 +20,22 @@ from llmb_tui.cli.runs import exit_code, say_cancel, say_intent, say_unknown, ve
 from llmb_tui.cli.user import terminal_prompter, user_services
 from llmb_tui.errors import Trouble
 from llmb_tui.history import Losses
-from llmb_tui.language.states import run_label, validity_label
-from llmb_tui.language.text import clean_line, two_digits
+from llmb_tui.language.quantities import (
+    days,
+    given,
+    percent_digits,
+    seconds,
+    step_time,
+    step_time_digits,
+    step_time_range,
+    tflops,
+    tokens_per_s,
+    two_digits,
+)
+from llmb_tui.language.states import state_label, validity_label
+from llmb_tui.language.text import clean_line, plural
 from llmb_tui.launch.run import Run
-from llmb_tui.plan.plan import Plan
+from llmb_tui.plan.plan import Plan, expected_step_time
 from llmb_tui.watch.find_logs import MOST, cluster_logs, local_logs
 from llmb_tui.watch.judge_log import log_result
 from llmb_tui.watch.log_formats.registry import LOG_FORMATS
@@ -223,21 +235,19 @@ def _details(one: _Document) -> Iterator[str]:
     result = one["result"]
     steady, estimate, published, loss = (result[name] for name in ("steady", "estimate", "published", "loss"))
     if steady:
-        numbers = {name: cell_text(value) for name, value in steady.items()}
-        deviation = f", deviation {numbers['stdev']} s" if steady["stdev"] is not None else ""
-        yield (
-            f"steady     mean {numbers['mean']} s, median {numbers['median']} s{deviation}: {numbers['count']} steps, "
-            f"{numbers['low']} to {numbers['high']} s"
-        )
+        deviation = f", deviation {two_digits(steady['stdev'])} s" if steady["stdev"] is not None else ""
+        mean, median = step_time(steady["mean"]), step_time(steady["median"])
+        steps, reach = plural(steady["count"], "step"), step_time_range(steady["low"], steady["high"])
+        yield f"steady     mean {mean}, median {median}{deviation}: {steps}, {reach}"
     if estimate:
-        band = f"{cell_text(estimate['low_s'])} to {cell_text(estimate['high_s'])}"
-        yield f"expected   {cell_text(estimate['step_time_s'])} s ({band}), {estimate['anchor']}"
+        band = step_time_range(estimate["low_s"], estimate["high_s"])
+        yield f"expected   {cell_text(_expected(one))} s ({band}), {estimate['anchor']}"
     if published:
-        yield f"printed    {cell_text(published['step_time_s'])} s, {published['source']}"
+        yield f"printed    {given(published['step_time_s'])} s, {published['source']}"
     if result["days_per_1t_tokens"]:
-        yield f"1T tokens  {cell_text(result['days_per_1t_tokens'])} days"
+        yield f"1T tokens  {days(result['days_per_1t_tokens'])}"
     if logged := result["logged_tflops_per_gpu"]:
-        yield f"log says   {cell_text(logged['mean'])} TFLOPS on each GPU"
+        yield f"log says   {tflops(logged['mean'])} TFLOPS on each GPU"
     if loss:
         first = loss["against_first"]
         apart = two_digits(first["last_pct"], "+") if first else ""
@@ -245,7 +255,7 @@ def _details(one: _Document) -> Iterator[str]:
         yield f"loss       {loss['words']}{beside}"
     for checkpoint in result["checkpoints"]:
         at = "" if checkpoint["iteration"] is None else f" at iteration {checkpoint['iteration']}"
-        yield f"checkpoint {checkpoint['kind']} {cell_text(checkpoint['seconds'])} s{at}"
+        yield f"checkpoint {checkpoint['kind']} {seconds(checkpoint['seconds'])}{at}"
     if result["nodes"]:
         yield f"nodes      {result['nodes']}"
     if result["restarts"]:
@@ -258,12 +268,17 @@ def _details(one: _Document) -> Iterator[str]:
         yield f"check      {check['id']:<12}{validity_label(check['outcome']).word}: {check['found']}"
 
 
+def _expected(one: _Document) -> Cell:
+    estimate = one["result"]["estimate"]
+    return estimate and Quantity(estimate["step_time_s"], expected_step_time(estimate["method"]))
+
+
 def _steps(one: _Document) -> Cell:
     return f"{one['steps_done']}/{one['steps_total'] or '?'}"
 
 
 def _state(one: _Document) -> Cell:
-    return run_label(one["state"]).word if one["state"] else None
+    return state_label(one["state"]).word if one["state"] else None
 
 
 def _verdict(one: _Document) -> Cell:
@@ -287,12 +302,12 @@ _SHORT: tuple[Column, ...] = (
     ("procedure", "procedure"),
     ("state", _state),
     ("steps", _steps),
-    ("median s", "median_step_time_s"),
-    ("step s", "step_time_s"),
-    ("expected s", "result.estimate.step_time_s"),
-    ("tokens/s", "result.tokens_per_s"),
-    ("TFLOPS/GPU", "result.tflops_per_gpu"),
-    ("MFU %", "result.mfu_pct"),
+    ("median s", quantity("median_step_time_s", step_time_digits)),
+    ("step s", quantity("step_time_s", step_time_digits)),
+    ("expected s", _expected),
+    ("tokens/s", quantity("result.tokens_per_s", tokens_per_s)),
+    ("TFLOPS/GPU", quantity("result.tflops_per_gpu", tflops)),
+    ("MFU %", quantity("result.mfu_pct", percent_digits)),
     ("verdict", _verdict),
 )
 """What goes on a line."""
@@ -320,9 +335,9 @@ _UPSTREAM: tuple[Column, ...] = (
     ("run or log", "id"),
     ("rule", "result.upstream.rule"),
     ("status", "result.upstream.status"),
-    ("mean s", "result.upstream.step_time_mean_s"),
-    ("stdev s", "result.upstream.step_time_stdev_s"),
-    ("TFLOPS/GPU", "result.upstream.tflops_per_gpu_mean"),
-    ("TFLOPS stdev", "result.upstream.tflops_per_gpu_stdev"),
+    ("mean s", quantity("result.upstream.step_time_mean_s", step_time_digits)),
+    ("stdev s", quantity("result.upstream.step_time_stdev_s", two_digits)),
+    ("TFLOPS/GPU", quantity("result.upstream.tflops_per_gpu_mean", tflops)),
+    ("TFLOPS stdev", quantity("result.upstream.tflops_per_gpu_stdev", two_digits)),
     ("samples", "result.upstream.samples"),
 )

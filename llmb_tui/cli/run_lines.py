@@ -6,6 +6,7 @@ import time
 from collections.abc import Callable
 
 from llmb_tui.cluster.job_words import words_of_job
+from llmb_tui.language.quantities import duration, step_time
 from llmb_tui.language.states import link_label
 from llmb_tui.launch.run import Run
 from llmb_tui.watch.report import label_of
@@ -31,7 +32,7 @@ class Again:
         if now - self._said_at < AGAIN_AFTER_S:
             return None
         self._said_at = now
-        return f"for {(now - self._since) // 60:.0f} min"
+        return f"for {duration(now - self._since)}"
 
 
 def line_teller(
@@ -66,7 +67,7 @@ def _words(run: Run, state: RunState) -> str:
     if progress.steps_done:
         parts.append(f"step {progress.steps_done} of {progress.steps_total or '?'}")
     if progress.last and progress.last.step_time_s is not None:
-        parts.append(f"{progress.last.step_time_s:.4g} s")
+        parts.append(step_time(progress.last.step_time_s))
     if state.link == "lost":
         parts.append(link_label("lost").word)
     return " · ".join(filter(None, parts))

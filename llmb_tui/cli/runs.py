@@ -13,7 +13,9 @@ from llmb_tui.cli.output import answer, print_json, print_line, print_table, say
 from llmb_tui.cli.run_lines import Again, line_teller
 from llmb_tui.cli.user import confirm, has_terminal, require_changes, terminal_prompter, user_services
 from llmb_tui.errors import Trouble
-from llmb_tui.language.states import method_phrase, run_label
+from llmb_tui.language.labels import gpus_label, workload_label
+from llmb_tui.language.quantities import percent, step_time_digits
+from llmb_tui.language.states import method_phrase, state_label
 from llmb_tui.launch.note import Note
 from llmb_tui.launch.refusal import WITH_INTENT
 from llmb_tui.launch.run import Run
@@ -202,7 +204,7 @@ def cancel_verb(arguments: argparse.Namespace) -> int:
     if run.submission == "intended":
         run = withdraw(services.runs, services.journal, run)
     if not run.job_ids:
-        word = run_label(run.submission).word
+        word = state_label(run.submission).word
         nothing = f"Run {run.id} is {word} and has no job: nothing was cancelled. {run.note}".rstrip()
         answer(arguments, {"id": run.id, "cancelled": []}, nothing)
         return 0
@@ -304,9 +306,9 @@ def _row(one: dict[str, Any]) -> tuple[str, ...]:
     selection, verdict = one["selection"], one["verdict"]
     return (
         one["id"],
-        run_label(one["state"]).word,
-        f"{selection['workload']}@{selection['release']} {selection['size']} {selection['dtype']}",
-        f"{selection['scale']} {selection['gpu'].upper()}",
+        state_label(one["state"]).word,
+        workload_label(f"{selection['workload']}@{selection['release']}", selection["size"], selection["dtype"]),
+        gpus_label(selection["scale"], selection["gpu"]),
         one["cluster"],
         one["procedure"],
         f"{one['steps_done']}/{one['steps_total']}",
@@ -317,10 +319,10 @@ def _row(one: dict[str, Any]) -> tuple[str, ...]:
 
 
 def _seconds(value: float | None) -> str:
-    return "–" if value is None else f"{value:.4g}"
+    return "–" if value is None else step_time_digits(value)
 
 
 def verdict_words(result: str, ratio: float, reasons: Sequence[str], of: str = "") -> str:
     """`PASS 98.5 %`; what is no PASS says why."""
     why = "" if result == "PASS" else " ".join(reasons)
-    return f"{result} {ratio * 100:.1f} %{of}{why and f': {why}'}"
+    return f"{result} {percent(ratio * 100)}{of}{why and f': {why}'}"

@@ -8,12 +8,13 @@ import threading
 from pathlib import Path
 from typing import Any
 
-from llmb_tui.analysis.table import Column, Table
+from llmb_tui.analysis.table import Column, Table, expected_cell, quantity
 from llmb_tui.catalog.rows import rows
 from llmb_tui.cli.flags import selection_mapping
 from llmb_tui.cli.output import answer, print_as, print_json, print_line, print_table, say
 from llmb_tui.cli.user import confirm, has_terminal, read_line, require_changes, terminal_prompter, user_services
 from llmb_tui.errors import Trouble
+from llmb_tui.language.quantities import duration, given, gpu_hours, gpu_hours_digits, step_time_digits
 from llmb_tui.language.states import method_word, row_label
 from llmb_tui.language.text import plural
 from llmb_tui.plan.request import read_request
@@ -41,11 +42,11 @@ def _steps(row: RowProgress) -> str | None:
 _PLAN: tuple[Column, ...] = (
     ("run", "row.key"),
     ("nodes", "plan.nodes"),
-    ("step s", "plan.estimate.step_time_s"),
-    ("low", "plan.estimate.low_s"),
-    ("high", "plan.estimate.high_s"),
+    ("step s", lambda row: expected_cell(row.plan.estimate)),
+    ("low", quantity("plan.estimate.low_s", step_time_digits)),
+    ("high", quantity("plan.estimate.high_s", step_time_digits)),
     ("from", lambda row: method_word(row.plan.estimate.method) if row.plan.estimate else "no number"),
-    ("GPU-hours", "plan.gpu_hours"),
+    ("GPU-hours", quantity("plan.gpu_hours", gpu_hours_digits)),
     ("time limit", "plan.time_limit"),
 )
 _PROGRESS: tuple[Column, ...] = (
@@ -53,7 +54,7 @@ _PROGRESS: tuple[Column, ...] = (
     ("id", "record.run.id"),
     ("state", "label.word"),
     ("step", _steps),
-    ("step s", "step_time_s"),
+    ("step s", quantity("step_time_s", step_time_digits)),
     ("verdict", "result"),
 )
 
@@ -324,28 +325,28 @@ def _kept(services: Services, arguments: argparse.Namespace) -> Suite:
 def _agree(services: Services, plan: SuitePlan, going: Suite | None, arguments: argparse.Namespace) -> None:
     """Say what it costs, and ask. Raises Trouble (exit code 1) where the answer is no."""
     hours = (going and going.agreed_gpu_hours) or plan.gpu_hours
-    limit, given = services.policy.suite_gpu_hours, arguments.gpu_hours
+    limit, typed = services.policy.suite_gpu_hours, arguments.gpu_hours
     no = "Nothing was submitted."
-    if given is not None and not _is_shown(given, hours):
-        why = f"`--gpu-hours {given:g}` was given, and the suite takes {hours:.1f} GPU-hours."
+    if typed is not None and not _is_shown(typed, hours):
+        why = f"`--gpu-hours {given(typed)}` was given, and the suite takes {gpu_hours(hours)}."
         raise Trouble(no, why, "Look at it again with `llmb-tui suite plan`, and give that number.", exit_code=1)
     above = hours > limit
-    if arguments.yes and (not above or given is not None):
+    if arguments.yes and (not above or typed is not None):
         return
     if not has_terminal() or arguments.yes:
-        over = f"It takes {hours:.1f} GPU-hours, above `limits.suite_gpu_hours`, which is {limit:g}."
+        over = f"It takes {gpu_hours(hours)}, above `limits.suite_gpu_hours`, which is {given(limit)}."
         fix = f"Add --yes{f' --gpu-hours {hours:.1f}' if above else ''} to submit it without asking."
         raise Trouble(no, over if above else "There is no terminal to ask at.", fix, exit_code=1)
     rest = services.suites.progress(going).count("not sent", "refused") if going else len(plan.rows)
-    most = f"{hours:.1f} GPU-hours and start-up, at most {plan.most_gpu_hours:.1f} by their time limits"
+    most = f"{gpu_hours(hours)} and start-up, at most {gpu_hours_digits(plan.most_gpu_hours)} by their time limits"
     what = f"Submit {plural(rest, 'run')} of {len(plan.rows)} to {plan.suite.cluster}: {most}"
     if not above:
         if not confirm(f"{what}?"):
             raise Trouble(no, exit_code=1)
         return
-    say(f"{what}. That is above the limit of {limit:g}: type the number of GPU-hours to submit it: ", end="")
+    say(f"{what}. That is above the limit of {given(limit)}: type the number of GPU-hours to submit it: ", end="")
     if not _is_shown(read_line(), hours):
-        raise Trouble(no, f"What was typed is not {hours:.1f}.", exit_code=1)
+        raise Trouble(no, f"What was typed is not {gpu_hours_digits(hours)}.", exit_code=1)
 
 
 def _is_shown(said: float | str, hours: float) -> bool:
@@ -385,11 +386,12 @@ def _print_plan(plan: SuitePlan) -> None:
     suite = plan.suite
     print_line(f"{suite.name} on {suite.cluster}: {SUITE_KINDS[suite.kind]}")
     print_as("table", Table.by(_PLAN, plan.rows))
-    print_line(f"GPU-hours  {plan.gpu_hours:.1f} and start-up, at most {plan.most_gpu_hours:.1f} by the time limits")
+    most = gpu_hours_digits(plan.most_gpu_hours)
+    print_line(f"cost       {gpu_hours(plan.gpu_hours)} and start-up, at most {most} by the time limits")
     if plan.without_estimate:
         print_line(f"           {plural(plan.without_estimate, 'run')} without an estimate, by the time limit")
-    parallel = "" if plan.parallel_s is None else f", {_duration(plan.parallel_s)} on {plan.free_nodes} free nodes"
-    print_line(f"training   {_duration(plan.serial_s)} one after the other{parallel}; queue and start-up not in it")
+    parallel = "" if plan.parallel_s is None else f", {duration(plan.parallel_s)} on {plan.free_nodes} free nodes"
+    print_line(f"training   {duration(plan.serial_s)} one after the other{parallel}; queue and start-up not in it")
     print_line(f"           {suite.conduct}")
 
 
@@ -405,9 +407,4 @@ def _print_progress(progress: SuiteProgress, *, as_json: bool) -> None:
     for line in outcome_of(progress).lines:
         print_line(line)
     if not progress.over:
-        print_line(f"left: {progress.gpu_hours_left:.1f} GPU-hours, {_duration(progress.serial_left_s)} of training")
-
-
-def _duration(seconds: float) -> str:
-    minutes = round(seconds / 60)
-    return f"{minutes // 60} h {minutes % 60:02} min" if minutes >= 60 else f"{minutes} min"
+        print_line(f"left: {gpu_hours(progress.gpu_hours_left)}, {duration(progress.serial_left_s)} of training")

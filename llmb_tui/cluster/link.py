@@ -10,6 +10,7 @@ from dataclasses import dataclass
 
 from llmb_tui.cluster.failures import AnswerTooLong
 from llmb_tui.errors import Trouble
+from llmb_tui.language.quantities import duration
 from llmb_tui.language.states import LinkState
 from llmb_tui.language.text import clean
 
@@ -71,7 +72,7 @@ class LinkHealth:
 def note(state: LinkState, pulse: Pulse, *, trying_again: bool, next_try_s: float | None) -> str:
     """The words for a state. `next_try_s`: seconds until a lost link is tried again by itself; None: it is not."""
     if state == "live" and pulse.awaited_s >= _LATE_S:
-        return f"no answer for {pulse.silent_s:.0f} s"
+        return f"no answer for {duration(pulse.silent_s)}"
     if state == "needs-login":
         return "needs you to log in again"
     if state == "connecting" and trying_again:
@@ -79,7 +80,7 @@ def note(state: LinkState, pulse: Pulse, *, trying_again: bool, next_try_s: floa
     if state == "lost":
         if next_try_s is None:
             return "tried again when it is next used"
-        return f"trying again in {next_try_s:.0f} s" if next_try_s >= 1 else "trying again"
+        return f"trying again in {duration(next_try_s)}" if next_try_s >= 1 else "trying again"
     return ""
 
 

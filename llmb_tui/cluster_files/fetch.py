@@ -23,6 +23,7 @@ from llmb_tui.cluster.remotelog import RemoteLog
 from llmb_tui.cluster.session import Session
 from llmb_tui.cluster_files.left_files import LeftFile, LeftFiles
 from llmb_tui.errors import Trouble
+from llmb_tui.language.quantities import byte_size, count
 from llmb_tui.store.files import file_trouble, make_private_directory
 from llmb_tui.watch.follow import Follower, LogGone, LogReplaced
 
@@ -72,7 +73,7 @@ class Fetch:
         if missing > free:
             raise Trouble(
                 f"The files have no room in {self.target}.",
-                f"{missing:,} bytes are to come, and {free:,} are free there.",
+                f"{byte_size(missing)} are to come, and {byte_size(free)} are free there.",
                 "Free some space, or name another folder with --to.",
             )
         return missing
@@ -134,7 +135,10 @@ class Fetch:
                     tries = 1 if follower.copied > last else tries + 1
                     last = follower.copied
                     if tries >= _TRIES:
-                        here, why = f"{file.name}: {last:,} of {file.size:,} bytes are here.", f"{lost.what} {lost.why}"
+                        here, why = (
+                            f"{file.name}: {count(last)} of {count(file.size)} bytes are here.",
+                            f"{lost.what} {lost.why}",
+                        )
                         raise Trouble(here, why.rstrip(), "Fetch again; it goes on there.") from lost
                     with suppress(*_LINE):
                         self.session.connect(self.prompter)

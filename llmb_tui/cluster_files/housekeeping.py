@@ -23,8 +23,9 @@ from llmb_tui.cluster.session import Session
 from llmb_tui.cluster.slurm.client import going_jobs
 from llmb_tui.cluster.validation import PATH, matches
 from llmb_tui.errors import Trouble
-from llmb_tui.language.states import run_label
-from llmb_tui.language.text import clean, clean_line, size_text
+from llmb_tui.language.quantities import byte_size
+from llmb_tui.language.states import state_label
+from llmb_tui.language.text import clean, clean_line
 from llmb_tui.launch.procedures import PROCEDURES
 from llmb_tui.launch.run import Run
 
@@ -195,7 +196,7 @@ def measured(
 def total_size(things: Sequence[Belonging]) -> str:
     """Of what was measured, in words; what lies in another one of these is not counted twice."""
     tops = [one for one in things if not any(_below(one.path, other.path) for other in things if other is not one)]
-    total = size_text(sum(one.size or 0 for one in tops))
+    total = byte_size(sum(one.size or 0 for one in tops))
     return f"{total} or more" if any(one.size is None for one in tops) else total
 
 
@@ -354,7 +355,7 @@ def _why_run_stays(run: Run, queued: Sequence[str], cluster: str, kind: ItemKind
     return [
         (run.cluster != cluster, f"Run {run.id} is one of {run.cluster} here."),
         (not procedure.starts_runs, f"{procedure.name} started it."),
-        (run.submission in ("unknown", "intended"), f"Run {run.id} is {run_label(run.submission).word}."),
+        (run.submission in ("unknown", "intended"), f"Run {run.id} is {state_label(run.submission).word}."),
         (run.going or bool({*run.job_ids} & {*queued}), f"Run {run.id} goes on, as far as is known."),
         (unread, f"Its log may not have been read to its end: `llmb-tui watch {run.id}` reads it."),
     ]

@@ -10,6 +10,7 @@ from llmb_tui.analysis.result import RunResult
 from llmb_tui.cluster.job import Job
 from llmb_tui.cluster.slurm.kept_accounting import kept_rows
 from llmb_tui.evidence.findings import Finding, compared
+from llmb_tui.language.quantities import whole_seconds
 from llmb_tui.launch.run import Run
 
 _WHAT = "accounting against record"
@@ -39,9 +40,12 @@ def accounting_findings(run: Run, result: RunResult, text: str) -> Iterator[Find
     if last.nodes is not None and last.nodes != run.plan.nodes:
         wrong.append(f"it had {last.nodes} nodes, the plan has {run.plan.nodes}")
     trained_s = _trained_s(result)
-    long = f", {trained_s:,.0f} s of steps in {last.elapsed_s:,.0f} s" if trained_s and last.elapsed_s else ""
-    if trained_s and last.elapsed_s and trained_s > last.elapsed_s * _MARGIN + _MARGIN_S:
-        wrong.append(f"it ran {last.elapsed_s:,.0f} s, and the steps of the log took {trained_s:,.0f} s")
+    long = ""
+    if trained_s and last.elapsed_s:
+        trained, elapsed = whole_seconds(trained_s), whole_seconds(last.elapsed_s)
+        long = f", {trained} of steps in {elapsed}"
+        if trained_s > last.elapsed_s * _MARGIN + _MARGIN_S:
+            wrong.append(f"it ran {elapsed}, and the steps of the log took {trained}")
     yield compared(run.id, _WHAT, ["; ".join(wrong)], "It says otherwise", f"{last.state}{long}.")
 
 

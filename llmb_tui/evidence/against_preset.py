@@ -14,21 +14,21 @@ from llmb_tui.catalog.recipe import Recipe
 from llmb_tui.cluster.slurm.profile import SlurmProfile
 from llmb_tui.errors import Trouble
 from llmb_tui.evidence.findings import Finding, compared
-from llmb_tui.language.states import FindingOutcome, Method
+from llmb_tui.language.quantities import count, step_time_range
+from llmb_tui.language.states import FindingOutcome
 from llmb_tui.launch.files import config_files
 from llmb_tui.launch.procedure_loader import procedure
 from llmb_tui.launch.procedures import PROCEDURES
 from llmb_tui.launch.run import Run
 from llmb_tui.launch.settings import Applied, applied
 from llmb_tui.plan.make import plan as make_plan
-from llmb_tui.plan.plan import Estimate, Plan
+from llmb_tui.plan.plan import PRINTED_METHODS, Estimate, Plan
 from llmb_tui.request import RunRequest
 
 _OF_PLAN = (
     "scaling nodes gpus_per_node parallelism printed published steps container precision_variant options"
 ).split()
 """What a plan has of its recipe alone."""
-_PRINTED: tuple[Method, ...] = ("published", "other_release")
 """What stands in a table changes with no new fit; by these alone a verdict is PASS."""
 _OF_STEP_TIME = ("tokens_per_s", "tflops_per_gpu", "mfu_pct")
 """What an estimate's step time makes of facts: with it they give the same product, whatever was fitted."""
@@ -54,7 +54,7 @@ class PresetCheck:
         """`preset`: the file in the archive; None where there is none."""
         recipe_id = run.plan.selection.recipe_id
         if run.plan.selection.scale > _MOST_GPUS:  # there is a list of them in some settings
-            yield Finding(run.id, _PLAN, "differs", f"No cluster has {run.plan.selection.scale:,} GPUs.")
+            yield Finding(run.id, _PLAN, "differs", f"No cluster has {count(run.plan.selection.scale)} GPUs.")
             return
         if preset is None:
             yield Finding(run.id, "preset", "unknown", f"No preset of {recipe_id} is in the archive.")
@@ -110,7 +110,7 @@ def _estimate_finding(run: Run, ours: Estimate | None) -> Finding:
         return Finding(run.id, what, "agrees" if same else "unknown", "None is given." if same else "Only one has one.")
     said = f"It was {_told(theirs)}."
     if ours is None:
-        outcome: FindingOutcome = "differs" if theirs.method in _PRINTED else "unknown"
+        outcome: FindingOutcome = "differs" if theirs.method in PRINTED_METHODS else "unknown"
         return Finding(run.id, what, outcome, f"{said} This program has none for this plan.")
     same_value = (theirs.step_time_s, theirs.method) == (ours.step_time_s, ours.method)
     same_band = math.isclose(theirs.low_s, ours.low_s) and math.isclose(theirs.high_s, ours.high_s)
@@ -118,15 +118,15 @@ def _estimate_finding(run: Run, ours: Estimate | None) -> Finding:
         return Finding(run.id, what, "agrees", f"{_told(theirs)}, as this program says.")
     now = f"This program says {_told(ours)}"
     if same_value:
-        said = f"{said[:-1]}, {theirs.low_s:.4g} to {theirs.high_s:.4g} s."
-        now = f"{now}, {ours.low_s:.4g} to {ours.high_s:.4g} s"
-    if theirs.method in _PRINTED:
+        said = f"{said[:-1]}, {step_time_range(theirs.low_s, theirs.high_s)}."
+        now = f"{now}, {step_time_range(ours.low_s, ours.high_s)}"
+    if theirs.method in PRINTED_METHODS:
         return Finding(run.id, what, "differs", f"{said} {now}.")
     return Finding(run.id, what, "unknown", f"{said} {now}, which may have been fitted anew since.")
 
 
 def _told(estimate: Estimate) -> str:
-    return f"{estimate.step_time_s:.4g} s ({estimate.method.replace('_', ' ')})"
+    return f"{estimate.step_time_text} ({estimate.method.replace('_', ' ')})"
 
 
 def _settings_finding(run: Run, recipe: Recipe) -> Finding:
@@ -194,7 +194,7 @@ def _unlike_estimate(theirs: Estimate, ours: Estimate) -> Iterator[str]:
         if not math.isclose(one, other):
             yield name
     # What a fitted one rests on changes with what else is published. Another version may put the sentence otherwise.
-    printed = theirs.method == ours.method and ours.method in _PRINTED
+    printed = theirs.method == ours.method and ours.method in PRINTED_METHODS
     if printed and bool(theirs.other_variant) is not bool(ours.other_variant):
         yield "other_variant"
 

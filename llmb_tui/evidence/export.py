@@ -33,8 +33,8 @@ from llmb_tui.evidence.manifest import (
 )
 from llmb_tui.evidence.pack import TooDense, pack, sum_of, unpack
 from llmb_tui.evidence.secret_search import SecretSearch, known_secrets
-from llmb_tui.language.states import FindingOutcome, run_label
-from llmb_tui.language.text import size_text
+from llmb_tui.language.quantities import byte_size
+from llmb_tui.language.states import FindingOutcome, state_label
 from llmb_tui.launch.run import Run
 from llmb_tui.launch.runs import ACCOUNTING, Runs
 from llmb_tui.store import documents
@@ -75,7 +75,7 @@ class Exporter:
     def _over(self, run_id: str) -> Run:
         run = self._runs.load(run_id)
         if run.going or run.submission in ("unknown", "intended"):
-            how = "goes on" if run.submission == "submitted" else f"is {run_label(run.submission).word}"
+            how = "goes on" if run.submission == "submitted" else f"is {state_label(run.submission).word}"
             raise Trouble(
                 f"Run {run.id} {how}, and was not exported.",
                 "What an archive says of a run must not change any more.",
@@ -273,7 +273,7 @@ def _too_dense(manifest: Manifest) -> Trouble:
     largest = max(manifest.members, key=lambda member: member.size)
     return Trouble(
         "Nothing was exported: nobody could check the archive.",
-        f"{largest.name} is {size_text(largest.size)} that says nearly the same again and again, and `verify` unpacks "
+        f"{largest.name} is {byte_size(largest.size)} that says nearly the same again and again, and `verify` unpacks "
         "nothing that becomes so much more than it is.",
         "Export it together with more runs, or leave that run out.",
     )

@@ -9,7 +9,8 @@ from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 
 from llmb_tui.errors import Trouble
-from llmb_tui.language.text import clean_line, size_text
+from llmb_tui.language.quantities import byte_size
+from llmb_tui.language.text import clean_line, plural
 from llmb_tui.store import documents
 
 SCHEMA = 1
@@ -128,7 +129,7 @@ def read_manifest(text: bytes, folder: Path) -> Manifest:
 def _check_names(manifest: Manifest) -> None:
     """Raise NotThisArchive for members that no archive of ours has, and for what is named and is no member."""
     if len(manifest.members) > MOST_MEMBERS or any(member.size < 0 for member in manifest.members):
-        count = f"{len(manifest.members):,} members"
+        count = plural(len(manifest.members), "member")
         raise NotThisArchive(f"Its manifest names {count}, or one of a size that is none.")
     runs, names = set(manifest.runs), set[str]()
     for member in manifest.members:
@@ -144,7 +145,7 @@ def _check_names(manifest: Manifest) -> None:
             raise NotThisArchive(f"Its manifest names a member twice: {shown}")
         most = _MOST_PRESET if name.startswith("presets/") else _MOST_TEXT
         if match["log"] is None and member.size > most:
-            raise NotThisArchive(f"{shown} is larger than any such file: {size_text(member.size)}.")
+            raise NotThisArchive(f"{shown} is larger than any such file: {byte_size(member.size)}.")
         names.add(name)
     named = [f"runs/{run}/run.json" for run in manifest.runs]
     named += [f"suites/{suite}.json" for suite in manifest.suites]

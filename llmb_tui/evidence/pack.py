@@ -18,7 +18,8 @@ from typing import IO, Any
 
 from llmb_tui.errors import Trouble
 from llmb_tui.evidence.manifest import MANIFEST, Manifest, Member, NotThisArchive, read_manifest
-from llmb_tui.language.text import clean_line, size_text
+from llmb_tui.language.quantities import byte_size
+from llmb_tui.language.text import clean_line
 from llmb_tui.store.files import file_trouble, make_private_directory
 
 _BLOCK = tarfile.BLOCKSIZE
@@ -201,7 +202,7 @@ class _Content:
     def limit(self, length: int) -> None:
         """Let it be unpacked up to this length. Raises NotThisArchive for one that no log explains."""
         if length > min(MOST_UNPACKED, max(_ALWAYS_FINE, _RATIO * self._size)):
-            words = f"It would become {size_text(length)} of {size_text(self._size)}, which no log explains."
+            words = f"It would become {byte_size(length)} of {byte_size(self._size)}, which no log explains."
             refusal = NotThisArchive if length > MOST_UNPACKED else TooDense
             raise refusal(f"{words} It was not unpacked.")
         self._room += length - self._allowed

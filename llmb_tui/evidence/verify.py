@@ -18,6 +18,7 @@ from llmb_tui.evidence.contents import RunFolders, differences, is_wording, miss
 from llmb_tui.evidence.findings import Finding
 from llmb_tui.evidence.manifest import Manifest, Missing
 from llmb_tui.evidence.pack import unpack
+from llmb_tui.language.quantities import given
 from llmb_tui.language.text import plural
 from llmb_tui.launch.runs import ACCOUNTING
 from llmb_tui.store import documents
@@ -79,7 +80,8 @@ def _whole(manifest: Manifest) -> Iterator[Finding]:
     if manifest.anonymous:
         yield Finding("", "anonymous", "unknown", f"{WHAT} What they stand for, the file does not say.")
     if manifest.threshold != THRESHOLD:
-        words = f"Its verdicts pass from a ratio of {manifest.threshold:g} on, not from {THRESHOLD:g}, which is usual."
+        passes, usual = given(manifest.threshold), given(THRESHOLD)
+        words = f"Its verdicts pass from a ratio of {passes} on, not from {usual}, which is usual."
         yield Finding("", "threshold", "unknown", words)
     sums = {member.name: member.sha256 for member in manifest.members}
     for preset in manifest.presets:

@@ -47,7 +47,7 @@ RunStateName = Submission | Stage
 """The submission of a run until it has a job, then its stage."""
 
 
-def run_label(state: RunStateName) -> Label:  # noqa: PLR0911 - one for each look
+def state_label(state: RunStateName) -> Label:  # noqa: PLR0911 - one for each look
     """The label of a run's submission or stage."""
     match state:
         case "intended":
@@ -86,13 +86,13 @@ def row_label(standing: RowStanding) -> Label:
     """The label of a suite's row, in the words of its run."""
     match standing:
         case "not sent":
-            return run_label("intended")
+            return state_label("intended")
         case "waiting":
-            return run_label("queued")
+            return state_label("queued")
         case "running":
             return Label("running", "●", "active")
         case "unknown" | "done" | "refused" | "failed" | "cancelled":
-            return run_label(standing)
+            return state_label(standing)
 
 
 VerdictResult = Literal["PASS", "WARN", "FAIL"]

@@ -67,21 +67,6 @@ def plural(number: int, noun: str) -> str:
     return f"{number:,} {noun}{'' if number == 1 else 's'}"
 
 
-def size_text(size: int) -> str:
-    """A number of bytes in decimal units, as disks are sold: `1.98 GB`."""
-    value, unit = float(size), "bytes"
-    for larger in ("kB", "MB", "GB", "TB"):
-        if value < 999.5:
-            break
-        value, unit = value / 1000, larger
-    return f"{value:.3g} {unit}"
-
-
-def two_digits(value: float, sign: str = "") -> str:
-    """A per cent or a deviation: `0.1`, `4.6`, `250`. `sign` is `+` where one stands before what is above zero too."""
-    return f"{value:{sign}.2g}" if abs(value) < 99.5 else f"{value:{sign},.0f}"
-
-
 def clean_line(text: str) -> str:
     """`clean` for a single line: tabs become spaces and newlines are shown as control characters are."""
     return clean(text).replace("\t", "    ").replace("\n", "\N{REPLACEMENT CHARACTER}")

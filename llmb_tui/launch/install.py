@@ -18,6 +18,7 @@ from llmb_tui.cluster.remote_text import remote_text
 from llmb_tui.cluster.session import Session
 from llmb_tui.cluster.slurm.profile import SlurmProfile
 from llmb_tui.errors import Trouble
+from llmb_tui.language.quantities import duration
 from llmb_tui.language.text import clean
 from llmb_tui.launch.install_step import InstallPlan, InstallStep
 from llmb_tui.launch.step_state import StepProbe, StepState, read_probes, state_of, step_pace
@@ -185,7 +186,7 @@ class Installer:
 def _not_started(step: InstallStep, patience_s: float) -> Trouble:
     return Trouble(
         f"{step.title}: the step does not start on the cluster.",
-        f"Nothing of it has been there for {patience_s:.0f} seconds.",
+        f"Nothing of it has been there for {duration(patience_s)}.",
         "Some login nodes end what a closed session leaves behind (KillUserProcesses): ask the administrators.",
     )
 

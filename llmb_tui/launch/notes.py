@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from llmb_tui.errors import Trouble
+from llmb_tui.language.quantities import count
 from llmb_tui.language.text import clean_line
 from llmb_tui.launch.note import Note
 from llmb_tui.launch.runs import Runs
@@ -87,7 +88,9 @@ def _text(text: str) -> str:
     """On one line. Raises Trouble for one that is too long."""
     line = clean_line(" ".join(text.split()))
     if len(line) > LONGEST_NOTE:
-        raise Trouble(f"A note has at most {LONGEST_NOTE:,} characters.", f"This one has {len(line):,}.", exit_code=1)
+        raise Trouble(
+            f"A note has at most {count(LONGEST_NOTE)} characters.", f"This one has {count(len(line))}.", exit_code=1
+        )
     return line
 
 

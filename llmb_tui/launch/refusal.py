@@ -11,6 +11,7 @@ from collections.abc import Callable, Mapping, Sequence
 from llmb_tui.cluster.slurm.partition import Partition, parse_time
 from llmb_tui.diagnosis.rules import rules
 from llmb_tui.errors import Trouble
+from llmb_tui.language.quantities import duration
 from llmb_tui.language.text import plural
 from llmb_tui.launch.run import Run
 from llmb_tui.launch.spec import SlurmSpec
@@ -100,8 +101,8 @@ def facts_of(run: Run, spec: SlurmSpec, partitions: Sequence[Partition]) -> Mapp
         "nodes": plural(spec.nodes, "node"),
         "gpus": plural(spec.tasks_per_node, "GPU"),
         "gpu_request": by_gres.get(spec.gpu_request, f"`--gpus-per-node={spec.tasks_per_node}`"),
-        "time": _duration(asked_s) if asked_s else spec.time_limit,
-        "most_time": f"gives at most {_duration(limit_s)}" if limit_s else "does not give that much time",
+        "time": duration(asked_s) if asked_s else spec.time_limit,
+        "most_time": f"gives at most {duration(limit_s)}" if limit_s else "does not give that much time",
         "needed": _needed(run),
         "longer": f", or choose partition {_comma_list(longer)}" if longer else ", or choose another partition",
         "has": f"; it has {plural(partition.nodes, 'node')}" if partition else "",
@@ -117,21 +118,9 @@ def facts_of(run: Run, spec: SlurmSpec, partitions: Sequence[Partition]) -> Mapp
 def _needed(run: Run) -> str:
     """How long the steps alone should take, where that is known."""
     estimate = run.plan.estimate
-    return f" (the steps take about {_duration(estimate.step_time_s * run.plan.steps)})" if estimate else ""
+    return f" (the steps take about {duration(estimate.step_time_s * run.plan.steps)})" if estimate else ""
 
 
 def _comma_list(names: Sequence[str]) -> str:
     quoted = [f"`{name}`" for name in names]
     return quoted[0] if len(quoted) == 1 else f"{', '.join(quoted[:-1])} or {quoted[-1]}"
-
-
-def _duration(seconds: float) -> str:
-    """`4 hours`, `6.5 hours`, `20 minutes`: as long as it is, in one unit."""
-    minutes = max(1, round(seconds / 60))
-    if minutes < 100 and minutes % 60:
-        return plural(minutes, "minute")
-    hours = round(seconds / 3600, 1)
-    if hours < 72:
-        return plural(int(hours), "hour") if hours == int(hours) else f"{hours} hours"
-    days = round(seconds / 86400, 1)
-    return f"{days:g} days"

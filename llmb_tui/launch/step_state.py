@@ -10,6 +10,7 @@ from llmb_tui.cluster.job_words import pending_reason
 from llmb_tui.diagnosis.rule import Diagnosis
 from llmb_tui.diagnosis.rules import rules
 from llmb_tui.errors import Trouble
+from llmb_tui.language.quantities import byte_size, duration
 from llmb_tui.language.states import InstallStatus
 from llmb_tui.language.text import clean_line, short_line
 from llmb_tui.preflight.secret import SecretId
@@ -102,9 +103,9 @@ def state_of(missing: StepState, probe: StepProbe, total: int | None, pace: Pace
     """
     sized = bool(missing.size)
     if total is not None:
-        missing = replace(missing, size=f"{_gb(total)} to download")
+        missing = replace(missing, size=f"{byte_size(total)} to download")
     if probe.state == "done":
-        return replace(missing, status="done", size=_gb(probe.written) if sized else "")
+        return replace(missing, status="done", size=byte_size(probe.written) if sized else "")
     if probe.state == "lost":
         return replace(missing, detail="An earlier attempt was ended from outside; what it fetched is kept.")
     if probe.state in ("failed", "gone"):
@@ -133,12 +134,12 @@ def _running(  # noqa: PLR0913 - as `state_of`
         if part := _GIT.search(detail):
             pace.note(int(part[2]), now)
             left = pace.seconds_left(int(part[3]), now)
-            size = f"{part[1]} %" + ("" if left is None else f", {_duration(left)} left")
+            size = f"{part[1]} %" + ("" if left is None else f", about {duration(left)} left")
         return replace(missing, status="running", detail=detail, size=size, seconds_left=left)
     so_far, of = (probe.written, None) if probe.written else (probe.cached, total)
     pace.note(so_far, now)
     left = pace.seconds_left(of, now)
-    size = _progress(probe, total) + ("" if left is None else f", {_duration(left)} left")
+    size = _progress(probe, total) + ("" if left is None else f", about {duration(left)} left")
     return replace(
         missing, status="running", detail=detail, size=size, bytes_so_far=so_far, bytes_of=of, seconds_left=left
     )
@@ -151,12 +152,12 @@ def _last_words(log: Iterable[str]) -> str:
 
 def _progress(probe: StepProbe, total: int | None) -> str:
     if probe.written:
-        return f"{_gb(probe.written)} written"
-    of_total = "" if total is None else f" of {_gb(total)}"
+        return f"{byte_size(probe.written)} written"
+    of_total = "" if total is None else f" of {byte_size(total)}"
     layers = (
         f", {min(max(0, probe.layers - 1), probe.of_layers)} of {probe.of_layers} layers" if probe.of_layers else ""
     )
-    return f"{_gb(probe.cached)}{of_total} downloaded{layers}"
+    return f"{byte_size(probe.cached)}{of_total} downloaded{layers}"
 
 
 def _waits(probe: StepProbe) -> str:
@@ -177,12 +178,3 @@ def explain(log: Iterable[str]) -> Diagnosis:
         return min(matches, key=lambda match: match.order).diagnosis()
     fix = "Look at the step's log on the cluster. Install again: it goes on where it stopped."
     return Diagnosis(_last_words(lines) or "".join(lines[-1:]), "", fix)
-
-
-def _gb(size: int) -> str:
-    return f"{size / 1e9:.1f} GB"
-
-
-def _duration(seconds: float) -> str:
-    minutes = round(seconds / 60)
-    return f"about {minutes} min" if minutes else "less than a minute"

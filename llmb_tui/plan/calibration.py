@@ -7,6 +7,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from statistics import fmean
 
+from llmb_tui.language.quantities import percent
 from llmb_tui.language.text import plural
 from llmb_tui.plan.bands import CLUSTER, quadrature
 from llmb_tui.plan.plan import Estimate, Plan
@@ -140,8 +141,8 @@ def _precision(plan: Plan) -> tuple[object, ...]:
 
 
 def _ratio_words(plan: Plan, runs: Sequence[OwnResult], mean: float) -> str:
-    percent = 100 * (math.exp(mean) - 1)
-    took = f"{abs(percent):.1f} % {'longer' if percent > 0 else 'less'} than expected"
+    longer = 100 * (math.exp(mean) - 1)
+    took = f"{percent(abs(longer))} {'longer' if longer > 0 else 'less'} than expected"
     counted = f"{plural(len(runs), 'run')} of other configurations on {plan.selection.gpu.upper()} of this cluster"
     return f"the estimate, and {counted} that took {took}, {_procedures(runs)}"
 

@@ -10,6 +10,8 @@ from __future__ import annotations
 import math
 from dataclasses import replace
 
+from llmb_tui.language.labels import gpus_label, workload_label
+from llmb_tui.language.quantities import count, given
 from llmb_tui.plan import bands, throughput
 from llmb_tui.plan.anchoring import anchored_estimate, other_variant
 from llmb_tui.plan.evidence import Evidence
@@ -97,8 +99,8 @@ def _from(resolved: ResolvedSelection, curve: Curve, expected: Expectation) -> E
 def _exact(resolved: ResolvedSelection, curve: Curve) -> Expectation:
     scale = resolved.selection.scale
     result = curve.points[scale]
-    hardware = f"{scale} x {result.gpu.upper()}"
-    anchor = f"{curve.name} {result.size} {result.dtype}, {hardware}, {result.step_time_s:g} s"
+    name = workload_label(curve.name, result.size, result.dtype)
+    anchor = f"{name}, {gpus_label(scale, result.gpu)}, {given(result.step_time_s)} s"
     seconds, half = result.step_time_s, _half(resolved, curve)
     if is_own(curve, resolved.recipe):
         return Expectation(seconds, half, "published", anchor, "published", result, container=result.container)
@@ -180,4 +182,4 @@ def _at(curve: Curve, gpus: int) -> float:
 
 
 def _point(curve: Curve, gpus: int) -> str:
-    return f"{gpus} ({_at(curve, gpus):g} s)"
+    return f"{count(gpus)} ({given(_at(curve, gpus))} s)"

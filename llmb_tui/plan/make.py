@@ -6,6 +6,7 @@ from collections.abc import Iterator
 
 from llmb_tui.catalog.catalog import Catalog
 from llmb_tui.catalog.rows import ResultRow, Row
+from llmb_tui.language.quantities import flops, given, percent, step_time
 from llmb_tui.plan import throughput
 from llmb_tui.plan.checks import problems_of
 from llmb_tui.plan.estimate import estimate_of, expect
@@ -100,11 +101,11 @@ def _notes(resolved: ResolvedSelection, result: ResultRow | None, estimate: Esti
         yield _note("published", result.note)
     printed, runs = resolved.recipe.printed_flops, resolved.parallelism
     if result and printed:
-        flops = flops_per_sample(printed, resolved.model, runs.layers, runs.seq_len)
+        older = flops_per_sample(printed, resolved.model, runs.layers, runs.seq_len)
         yield _note(
             "mfu_pct",
-            f"Printed {result.mfu_pct:g} %, made with an older formula ({_scientific(flops)} FLOPs per sample); "
-            f"the corrected one ({_scientific(estimate.model_flops_per_sample)}) gives {estimate.mfu_pct:.1f} %.",
+            f"Printed {given(result.mfu_pct)} %, made with an older formula ({flops(older)} FLOPs per sample); "
+            f"the corrected one ({flops(estimate.model_flops_per_sample)}) gives {percent(estimate.mfu_pct)}.",
         )
     if resolved.recipe.flops.causal:
         yield _note("mfu_pct", "The formula counts attention scores half (causal); the other recipes count them whole.")
@@ -130,7 +131,7 @@ def _estimate_notes(expected: Expectation, memory: Memory | None) -> Iterator[Pr
     high = expected.step_time_s * (1 + expected.half_width_pct / 100)
     if expected.new_layout:
         reason = "Nobody has published this layout. Published ones are tuned: a poor one can take longer than"
-        yield _note("estimate", f"{reason} {high:.3g} s")
+        yield _note("estimate", f"{reason} {step_time(high)}")
     if expected.method == "modelled" and memory and memory.verdict == "needs recompute or sharding":
         reason = "The recomputation or sharding that memory asks for takes time that is not in the estimate"
         yield _note("estimate", reason)
@@ -139,7 +140,3 @@ def _estimate_notes(expected: Expectation, memory: Memory | None) -> Iterator[Pr
 def _note(field: str, reason: str) -> Problem:
     """Something to know; there is nothing to mend."""
     return note(field, reason if reason.endswith(".") else f"{reason}.")
-
-
-def _scientific(number: float) -> str:
-    return f"{number:.4g}".replace("e+", "e")

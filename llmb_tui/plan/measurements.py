@@ -10,6 +10,8 @@ from math import gcd
 from llmb_tui.catalog.catalog import Catalog, release_order
 from llmb_tui.catalog.recipe import Model, Recipe, Variant
 from llmb_tui.catalog.rows import ResultRow, Row, results, rows
+from llmb_tui.language.labels import gpus_label, workload_label
+from llmb_tui.language.quantities import given
 from llmb_tui.plan.plan import Parallelism
 
 Key = tuple[object, ...]
@@ -42,8 +44,8 @@ class Measurement:
         """In words, for a person."""
         row = self.row
         example = "" if self.result else ", worked example"
-        name = f"{self.recipe.workload}@{self.release} {row.size} {row.dtype}"
-        return f"{name}, {row.gpus} x {row.gpu.upper()}, {self.step_time_s:g} s{example}"
+        name = workload_label(f"{self.recipe.workload}@{self.release}", row.size, row.dtype)
+        return f"{name}, {gpus_label(row.gpus, row.gpu)}, {given(self.step_time_s)} s{example}"
 
 
 def architecture(model: Model) -> Key:

@@ -23,6 +23,7 @@ from collections.abc import Iterator
 from functools import lru_cache
 
 from llmb_tui.catalog.recipe import Model, Recipe
+from llmb_tui.language.quantities import gigabytes
 from llmb_tui.language.states import MemoryVerdict
 from llmb_tui.plan.plan import Memory, Parallelism, Problem, note, warning
 from llmb_tui.plan.resolved import ResolvedSelection
@@ -64,7 +65,7 @@ def memory_problems(resolved: ResolvedSelection, memory: Memory | None) -> Itera
 
 
 def _too_much(resolved: ResolvedSelection, memory: Memory) -> Problem:
-    counted = f"{memory.peak_gb:.0f} GB are counted for a GPU of {memory.capacity_gb:g} GB"
+    counted = f"{gigabytes(memory.peak_gb)} are counted for a GPU of {gigabytes(memory.capacity_gb)}"
     if runs_as_listed(resolved):
         reason = f"{counted}, more than fit. But this is the published configuration, and that runs."
         return note("memory", reason)

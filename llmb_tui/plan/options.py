@@ -9,6 +9,8 @@ from dataclasses import replace
 from functools import lru_cache
 
 from llmb_tui.catalog.recipe import Option, Recipe
+from llmb_tui.language.labels import gpus_label
+from llmb_tui.language.quantities import given
 from llmb_tui.language.text import capital, plural
 from llmb_tui.plan.plan import Estimate, Problem, error, note, warning
 from llmb_tui.plan.resolved import ResolvedSelection
@@ -195,7 +197,7 @@ def _checkpoints(resolved: ResolvedSelection) -> Iterator[Problem]:
     if options.save_checkpoint:
         yield from _smallest_scale(resolved, "save_checkpoint", model.save_min_gpus, "saved")
         whole = resolved.parallelism.layers == model.layers
-        size = f", about {model.checkpoint_gb:,g} GB" if whole and model.checkpoint_gb else ""
+        size = f", about {given(model.checkpoint_gb)} GB" if whole and model.checkpoint_gb else ""
         yield note("save_checkpoint", f"A checkpoint{size} is written into the run's folder after the last step.")
     path = options.load_checkpoint
     if path is None:
@@ -212,7 +214,7 @@ def _smallest_scale(resolved: ResolvedSelection, field: str, smallest: dict[str,
     scale, gpu = resolved.selection.scale, resolved.selection.gpu
     least = smallest.get(gpu)
     if least is not None and scale < least:
-        tested = f"The smallest scale at which a checkpoint was {verb} is {least} {gpu.upper()}"
+        tested = f"The smallest scale at which a checkpoint was {verb} is {gpus_label(least, gpu)}"
         yield warning(field, f"{tested}: {scale} may not suffice.", f"Choose {least} GPUs or more.")
     elif least is None and smallest:
         yield note(field, f"No scale at which a checkpoint was {verb} is published for {gpu.upper()}.")

@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Literal
 
 from llmb_tui.catalog.recipe import Variant
 from llmb_tui.catalog.rows import ResultRow
+from llmb_tui.language.quantities import given, step_time_digits
 from llmb_tui.language.states import MemoryVerdict, Method, Severity
 from llmb_tui.plan.selection import NOTHING_MORE, RunOptions, Selection
 
 Scaling = Literal["weak", "strong", "proxy"]
+PRINTED_METHODS: tuple[Method, ...] = ("published", "other_release")
+"""Their step time is a number of a published table."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -118,6 +122,16 @@ class Estimate:
     """As of the expectation, and so are the next ones."""
     vboost: bool = False
     container: str | None = None
+
+    @property
+    def step_time_text(self) -> str:
+        """The step time with its unit, for a person."""
+        return f"{expected_step_time(self.method)(self.step_time_s)} s"
+
+
+def expected_step_time(method: Method) -> Callable[[float], str]:
+    """Writes an expected step time without its unit: a printed one keeps the digits of its table."""
+    return given if method in PRINTED_METHODS else step_time_digits
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from llmb_tui.cluster.quoting import shell_join
 from llmb_tui.cluster.remote_text import remote_text
 from llmb_tui.cluster.slurm.profile import SlurmProfile
+from llmb_tui.language.quantities import count, gigabytes
 from llmb_tui.preflight.check_group import Answers, CommandChecks, failed, first_line, ok, warning
 from llmb_tui.preflight.needs import Needs
 from llmb_tui.preflight.report import Check
@@ -215,8 +216,8 @@ def _site_settings(lines: list[str], needs: Needs) -> Check:
 
 
 def _unpacking(free_gb: float, directory: str) -> Check:
-    name, found = ("enroot-space", "Space to unpack"), f"{free_gb:,.0f} GB in {directory}"
-    needed = f"{_SMALLEST_IMAGE_GB} to {_BIGGEST_IMAGE_GB} GB for the layers of an image"
+    name, found = ("enroot-space", "Space to unpack"), f"{gigabytes(free_gb)} in {directory}"
+    needed = f"{gigabytes(_SMALLEST_IMAGE_GB)} to {gigabytes(_BIGGEST_IMAGE_GB)} for the layers of an image"
     fix = "Set ENROOT_TEMP_PATH in ~/.bashrc to a directory with more room, on a disk of the login node itself."
     if free_gb < _SMALLEST_IMAGE_GB:
         return failed(*name, found, needed, fix)
@@ -235,7 +236,7 @@ def _space_checks(answers: Answers, needs: Needs) -> Iterator[Check]:
     inodes = _inodes(answers["inodes"].text)
     if inodes is not None and inodes < files:
         fix = "Remove files that are no longer needed, or choose another directory."
-        yield failed("inodes", "Files", f"{inodes:,} more can be made", f"{files:,}", fix)
+        yield failed("inodes", "Files", f"{count(inodes)} more can be made", count(files), fix)
     quota = _lustre_quota(answers["lfs"].text) or _unix_quota(answers["quota"].text, device)
     if quota is not None:
         yield _quota(quota, least, most, needed, files)
@@ -250,15 +251,16 @@ def _needed(needs: Needs, *, image: bool, environment: bool) -> tuple[float, flo
         measured = needs.environment_gb
         least += measured or _SMALLEST_VENV_GB
         most += measured or _BIGGEST_VENV_GB
-        parts.append("a Python environment" + (f" (measured: {measured:g} GB)" if measured else ""))
+        parts.append("a Python environment" + (f" (measured: {gigabytes(measured)})" if measured else ""))
     what = " and ".join(parts)
-    return least, most, f"{least:g} to {most:g} GB for {what}" if most > least else f"{most:g} GB for {what}"
+    at_least = f"{gigabytes(least)} to " if most > least else ""
+    return least, most, f"{at_least}{gigabytes(most)} for {what}"
 
 
 def _space(free_gb: float | None, least: float, most: float, needed: str) -> Check:
     if free_gb is None:
         return warning("disk", "Free space", "unknown", needed, "`df` gave no number: look for yourself.")
-    found = f"{free_gb:,.0f} GB"
+    found = gigabytes(free_gb)
     if free_gb < least:
         return failed("disk", "Free space", found, needed, "Free some space, or choose another directory.")
     if free_gb < most:
@@ -267,14 +269,14 @@ def _space(free_gb: float | None, least: float, most: float, needed: str) -> Che
 
 
 def _quota(quota: _Quota, least: float, most: float, needed: str, files: int) -> Check:
-    found = "no limit" if quota.left_gb is None else f"{quota.left_gb:,.0f} GB left"
+    found = "no limit" if quota.left_gb is None else f"{gigabytes(quota.left_gb)} left"
     fix = "Remove what you no longer need, ask for more, or choose a directory on another file system."
     if quota.files_left is not None:
-        found += f", {quota.files_left:,} files"
+        found += f", {count(quota.files_left)} files"
     if (quota.left_gb is not None and quota.left_gb < least) or (
         quota.files_left is not None and quota.files_left < files
     ):
-        return failed("quota", "Your quota", found, f"{needed}, {files:,} files", fix)
+        return failed("quota", "Your quota", found, f"{needed}, {count(files)} files", fix)
     if quota.left_gb is not None and quota.left_gb < most:
         return warning("quota", "Your quota", found, needed, f"It may not be enough. {fix}")
     return ok("quota", "Your quota", found, needed)

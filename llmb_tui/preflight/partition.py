@@ -9,6 +9,7 @@ from llmb_tui.cluster.batch import NO_ANSWER, TIMED_OUT
 from llmb_tui.cluster.slurm.inventory import fitting_request, parse_config
 from llmb_tui.cluster.slurm.partition import NodeGroup, Partition, parse_partitions, parse_time
 from llmb_tui.cluster.slurm.profile import SlurmProfile
+from llmb_tui.language.labels import gpus_label
 from llmb_tui.plan.plan import Plan
 from llmb_tui.preflight.check_group import ADMINISTRATORS, Answers, failed, first_line, of_cards, ok, unserved, warning
 from llmb_tui.preflight.needs import Needs, architecture_of
@@ -163,7 +164,7 @@ def _no_gpus(requested: list[Partition], partitions: list[Partition], plan: Plan
     """None of the requested partitions has GPUs, and others have."""
     others = "; ".join(f"{one.name} has {_kinds(one.groups)}" for one in partitions if one.gpus)
     found = f"no GPUs in {' and '.join(one.name for one in requested)}; {others}"
-    needed = "GPUs" if plan is None else f"{plan.gpus_per_node} × {plan.selection.gpu.upper()} in a node"
+    needed = "GPUs" if plan is None else f"{gpus_label(plan.gpus_per_node, plan.selection.gpu)} in a node"
     return failed("gpus", "GPUs", found, needed, _another_partition(partitions, plan))
 
 
@@ -195,7 +196,7 @@ def _gpus(requested: list[Partition], partitions: list[Partition], profile: Slur
     found = _kinds(groups) or "Slurm counts no GPUs"
     if without:
         found += f"; none in {without}"
-    needed = f"{plan.gpus_per_node} × {plan.selection.gpu.upper()}"
+    needed = gpus_label(plan.gpus_per_node, plan.selection.gpu)
     fits = [_fits(group, plan, counted=counted) for group in groups]
     if True not in fits and None in fits:
         fix = f"Make sure that the nodes have {needed}: Slurm does not say."

@@ -10,6 +10,8 @@ from llmb_tui.cluster.runai.cluster import RunaiCluster, runai_of
 from llmb_tui.cluster.runai.failures import ApiTrouble
 from llmb_tui.cluster.runai.profile_check import split_claim
 from llmb_tui.cluster.runai.values import HUB_KEYS, Node, Project
+from llmb_tui.language.labels import gpus_label
+from llmb_tui.language.quantities import duration, given
 from llmb_tui.preflight.check_group import CheckGroup, failed, of_cards, ok, unserved, warning
 from llmb_tui.preflight.needs import RunaiNeeds
 from llmb_tui.preflight.report import Check, Preflight
@@ -38,7 +40,10 @@ def _itself(cluster: RunaiCluster, needs: RunaiNeeds) -> Iterator[Check]:
     project = cluster.patiently(api.project)
     yield ok("login", "Login", f"{profile.app_id} at {profile.place}", "a trusted certificate, and a token")
     skew = api.skew_s or 0.0
-    found, needed = f"{abs(skew):.0f} s {'behind' if skew > 0 else 'ahead'} of Run:ai", f"at most {_SKEW_S:.0f} s"
+    found, needed = (
+        f"{duration(abs(skew))} {'behind' if skew > 0 else 'ahead'} of Run:ai",
+        f"at most {duration(_SKEW_S)}",
+    )
     if abs(skew) <= _SKEW_S:
         yield ok("clock", "Clock", found, needed)
     else:
@@ -89,8 +94,8 @@ def _quota(needs: RunaiNeeds, project: Project) -> Check:
             "gpus", "GPU quota", "none there", needed, f"Choose another node pool, or ask for a quota. {_ASK}"
         )
     best = max(quotas, key=lambda quota: float("inf") if quota.limit is None else quota.limit)
-    limit = "no limit" if best.limit is None else f"at most {best.limit:g}"
-    found = f"{best.deserved:g} deserved, {limit}, {best.allocated:g} in use, in {best.node_pool}"
+    limit = "no limit" if best.limit is None else f"at most {given(best.limit)}"
+    found = f"{given(best.deserved)} deserved, {limit}, {given(best.allocated)} in use, in {best.node_pool}"
     if best.limit is not None and wanted > best.limit:
         return failed("gpus", "GPU quota", found, needed, "Choose fewer GPUs, or ask for a larger quota.")
     if wanted > best.deserved:
@@ -103,7 +108,7 @@ def _hardware(cluster: RunaiCluster, needs: RunaiNeeds, project: Project) -> Che
     assert needs.plan is not None  # noqa: S101 - as above
     plan, pools = needs.plan, _pools(needs, project)
     gpu = plan.selection.gpu
-    needed = f"{plan.nodes} nodes with {plan.gpus_per_node} × {gpu.upper()}"
+    needed = f"{plan.nodes} nodes with {gpus_label(plan.gpus_per_node, gpu)}"
     try:
         nodes = cluster.patiently(lambda: cluster.api.nodes(project.cluster_id))
     except ApiTrouble as trouble:

@@ -14,6 +14,7 @@ from typing import Literal
 from llmb_tui.catalog.catalog import Catalog
 from llmb_tui.catalog.recipe import Recipe
 from llmb_tui.catalog.rows import Row, rows
+from llmb_tui.language.quantities import count
 from llmb_tui.plan.layouts import Layout
 from llmb_tui.plan.selection import Overrides, ProcedureId, Selection
 from llmb_tui.suites.ready_made import REPEATS
@@ -138,7 +139,7 @@ def _workload_offers(draft: SuiteDraft, catalog: Catalog) -> list[Offer]:
         for size in recipe.models:
             scales = sorted(row.gpus for row in _published(recipe, size, gpu))
             value = (recipe.workload, recipe.release, size)
-            reach = f"{recipe.release}  {scales[0]:,}–{scales[-1]:,}" if scales else recipe.release
+            reach = f"{recipe.release}  {count(scales[0])}–{count(scales[-1])}" if scales else recipe.release
             chosen = value in draft.workloads
             why_not = "" if scales or chosen else f"not published for {gpu.upper()}"
             offered.append(Offer(value, f"{recipe.workload} {size}", reach, chosen, why_not))
@@ -172,14 +173,14 @@ def _scale_offers(draft: SuiteDraft, catalog: Catalog) -> list[Offer]:
         chosen = gpus in draft.scales
         only = published.get(gpus, set())
         why_not = f"only {', '.join(sorted(only))}" if only and not only & set(draft.dtypes) and not chosen else ""
-        offered.append(Offer(gpus, f"{gpus:,}", "" if only else "not published", chosen, why_not))
+        offered.append(Offer(gpus, count(gpus), "" if only else "not published", chosen, why_not))
     return offered
 
 
 def _layout_offers(draft: SuiteDraft, layouts: Sequence[Layout]) -> list[Offer]:
     """The base's own layout, and those that were listed."""
     details = {
-        one.overrides: f"{one.estimate.step_time_s:.2f} s {one.estimate.method.replace('_', ' ')}"
+        one.overrides: f"{one.estimate.step_time_text} {one.estimate.method.replace('_', ' ')}"
         if one.estimate
         else "no estimate"
         for one in layouts

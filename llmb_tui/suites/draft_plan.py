@@ -14,6 +14,7 @@ from typing import Any
 from llmb_tui.catalog.catalog import Catalog
 from llmb_tui.cluster.profile import ClusterProfile
 from llmb_tui.errors import Trouble
+from llmb_tui.language.quantities import count
 from llmb_tui.launch.policy import Policy
 from llmb_tui.plan.selection import Selection
 from llmb_tui.suites.draft import SuiteDraft, product
@@ -109,9 +110,10 @@ def runs_of(draft: SuiteDraft, catalog: Catalog, nodes: Nodes) -> tuple[str, lis
     axes = {"workloads": draft.workloads, "precisions": draft.dtypes, "GPUs": draft.scales, "layouts": draft.layouts}
     if empty := [name for name, chosen in axes.items() if not chosen]:
         raise Trouble("There is nothing to run.", f"Nothing is chosen of: {', '.join(empty)}.", "Choose one of each.")
-    count = math.prod(map(len, axes.values())) * (draft.count or 1)
-    if count > MOST_RUNS:
-        raise Trouble(f"These are {count:,} runs.", f"A suite has {MOST_RUNS:,} at most.", "Choose less of something.")
+    runs = math.prod(map(len, axes.values())) * (draft.count or 1)
+    if runs > MOST_RUNS:
+        what, why = f"These are {count(runs)} runs.", f"A suite has at most {count(MOST_RUNS)}."
+        raise Trouble(what, why, "Choose less of something.")
     return usual_name(draft), product(draft)
 
 

@@ -8,8 +8,9 @@ from dataclasses import dataclass, replace
 from statistics import fmean, stdev
 
 from llmb_tui.analysis.statistics import FINEST_PCT, mean_half_width, t_95, welch_half_width
+from llmb_tui.language.quantities import step_time, step_time_digits, step_time_range, two_digits
 from llmb_tui.language.states import VerdictResult
-from llmb_tui.language.text import plural, two_digits
+from llmb_tui.language.text import plural
 from llmb_tui.suites.suite import SuiteRow
 from llmb_tui.suites.suite_progress import RowProgress, SuiteProgress
 
@@ -68,8 +69,8 @@ def _repeat(progress: SuiteProgress) -> SuiteOutcome:
     mean, deviation = fmean(values), stdev(values)
     finest = FINEST_PCT / 100 * mean
     half, alike = max(finest, half), max(finest, t_95(len(values) - 1) * math.sqrt(2) * deviation)
-    reach = f"{min(values):.4g} to {max(values):.4g} s"
-    line = f"step time {mean:.4g} ± {two_digits(half)} s (95 %, {len(values)} runs), {reach}"
+    reach = step_time_range(min(values), max(values))
+    line = f"step time {step_time_digits(mean)} ± {two_digits(half)} s (95 %, {len(values)} runs), {reach}"
     share = two_digits(100 * deviation / mean)
     noise = f"noise {share} %: two runs that differ by less than {two_digits(alike)} s are alike"
     return SuiteOutcome(None, (line, noise, progress.words))
@@ -79,11 +80,11 @@ def _tune(progress: SuiteProgress) -> SuiteOutcome:
     trials = trials_of(progress)
     lines = [_compared(trials)] if len(trials) > 1 and not progress.trying else []
     lines += [_model_error(trials)] if trials else []
-    lines += [f"{fmean(trial.steps_s):.4g} s  {trial.planned.row.key}" for trial in trials]
+    lines += [f"{step_time(fmean(trial.steps_s))}  {trial.planned.row.key}" for trial in trials]
     last = progress.rows[-1]
     if last.planned.row.of_best and last.step_time_s is not None:
         verdict = f", {last.result}" if last.result else ""
-        lines.insert(0, f"full run of the best: {last.step_time_s:.4g} s{verdict}")
+        lines.insert(0, f"full run of the best: {step_time(last.step_time_s)}{verdict}")
     return SuiteOutcome(last.result if progress.over else None, (*lines, progress.words))
 
 
@@ -108,6 +109,5 @@ def _model_error(trials: Sequence[RowProgress]) -> str:
     if not errors:
         return "The model had no estimate to compare with."
     mean, worst = fmean(map(abs, errors)), max(errors, key=abs)
-    return (
-        f"The model was wrong by {mean:.1f} % on average, by {worst:+.1f} % at most, in per cent of what was measured."
-    )
+    errs = f"by {two_digits(mean)} % on average, by {two_digits(worst, '+')} % at most"
+    return f"The model was wrong {errs}, in per cent of what was measured."

@@ -6,7 +6,8 @@ from dataclasses import replace
 
 from llmb_tui.catalog.catalog import Catalog
 from llmb_tui.errors import Trouble
-from llmb_tui.language.text import clean_line
+from llmb_tui.language.labels import gpus_label
+from llmb_tui.language.text import clean_line, plural
 from llmb_tui.plan.layouts import layouts
 from llmb_tui.plan.make import plan
 from llmb_tui.plan.resolved import resolve, selections
@@ -47,12 +48,12 @@ def ready_made(
     each = [one for one in each if most is None or one.scale <= most]
     times = 1 if kind == "tune" else count or (REPEATS if kind == "repeat" else 1)
     if (runs := len(each) * times) > MOST_RUNS:
-        what, why = f"These are {runs:,} runs.", f"A suite has {MOST_RUNS:,} at most."
+        what, why = f"These are {plural(runs, 'run')}.", f"A suite has at most {plural(MOST_RUNS, 'run')}."
         raise Trouble(what, why, "Repeat each less often.", exit_code=1)
     wanted = [one for one in each for _ in range(times)]
     name = clean_line(f"{kind} {_about(kind, selection)}")
     if not wanted:
-        on = f" with at most {most:,} {selection.gpu.upper()}" if most is not None else ""
+        on = f" with at most {gpus_label(most, selection.gpu)}" if most is not None else ""
         published = kind in ("scaling", "acceptance")
         why = "No published configuration is left." if published else "No configuration of it can be launched."
         fix = "Choose another size, GPU type or scale; `llmb-tui list` shows what is published."

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Annotated, Any
 
 from llmb_tui.catalog.settings import STRICT
+from llmb_tui.language.quantities import byte_size, count
 from llmb_tui.plan.selection import ProcedureId
 from llmb_tui.suites.suite import MOST_RUNS
 from llmb_tui.toml.bounds import Bound
@@ -56,7 +57,7 @@ class SuiteText:
         """Ask for a run. Raises SuiteProblem where that is one too many."""
         self.count += one.repeats
         if self.count > MOST_RUNS:
-            raise self.problem(path, f"asks for more than {MOST_RUNS:,} runs, which are the most")
+            raise self.problem(path, f"asks for more than {count(MOST_RUNS)} runs, which are the most")
         self.asked.append(one)
 
 
@@ -93,7 +94,7 @@ def content(file: Path) -> str:
         if file.exists() and not file.is_file():  # a pipe would be waited for
             raise SuiteProblem(file, None, "", "cannot be read: it is no file")
         if file.stat().st_size > _LARGEST_FILE:
-            raise SuiteProblem(file, None, "", f"cannot be read: it is larger than {_LARGEST_FILE:,} bytes")
+            raise SuiteProblem(file, None, "", f"cannot be read: it is larger than {byte_size(_LARGEST_FILE)}")
         return file.read_text(encoding="utf-8")
     except (OSError, UnicodeDecodeError) as error:
         why = error.strerror if isinstance(error, OSError) else error

@@ -14,6 +14,7 @@ from pathlib import Path
 from llmb_tui.cluster.failures import Disconnected
 from llmb_tui.cluster.remote_file import FileTail, Proof, RemoteFile, Sample, Unreadable, cksum
 from llmb_tui.errors import Trouble
+from llmb_tui.language.quantities import count
 from llmb_tui.language.text import clean_line
 from llmb_tui.store.files import file_trouble, make_private_directory, try_lock
 
@@ -196,7 +197,9 @@ class Follower:
         if self._inode not in (None, proof.inode):
             raise self._replaced("It is another file than before.")
         if proof.size < size:
-            raise self._replaced(f"It was cut short to {proof.size:,} bytes, and {size:,} are copied already.")
+            raise self._replaced(
+                f"It was cut short to {count(proof.size)} bytes, and {count(size)} are copied already."
+            )
         head, start, length = self._sample(size)
         if not proof.is_rotated and proof.checksum != cksum(self._copy.read(0, head) + self._copy.read(start, length)):
             damaged = "" if self._inode else ", or the copy was damaged here"
@@ -221,7 +224,8 @@ class Follower:
     def _gone(self, size: int) -> LogGone:
         return LogGone(
             f"The remote log {clean_line(self._remote.path)} is gone.",
-            f"It was removed or renamed, or its file system is away; the copy keeps the {size:,} bytes that were read.",
+            f"It was removed or renamed, or its file system is away; the copy keeps the {count(size)} bytes "
+            "that were read.",
             "Copying goes on if it comes back.",
         )
 

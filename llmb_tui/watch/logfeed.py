@@ -17,6 +17,8 @@ from llmb_tui.cluster.cluster import SchedulerTrouble
 from llmb_tui.cluster.failures import Disconnected, GaveWay, LoginNeeded, Unreachable
 from llmb_tui.cluster.remote_file import JobOutput, OutOfReach, Unreadable
 from llmb_tui.errors import Trouble
+from llmb_tui.language.instants import local_clock
+from llmb_tui.language.quantities import count, duration
 from llmb_tui.language.states import LinkState, RunLink
 from llmb_tui.watch.events import LOGIN_TROUBLE, BatchTail, Ended, EventSink, LinkChanged, LogGrown, LogTrouble
 from llmb_tui.watch.follow import Follower, LogGone, LogReplaced
@@ -188,7 +190,7 @@ class LogFeed(threading.Thread):
     def _begin_anew(self, replaced: LogReplaced) -> None:
         """Turn to what the log is now. The one of all starts is the next start's, whether or not Slurm counts them."""
         restart, part = self._copy
-        kept = f"The {self._follower.copied:,} bytes that came before are kept; what followed them may be lost."
+        kept = f"The {count(self._follower.copied)} bytes that came before are kept; what followed them may be lost."
         if self._output.one_for_all:
             note = f"The job's log began anew, as it does when the job is started again. {kept}"
             self._turn_to(LogCopy(max(restart + 1, self._restarts)), note)
@@ -198,7 +200,11 @@ class LogFeed(threading.Thread):
     def _removed(self) -> str:
         """What is to be said of a log that is left though its rest never came; empty if there never was one."""
         copied = self._follower.copied
-        return f"The log of an earlier start was removed on the cluster; {copied:,} bytes are copied." if copied else ""
+        return (
+            f"The log of an earlier start was removed on the cluster; {count(copied)} bytes are copied."
+            if copied
+            else ""
+        )
 
     def _turn_to(self, copy: LogCopy, note: str = "") -> None:
         self._follower.close()
@@ -256,8 +262,8 @@ class LogFeed(threading.Thread):
             return True
         if self._link != "lost":
             self._lost_at = time.monotonic()
-            so_far = f"The {self._follower.copied:,} bytes of the log that came are kept, the rest is read later."
-            self._tell("lost", f"{trouble.what} Since {_clock()}. {so_far}")
+            so_far = f"The {count(self._follower.copied)} bytes of the log that came are kept, the rest is read later."
+            self._tell("lost", f"{trouble.what} Since {local_clock(time.time())}. {so_far}")
         self._follower.retry_soon()
         self._stop_event.wait(_LINK_LOOK_S)  # the cluster itself waits longer and longer between its tries
         return False
@@ -266,7 +272,7 @@ class LogFeed(threading.Thread):
         """Say once that the link is there, and after it was lost, what that meant for the log."""
         if self._link == "lost":
             lasted = max(1.0, time.monotonic() - self._lost_at)
-            note = f"Connected again at {_clock()}, after {lasted:.0f} s."
+            note = f"Connected again at {local_clock(time.time())}, after {duration(lasted)}."
             if self._follower.follows:
                 note += " The log goes on where it had stopped, no byte is lost."
             self._tell("live", note)
@@ -291,7 +297,3 @@ def log_trouble(trouble: Trouble) -> LogTrouble:
     """Why the log is not copied, in one line."""
     words = " ".join(filter(None, (trouble.what, trouble.why, trouble.fix)))
     return LogTrouble(words, for_good=isinstance(trouble, OutOfReach))
-
-
-def _clock() -> str:
-    return time.strftime("%H:%M:%S")

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from llmb_tui.cluster.job import TERMINAL_STATES, Job
-from llmb_tui.language.states import Label, RunStateName, row_label, run_label
+from llmb_tui.language.states import Label, RunStateName, row_label, state_label
 from llmb_tui.language.text import capital
 from llmb_tui.launch.run import Run
 from llmb_tui.plan.document import document as plan_document
@@ -71,12 +71,12 @@ def label_of(run: Run, state: RunState) -> Label:
     """How a run stands, for people: until its log is read, the scheduler's state is all that is known."""
     name = state_word(run, state)
     if run.submission != "submitted" or state.stage != "submitted" or run.job_state is None:
-        return run_label(name)
+        return state_label(name)
     if run.job_state == "COMPLETED":
-        return run_label("done")
+        return state_label("done")
     if run.job_state in TERMINAL_STATES:
-        return run_label(stage_of(Job(run.job_ids[-1], "", run.job_state), Progress(), started=False, ended=True))
-    return row_label("running") if name == "image" else run_label(name)
+        return state_label(stage_of(Job(run.job_ids[-1], "", run.job_state), Progress(), started=False, ended=True))
+    return row_label("running") if name == "image" else state_label(name)
 
 
 def cancel_words(run: Run, cancelled: Sequence[str]) -> str:

@@ -6,7 +6,7 @@ from dataclasses import replace
 
 from llmb_tui.cluster.job import TERMINAL_STATES, Job
 from llmb_tui.diagnosis.rule import Diagnosis
-from llmb_tui.language.states import RunLink, Stage, run_label
+from llmb_tui.language.states import RunLink, Stage, state_label
 from llmb_tui.launch.run import Run
 from llmb_tui.rates import Pace
 from llmb_tui.watch.events import (
@@ -185,7 +185,7 @@ class RunReducer:
     def _judge(self, checks: tuple[ValidityCheck, ...]) -> tuple[Verdict | None, str]:
         run = self._run
         if not run.job_ids:
-            return None, run.note or f"No verdict: the run has no job, it is {run_label(run.submission).word}."
+            return None, run.note or f"No verdict: the run has no job, it is {state_label(run.submission).word}."
         if run.job_log is None:
             return None, "No verdict: it is not known where the job writes its log."
         if self._log_is_unread() and self._out_of_reach:

@@ -15,6 +15,7 @@ from typing import Any
 from llmb_tui.catalog.gpu_model import gpu_model
 from llmb_tui.catalog.recipe import LogFormatId, ResultRule
 from llmb_tui.cluster.slurm.kept_accounting import kept_rows
+from llmb_tui.language.quantities import count, four_digits, given
 from llmb_tui.language.states import validity_label
 from llmb_tui.language.text import capital, plural
 from llmb_tui.plan.plan import Plan
@@ -255,16 +256,16 @@ def _cut(progress: Progress) -> str:
 
 def _batch(plan: Plan, log_format: LogFormatId, progress: Progress, window: _Window) -> ValidityCheck:
     planned = plan.parallelism.gbs
-    expected = f"a global batch of {planned:,}"
-    entries = [entry for entry in _in_window(progress.batches, window) if entry.batch is not None]
-    for entry in entries:
-        if entry.batch != planned:
-            return _failed("batch", f"a global batch of {entry.batch:,g}", expected, entry.line)
-        if entry.samples not in (None, planned):
+    expected = f"a global batch of {count(planned)}"
+    entries = [(entry, entry.batch) for entry in _in_window(progress.batches, window) if entry.batch is not None]
+    for entry, batch in entries:
+        if batch != planned:
+            return _failed("batch", f"a global batch of {given(batch)}", expected, entry.line)
+        if entry.samples is not None and entry.samples != planned:
             line = progress.last.line if progress.last else ""
-            return _failed("batch", f"{entry.samples:,g} samples between two steps", expected, line)
+            return _failed("batch", f"{given(entry.samples)} samples between two steps", expected, line)
     if entries:
-        return _ok("batch", f"{planned:,}", expected)
+        return _ok("batch", count(planned), expected)
     averaged = LOG_FORMATS[log_format].counts_only_samples
     return _average_batch(planned, progress, expected) if averaged else _unknown("batch", expected)
 
@@ -278,8 +279,8 @@ def _average_batch(planned: int, progress: Progress, expected: str) -> ValidityC
         return _unknown("batch", expected, "the last step, at which the bar's total is read")
     samples = last.consumed_samples / (last.index + 1)
     if abs(samples / planned - 1) > _ROUNDING:
-        return _failed("batch", f"{samples:,.4g} samples a step on average", expected, last.line)
-    return _ok("batch", f"{samples:,.4g} samples a step, rounded", expected)
+        return _failed("batch", f"{four_digits(samples)} samples a step on average", expected, last.line)
+    return _ok("batch", f"{four_digits(samples)} samples a step, rounded", expected)
 
 
 def _in_window(batches: Sequence[BatchSize], window: _Window) -> list[BatchSize]:

@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 from statistics import fmean
 
 from llmb_tui.catalog.recipe import ResultRule
+from llmb_tui.language.quantities import four_digits, step_time_range, two_digits
 from llmb_tui.language.states import Method, VerdictResult, method_phrase
 from llmb_tui.language.text import plural
 from llmb_tui.plan.plan import Estimate, Plan
@@ -61,8 +62,8 @@ def judge(  # noqa: PLR0913 - facts by name
         doubts.append(f"The expected step time is {method}, not published for this configuration.")
     if ratio > FASTEST:
         doubts.append(
-            f"{ratio:.3g} times as fast as expected, which no cluster explains: it was another configuration, or the "
-            "expected step time is that of another."
+            f"{four_digits(ratio)} times as fast as expected, which no cluster explains: it was another configuration, "
+            "or the expected step time is that of another."
         )
     if estimate.other_variant:
         doubts.append(estimate.other_variant)
@@ -123,7 +124,7 @@ def _incomparable(plan: Plan) -> list[str]:
 
 
 def _compare(estimate: Estimate, seconds: float, ratio: float, threshold: float) -> tuple[VerdictResult, str]:
-    band = f"the band {estimate.low_s:.4g}–{estimate.high_s:.4g} s"
+    band = f"the band {step_time_range(estimate.low_s, estimate.high_s)}"
     if ratio >= threshold:
         faster = seconds < estimate.low_s and ratio <= FASTEST
         return "PASS", f"Faster than {band}: check that it is the same configuration." if faster else ""
@@ -133,7 +134,7 @@ def _compare(estimate: Estimate, seconds: float, ratio: float, threshold: float)
 
 
 def _against(plan: Plan, estimate: Estimate) -> str:
-    base = f"{method_phrase(estimate.method)} {estimate.step_time_s:.4g} s, "
+    base = f"{method_phrase(estimate.method)} {estimate.step_time_text}, "
     if estimate.method == "published":
         return base + plan.selection.recipe_id
     return base + estimate.anchor
@@ -160,7 +161,7 @@ def _so_far(plan: Plan, rule: ResultRule, progress: Progress, *, over: bool = Fa
     if seconds is None:
         return None
     steps = len(after_warm_up(progress.step_times_s))
-    spread = "" if progress.spread is None else f", ± {progress.spread * 100:.1f} %"
+    spread = "" if progress.spread is None else f", ± {two_digits(progress.spread * 100)} %"
     starts = f", of {len(progress.again_at) + 1} starts" if any(progress.again_at) else ""
     how = f"median of {steps} steps after {WARM_UP_STEPS} of warm-up{spread}{starts}" if steps else "last step"
     note = f"Measured: {how}." if over else f"So far: {how}. What counts: {rule_words(rule)}."

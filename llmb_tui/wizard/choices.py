@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from llmb_tui.catalog.catalog import Catalog
 from llmb_tui.catalog.recipe import Recipe
 from llmb_tui.catalog.rows import ResultRow, Row, results, rows
+from llmb_tui.language.quantities import count, gigabytes, given
 from llmb_tui.launch.prepared import LaunchPreview
 from llmb_tui.plan.options import option_row, profile_steps, why_not
 from llmb_tui.plan.selection import ON, OPTIONS, Field, ProcedureId
@@ -92,7 +93,7 @@ def switches(catalog: Catalog, full: Answers) -> tuple[Switch, ...]:
     stop = stop if chosen.profile_stop is None else chosen.profile_stop
     details = {
         "profile": f"steps {start}–{stop}",
-        "save_checkpoint": f"about {model.checkpoint_gb:,g} GB" if model.checkpoint_gb else "",
+        "save_checkpoint": f"about {given(model.checkpoint_gb)} GB" if model.checkpoint_gb else "",
         "hub_tokenizer": (model.hub_tokenizer or "").rpartition("/")[2],
     }
     return tuple(
@@ -137,7 +138,7 @@ def details(catalog: Catalog, full: Answers) -> tuple[tuple[str, str], ...]:
 def _workload(recipe: Recipe, size: str) -> Choice:
     of_size = [row for row in rows(recipe) if row.size == size]
     scales = sorted({row.gpus for row in of_size})
-    reach = f"{scales[0]:,}–{scales[-1]:,}" if scales else ""
+    reach = f"{count(scales[0])}–{count(scales[-1])}" if scales else ""
     return Choice(
         f"{recipe.id}/{size}",
         f"{recipe.workload} {size}",
@@ -150,7 +151,7 @@ def _workload(recipe: Recipe, size: str) -> Choice:
 def _gpu(recipe: Recipe, full: Answers, of_size: list[Row], gpu: str) -> Choice:
     if (facts := recipe.gpus.get(gpu)) is None:
         return Choice(gpu, gpu.upper(), disabled_reason=f"not in {recipe.id}")
-    detail = f"{facts.memory_gb:g} GB  {facts.gpus_per_node} per node"
+    detail = f"{gigabytes(facts.memory_gb)}  {facts.gpus_per_node} per node"
     listed = any(row.gpu == gpu for row in of_size)
     return Choice(gpu, gpu.upper(), detail, None if listed else f"not published for {full.size}")
 
@@ -158,7 +159,7 @@ def _gpu(recipe: Recipe, full: Answers, of_size: list[Row], gpu: str) -> Choice:
 def _dtype(recipe: Recipe, full: Answers, of_gpu: list[Row], dtype: str) -> Choice:
     gpu = recipe.gpus.get(full.gpu or "")
     peak = gpu.peak_tflops.get(dtype) if gpu else None
-    detail = f"peak {peak:,g} TFLOPS" if peak else ""
+    detail = f"peak {given(peak)} TFLOPS" if peak else ""
     if any(row.dtype == dtype for row in of_gpu):
         return Choice(dtype, dtype, detail)
     if dtype not in recipe.dtypes:
@@ -192,18 +193,18 @@ def _scales(recipe: Recipe, full: Answers, of_gpu: list[Row]) -> tuple[Choice, .
 
 def _scale(recipe: Recipe, gpus: int, row: Row | None, result: ResultRow | None, what: str) -> Choice:
     if row is None:
-        return Choice(str(gpus), f"{gpus:,}", disabled_reason=f"not listed for {what}")
+        return Choice(str(gpus), count(gpus), disabled_reason=f"not listed for {what}")
     nodes = -(-gpus // node_size(recipe, row.gpu))
     # To the plan a result of another release is evidence, and none that is published.
     published = result is not None and result.release in (None, recipe.release)
-    step_time = f"{result.step_time_s:.2f} s" if result else ""
-    shown = [f"{step_time if published else 'no result':<9}", f"{nodes:>3,} node{'' if nodes == 1 else 's'}"]
+    step_time = f"{given(result.step_time_s)} s" if result else ""
+    shown = [f"{step_time if published else 'no result':<9}", f"{count(nodes):>3} node{'' if nodes == 1 else 's'}"]
     if row.proxy:
         shown.append(f"proxy, {row.layers} layers")
     if result and not published:
         shown.append(f"{step_time} in {result.release}")
     detail = "  ".join(shown)
-    return Choice(str(gpus), f"{gpus:,}", detail, published=published)
+    return Choice(str(gpus), count(gpus), detail, published=published)
 
 
 def _steps(recipe: Recipe, option: Field) -> str:

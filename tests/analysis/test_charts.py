@@ -224,7 +224,7 @@ def test_runs_over_time() -> None:
     runs = [make_result(f"r{at}", 2.0 if at < 4 else 2.2, submitted_at=1_760_000_000 + at * DAY) for at in range(8)]
     made = chart(history_chart(runs[::-1]))
     (mark,) = [rule for rule in made.rules if rule.role == "change"]
-    assert mark.label == "10.0 % slower"
+    assert mark.label == "10 % slower"
     assert mark.at == pytest.approx(1_760_000_000 + 3.5 * DAY)
     assert "from run r4 on" in made.summary
     assert history_chart(runs[:1]) is None

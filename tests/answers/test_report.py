@@ -10,7 +10,7 @@ from html.parser import HTMLParser
 import pytest
 
 from llmb_tui.analysis.result import RunResult
-from llmb_tui.analysis.table import Table, cell_text
+from llmb_tui.analysis.table import Table, bare
 from llmb_tui.answers.blocks import (
     Banner,
     Bullets,
@@ -30,6 +30,7 @@ from llmb_tui.cluster.job import Job
 from llmb_tui.cluster.slurm.profile import SlurmProfile
 from llmb_tui.diagnosis.rule import Diagnosis
 from llmb_tui.evidence.reported_run import ReportedRun
+from llmb_tui.language import quantities
 from llmb_tui.language.states import Stage
 from llmb_tui.launch.policy import Policy
 from llmb_tui.launch.spec import RunaiSpec
@@ -121,14 +122,28 @@ def test_the_very_numbers_of_the_result() -> None:
     assert RUN.verdict is not None
     assert RUN.plan.estimate is not None
     figures, page = RUN.figures, Page(html(MADE))
-    for value in (figures.tokens_per_s, figures.tflops_per_gpu, figures.mfu_pct, figures.days_per_1t_tokens):
-        assert cell_text(value) in page.text
-        assert cell_text(value) in markdown(MADE)
-    for text in (f"{RUN.step_time_s:.4g} s", f"{100 * RUN.verdict.ratio:.1f} %", "published 1.98 s", "cn[001-008]"):
+    assert figures.tflops_per_gpu is not None
+    assert figures.mfu_pct is not None
+    assert figures.days_per_1t_tokens is not None
+    assert RUN.step_time_s is not None
+    for text in (
+        quantities.tokens_per_s(figures.tokens_per_s),
+        quantities.tflops(figures.tflops_per_gpu),
+        quantities.percent_digits(figures.mfu_pct),
+        quantities.days_digits(figures.days_per_1t_tokens),
+    ):
+        assert text in page.text
+        assert text in markdown(MADE)
+    for text in (
+        quantities.step_time(RUN.step_time_s),
+        quantities.percent(100 * RUN.verdict.ratio),
+        "published 1.98 s",
+        "cn[001-008]",
+    ):
         assert text in page.text
     table = next(one for one in MADE.sections[0].blocks if isinstance(one, Grid)).table
-    assert table.rows[0][:3] == ("step time, s", RUN.step_time_s, RUN.plan.estimate.step_time_s)
-    assert table.rows[0][3] == pytest.approx(100 / RUN.verdict.ratio)
+    assert tuple(map(bare, table.rows[0]))[:3] == ("step time, s", RUN.step_time_s, RUN.plan.estimate.step_time_s)
+    assert bare(table.rows[0][3]) == pytest.approx(100 / RUN.verdict.ratio)
 
 
 def test_the_page_needs_nothing_and_parses() -> None:
@@ -214,7 +229,7 @@ def test_a_run_that_did_not_end_well_is_headed_by_that_whatever_it_was_until_the
     assert rests.blocks[0].text.startswith(f"{said} Until then PASS: the expected step time over")
     several = document([one, reported(make_result("well"))], NOW)
     summary = next(block for block in several.sections[0].blocks if isinstance(block, Grid)).table
-    rows = [dict(zip(summary.headings, row, strict=True)) for row in summary.rows]
+    rows = [dict(zip(summary.headings, map(bare, row), strict=True)) for row in summary.rows]
     assert [(row["verdict"], row["% of expected speed"]) for row in rows] == [(None, None), ("PASS", 100.0)]
 
 

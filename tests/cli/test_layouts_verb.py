@@ -138,4 +138,4 @@ def test_a_cluster_without_runs_and_one_that_is_not_known(call: Call) -> None:
 
 
 def test_the_memory_is_in_a_plan_for_people(call: Call) -> None:
-    assert "memory     70.8 of 80 GB, 34.2 of it for the state: fits" in call(*PLAN).stdout
+    assert "memory     70.8 GB of 80 GB, 34.2 GB of it for the state: fits" in call(*PLAN).stdout

@@ -51,7 +51,7 @@ def without(catalog: Catalog, away: Callable[[ResultTable], bool]) -> Catalog:
 
 def test_a_published_row_names_itself(plan_of: PlanOf) -> None:
     estimate = estimate_of(plan_of("nemotron4@25.04 15b h100 fp8", 64))
-    assert estimate.anchor == "nemotron4@25.04 15b fp8, 64 x H100, 1.98 s"
+    assert estimate.anchor == "nemotron4@25.04 15b fp8, 64 × H100, 1.98 s"
 
 
 @pytest.mark.parametrize(("dtype", "scale", "step"), [("bf16", 256, 4.36), ("fp8", 2048, 3.05)])
@@ -166,7 +166,7 @@ def test_beyond_the_last_scale_with_the_slope_of_the_last_two(plan_of: PlanOf) -
     assert estimate.method == "extrapolated"
     assert estimate.step_time_s == pytest.approx(2.78 * (2.78 / 2.74) ** doublings, rel=1e-12)
     assert half_pct(estimate) == pytest.approx(math.hypot(4, 4 * doublings))
-    assert estimate.anchor == "from 1024 (2.74 s) and 2048 (2.78 s) GPUs, nemotron4@25.04"
+    assert estimate.anchor == "from 1,024 (2.74 s) and 2,048 (2.78 s) GPUs, nemotron4@25.04"
 
 
 def test_the_slope_is_at_most_three_per_cent_a_doubling(plan_of: PlanOf) -> None:
@@ -203,7 +203,7 @@ def test_more_than_twice_beyond_the_model_goes_on_from_there(plan_of: PlanOf) ->
     assert half_pct(four_times) == pytest.approx(math.hypot(4, 4 + 2))
     assert half_pct(eight_times) == pytest.approx(math.hypot(4, 4 + 2 + 2))
     assert twice.step_time_s < four_times.step_time_s < eight_times.step_time_s < 1.05 * twice.step_time_s
-    assert "2048 (2.78 s) GPUs" in four_times.anchor
+    assert "2,048 (2.78 s) GPUs" in four_times.anchor
 
 
 def test_one_point_is_held_level(plan_of: PlanOf) -> None:
@@ -223,7 +223,7 @@ def test_a_gpu_stands_in_for_another_of_its_generation(plan_of: PlanOf) -> None:
     assert half_pct(b200) == pytest.approx(math.hypot(4, 10, 20))
     slower = b200.step_time_s / (gb200.step_time_s * 2450 / 2250)
     assert 1 < slower < 1.1, "by the peak, and by a network that has to do what NVLink does for 72 GPUs"
-    assert "nemotron4-340b@25.05 340b bf16, 128 x GB200, 2.189 s" in b200.anchor
+    assert "nemotron4-340b@25.05 340b bf16, 128 × GB200, 2.189 s" in b200.anchor
 
 
 @pytest.mark.parametrize("strong", [False, True])
@@ -243,13 +243,13 @@ def test_another_model_takes_the_level_of_its_gpu(plan_of: PlanOf) -> None:
     assert half_pct(estimate) == pytest.approx(math.hypot(4, 10, 15, 20))
     h100 = estimate_of(plan_of("nemotron4@25.04 15b h100 bf16", 64))
     assert 1.2 < estimate.step_time_s / (h100.step_time_s * 989 / 2450) < 1.4
-    assert estimate.anchor.startswith("13 step times, one of them nemotron4-340b@25.05 340b bf16, 128 x GB200, 2.189 s")
+    assert estimate.anchor.startswith("13 step times, one of them nemotron4-340b@25.05 340b bf16, 128 × GB200, 2.189 s")
 
 
 def test_an_anchor_that_is_a_worked_example_says_so(plan_of: PlanOf) -> None:
     plan = plan_of("nemotron4-340b@25.12 340b h100 bf16", 256, gbs=128)
     assert plan.published is None
-    assert "nemotron4-340b@25.12 340b bf16, 256 x H100, 4.31 s, worked example" in estimate_of(plan).anchor
+    assert "nemotron4-340b@25.12 340b bf16, 256 × H100, 4.31 s, worked example" in estimate_of(plan).anchor
     assert half_pct(estimate_of(plan)) == pytest.approx(math.hypot(4, 10)), "its own release, another batch"
 
 
@@ -282,7 +282,7 @@ def test_another_batch_or_layout_is_measured_against_the_row(
     estimate = estimate_of(plan)
     assert plan.launchable, plan.problems
     assert (estimate.method, estimate.basis) == ("modelled", basis)
-    assert estimate.anchor == "nemotron4@25.04 15b bf16, 64 x H100, 2.67 s"
+    assert estimate.anchor == "nemotron4@25.04 15b bf16, 64 × H100, 2.67 s"
     assert estimate.step_time_s == pytest.approx(2.67 * factor, rel=0.03)
     assert half_pct(estimate) == pytest.approx(math.hypot(4, *half))
     warned = [p.severity for p in plan.problems if "published this layout" in p.reason]

@@ -187,7 +187,7 @@ def test_below_the_tested_scale_is_a_warning_with_it(
     (field,) = asked
     warned = said(made, field, "warning")
     assert len(warned) == (least is not None)
-    assert all(f"{least} H100" in text for text in warned)
+    assert all(f"{least:,} × H100" in text for text in warned)
     assert made.launchable
 
 

@@ -24,7 +24,7 @@ from urllib.parse import unquote, urlsplit
 from llmb_tui.cluster.failures import AnswerTooLong, DeadlinePassed, Disconnected, Unreachable
 from llmb_tui.cluster.tcp import connect_tcp
 from llmb_tui.errors import Trouble
-from llmb_tui.language.text import clean_line
+from llmb_tui.language.text import clean_line, plural
 from llmb_tui.store.paths import expanded
 
 _PIECE = 1 << 16
@@ -114,7 +114,7 @@ class HttpsServer:
                     raise self._too_late()
                 body_said += piece
                 if len(body_said) > most:
-                    what = f"{self.name} answers with more than {most:,} bytes."
+                    what = f"{self.name} answers with more than {plural(most, 'byte')}."
                     raise AnswerTooLong(what, "Nothing that is asked here has such an answer.", "Look at its pages.")
             return WholeReply(reply.status, reply.headers, bytes(body_said))
 

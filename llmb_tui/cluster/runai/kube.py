@@ -22,6 +22,7 @@ from llmb_tui.cluster.remote_file import Unreadable
 from llmb_tui.cluster.runai.https import HttpsServer, Reply, tls_context
 from llmb_tui.cluster.runai.secret import VARIABLE
 from llmb_tui.cluster.yaml_text import NotYaml, yaml_of
+from llmb_tui.language.quantities import duration
 from llmb_tui.language.text import clean_line, short_line
 from llmb_tui.store.paths import expanded
 
@@ -206,7 +207,7 @@ class Kube:
                     self._path, why, f"Install it. {short_line(_text(plugin, 'installHint'))}"
                 ) from error
             except subprocess.TimeoutExpired:
-                why = f"The program {name} gave no login within {_PLUGIN_S:.0f} s."
+                why = f"The program {name} gave no login within {duration(_PLUGIN_S)}."
                 raise BadKubeconfig(self._path, why, _FIRST) from None
             out.seek(0)
             err.seek(0)

@@ -18,6 +18,7 @@ from llmb_tui.cluster.ssh.keys import Candidate, Keys, NoSignature, UnlockedKeys
 from llmb_tui.cluster.ssh.openssh import HostSettings
 from llmb_tui.cluster.ssh.questions import PHONE_S, Declined, HungUp, Questions, ask, hung_up
 from llmb_tui.cluster.ssh.userauth import KeyRequests, Refused
+from llmb_tui.language.quantities import duration
 
 _HUMAN_TRIES = 3
 _SERVER_DEADLINE_S = 30.0
@@ -203,7 +204,7 @@ class Login:
             self._tried.append(f"{name} ({words or self._transport.parting_words or reason(error)})")
             silent = questions.was_silent if questions is not None else time.monotonic() - begun_at >= deadline_s
             if silent and not isinstance(error, NoSignature):
-                raise self.failure(f"The server then did not answer within {deadline_s:.0f} seconds.") from error
+                raise self.failure(f"The server then did not answer within {duration(deadline_s)}.") from error
             if self._has_hung_up():
                 raise self._closed() from error
             self._has_refused = True

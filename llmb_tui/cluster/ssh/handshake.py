@@ -13,6 +13,7 @@ from llmb_tui.cluster.ssh.channels import LINK_ERRORS
 from llmb_tui.cluster.ssh.heartbeat import HeardTransport
 from llmb_tui.cluster.ssh.host_keys import AcceptedKeys, KnownHosts, ServerKey
 from llmb_tui.cluster.ssh.openssh import SSH_PORT, HostSettings
+from llmb_tui.language.quantities import duration
 from llmb_tui.language.text import clean_line
 
 # Both are several times cheaper than paramiko's first choices.
@@ -64,7 +65,7 @@ def _no_handshake(
 ) -> Unreachable:
     what = f"{settings.place}, did not complete an SSH handshake."
     if timed_out:
-        why = f"It did not answer within {settings.connect_deadline_s:.0f} seconds."
+        why = f"It did not answer within {duration(settings.connect_deadline_s)}."
         return Unreachable(what, why, "Check that the port is SSH's, and that no firewall is in between.")
     if not transport.remote_version:
         return ConnectionRefused(

@@ -22,6 +22,7 @@ from urllib.parse import unquote
 from llmb_tui.cluster.failures import BadSshConfig
 from llmb_tui.cluster.login_profile import NO_SSH_CONFIG, LoginProfile
 from llmb_tui.cluster.quoting import shell_join
+from llmb_tui.language.quantities import duration
 from llmb_tui.language.text import clean
 from llmb_tui.store.paths import expanded, home
 
@@ -233,7 +234,7 @@ def _ask(command: list[str], host: str) -> str:
             stdout, stderr = process.communicate(timeout=_RESOLVE_DEADLINE_S)
         except subprocess.TimeoutExpired:
             os.killpg(process.pid, signal.SIGKILL)
-            why = f"No answer within {_RESOLVE_DEADLINE_S:.0f} seconds; a `Match exec` in it may hang."
+            why = f"No answer within {duration(_RESOLVE_DEADLINE_S)}; a `Match exec` in it may hang."
             raise _bad_config(command, host, why) from None
     if process.returncode != 0:
         raise _bad_config(command, host, clean(stderr.strip()) or f"It ended with exit code {process.returncode}.")

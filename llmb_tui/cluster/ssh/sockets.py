@@ -16,6 +16,7 @@ from llmb_tui.cluster.failures import Unreachable
 from llmb_tui.cluster.ssh.channels import LINK_ERRORS, close_quietly
 from llmb_tui.cluster.ssh.openssh import HostSettings
 from llmb_tui.cluster.tcp import connect_tcp
+from llmb_tui.language.quantities import duration
 from llmb_tui.language.text import clean, clean_line
 
 _END_S = 2.0
@@ -153,7 +154,7 @@ def _unreachable(settings: HostSettings, error: Exception) -> Unreachable:
     if isinstance(error, ConnectionRefusedError):
         return Unreachable(what, "Nothing listens on this port.", "Check the port, and that it is a login node.")
     if isinstance(error, TimeoutError):
-        why = f"No answer within {settings.connect_deadline_s:.0f} seconds."
+        why = f"No answer within {duration(settings.connect_deadline_s)}."
         return Unreachable(what, why, "Check that the VPN is up, and that no firewall is in between.")
     why = getattr(error, "strerror", None) or clean(str(error)) or "The connection was closed"
     return Unreachable(

@@ -14,6 +14,7 @@ import threading
 from dataclasses import asdict
 
 from llmb_tui.errors import Trouble
+from llmb_tui.language.quantities import duration
 from llmb_tui.language.text import clean_line
 from llmb_tui.launch.direct.spec_of import checked
 from llmb_tui.launch.spec import LaunchSpec
@@ -131,7 +132,7 @@ class _Worker:
             with self._link.makefile(encoding="utf-8") as answers:
                 answer = answers.readline()
         except TimeoutError:
-            why = f"nemo-run did not answer within {deadline_s:.0f} s."
+            why = f"nemo-run did not answer within {duration(deadline_s)}."
             raise Trouble(_WHAT, why, "Try again; the first start after an installation is the slowest.") from None
         except OSError:  # it has ended
             answer = ""

@@ -17,6 +17,7 @@ from llmb_tui.cluster.runai.profile import RunaiProfile
 from llmb_tui.cluster.runai.profile_check import split_claim
 from llmb_tui.cluster.slurm.partition import parse_time
 from llmb_tui.errors import Trouble
+from llmb_tui.language.quantities import count
 from llmb_tui.launch.files import config_files
 from llmb_tui.launch.naming import container, experiment_name
 from llmb_tui.launch.settings import Applied, applied, other_vboost, refuse_errors
@@ -201,7 +202,7 @@ def packed_files(files: Iterable[tuple[str, str]]) -> str:
     if len(packed) + len(FILES) + 2 > MOST:
         raise Trouble(
             "The files of this run do not fit into its workload.",
-            f"Packed they are {len(packed):,} bytes, and a variable has at most {MOST:,}.",
+            f"Packed they are {count(len(packed))} bytes, and a variable has at most {count(MOST)}.",
             "Leave out what the preset sets and the recipe has already.",
             exit_code=1,
         )

@@ -21,6 +21,7 @@ from llmb_tui.cluster.runai.profile_fields import (
     runai_reachable,
     runai_texts_of,
 )
+from llmb_tui.language.quantities import given
 from llmb_tui.language.text import plural
 from llmb_tui.services import Services
 from llmb_tui.ui.forms.form import ProfileForm
@@ -97,8 +98,8 @@ def offered(offers: RunaiInventory, mounts: str) -> dict[str, tuple[Choice, ...]
         if (quota := quotas.get(name)) is None:
             pools.append(Choice(name, name, disabled_reason="the project has no quota there"))
             continue
-        limit = "no limit" if quota.limit is None else f"at most {quota.limit:g}"
-        detail = f"{quota.deserved:g} GPUs deserved, {limit}, {quota.allocated:g} in use"
+        limit = "no limit" if quota.limit is None else f"at most {given(quota.limit)}"
+        detail = f"{given(quota.deserved)} GPUs deserved, {limit}, {given(quota.allocated)} in use"
         pools.append(Choice(name, name, detail))
     pulls = (one for one in offers.credentials if one.kind in _PULLS and one.secret)
     tokens = (one for one in offers.credentials if one.kind == "genericSecret" and one.secret)

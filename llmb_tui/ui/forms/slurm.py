@@ -15,6 +15,7 @@ from llmb_tui.cluster.prompter import Prompter
 from llmb_tui.cluster.slurm.profile import GpuRequest, SlurmProfile
 from llmb_tui.cluster.slurm.profile_fields import EMPTY, MORE, REACH, USE, profile_of, reachable, slurm_texts_of
 from llmb_tui.errors import Trouble
+from llmb_tui.language.quantities import duration, gigabytes
 from llmb_tui.language.text import plural
 from llmb_tui.services import Services
 from llmb_tui.ui.forms.form import ProfileForm
@@ -159,7 +160,7 @@ def offered(offers: ClusterInventory) -> dict[str, tuple[Choice, ...]]:
         "qos": tuple(Choice(name, name) for name in offers.qos),
         "reservation": tuple(Choice(name, name) for name in offers.reservations),
         "install_dir": tuple(
-            Choice(place.path, place.path, "" if place.free_gb is None else f"{place.free_gb:,.0f} GB free")
+            Choice(place.path, place.path, "" if place.free_gb is None else f"{gigabytes(place.free_gb)} free")
             for place in offers.directories
         ),
     }
@@ -196,6 +197,6 @@ def _configuration(install: LlmbInstall) -> str:
 
 def _partition(partition: Partition) -> Choice:
     kinds = ", ".join(gpus.words for gpus in partition.gpus) or "no GPUs"
-    limit = "" if partition.time_limit_s is None else f", at most {partition.time_limit_s / 3600:g} h"
+    limit = "" if partition.time_limit_s is None else f", at most {duration(partition.time_limit_s)}"
     down = None if partition.is_up else "it is down"
     return Choice(partition.name, partition.name, f"{plural(partition.nodes, 'node')}, {kinds}{limit}", down)

@@ -12,14 +12,15 @@ from textual.reactive import var
 from textual.timer import Timer
 from textual.widgets import Static
 
-from llmb_tui.language.states import run_label, severity_label
+from llmb_tui.language.labels import gpus_label, workload_label
+from llmb_tui.language.quantities import clock, gpu_hours
+from llmb_tui.language.states import severity_label, state_label
 from llmb_tui.language.text import plural
 from llmb_tui.launch.procedures import PROCEDURES
 from llmb_tui.launch.run import Run
 from llmb_tui.plan.options import chosen_options
 from llmb_tui.plan.plan import Plan
 from llmb_tui.request import RunRequest
-from llmb_tui.ui import units
 from llmb_tui.ui.clipboard import copy
 from llmb_tui.ui.panes.pane import Dispatch, Pane
 from llmb_tui.ui.text import MUTED, STYLES, line, lines, plain, say, state_part, told, trouble_line
@@ -108,11 +109,11 @@ def review_facts(state: WizardState) -> tuple[Paragraph, ...]:
     if plan is None:
         return (text(("There is no plan to review yet.", MUTED)),)
     s = plan.selection
-    what = f"{s.workload}@{s.release} {s.size} {s.dtype}, {s.scale} × {s.gpu.upper()}, {plan.scaling}"
+    what = f"{workload_label(s.recipe_id, s.size, s.dtype)}, {gpus_label(s.scale, s.gpu)}, {plan.scaling}"
     where = line(("no cluster yet: step 4", "$text-warning"))
     if profile is not None:
         where = line(f"{profile.name}, {profile.share}")
-    cost = "not known" if plan.gpu_hours is None else f"{units.gpu_hours(plan.gpu_hours)} + start-up"
+    cost = "not known" if plan.gpu_hours is None else f"{gpu_hours(plan.gpu_hours)} + start-up"
     facts = (
         fact("what", (what, "bold")),
         *(fact("layout", (words, "$text-warning")) for words in other_layout(state.proposal.usual, plan)),
@@ -144,9 +145,14 @@ def agreement(request: RunRequest, starts: str = "") -> Content:
     plan, profile = request.plan, request.profile
     s = plan.selection
     rows = [
-        line("Submit ", (f"{s.workload} {s.size} {s.dtype}", "bold"), " on ", (f"{s.scale} × {s.gpu.upper()}", "bold")),
+        line(
+            "Submit ",
+            (workload_label(s.workload, s.size, s.dtype), "bold"),
+            " on ",
+            (gpus_label(s.scale, s.gpu), "bold"),
+        ),
         line("to ", (profile.name, "bold"), f", {profile.share},"),
-        line("for ", (units.gpu_hours(plan.gpu_hours), "bold"), f" + start-up, at most {plan.time_limit}?"),
+        line("for ", (gpu_hours(plan.gpu_hours), "bold"), f" + start-up, at most {plan.time_limit}?"),
     ]
     more = " and ".join(option.label for option in chosen_options(plan.options))
     if more:
@@ -162,7 +168,7 @@ def run_facts(run: Run | None) -> tuple[Paragraph, ...]:
     """What was submitted, or what is left to do."""
     if run is None:
         return (text(("Nothing was submitted yet. Review comes first.", MUTED)),)
-    words, style = state_part(run_label(run.submission))
+    words, style = state_part(state_label(run.submission))
     if run.submission == "withdrawn":
         words += f": it never reached {run.words.scheduler}"
     elif run.submission == "unknown":
@@ -292,7 +298,7 @@ def launch_parts(launch: Launch, now: float, other: bool) -> tuple[Paragraph, ..
     from llmb_tui.launch.procedure_loader import procedure
 
     run = launch.run
-    age = units.clock(max(0.0, now - launch.since))
+    age = clock(max(0.0, now - launch.since))
     words = f"{procedure(run.procedure).submitting} for {age}; it goes on when you leave"
     which = f"   {what_runs(run)} on {run.cluster}" if other else ""
     parts = [fact("now", (words, "$text-warning"), (which, MUTED))]

@@ -26,7 +26,6 @@ from llmb_tui.plan.selection import (
     OptionKind,
     text_of,
 )
-from llmb_tui.ui import units
 from llmb_tui.ui.panes.pane import Dispatch, Pane
 from llmb_tui.ui.text import MUTED, line, say
 from llmb_tui.ui.widgets.choices import ChoiceList, FindableChoices, Switches, TextField
@@ -267,6 +266,6 @@ def layout_checks(usual: Plan | None, plan: Plan | None) -> tuple[Paragraph, ...
     if not differs:
         parts.append(text(("  the recipe's own; empty: the recipe's value", MUTED)))
     elif usual is not None and usual.estimate is not None and plan.estimate is not None:
-        ours, theirs = units.seconds(plan.estimate.step_time_s), units.seconds(usual.estimate.step_time_s)
+        ours, theirs = plan.estimate.step_time_text, usual.estimate.step_time_text
         parts.append(text(("step time ", MUTED), (ours, "bold"), (f", the recipe's own {theirs}", MUTED)))
     return tuple(parts)

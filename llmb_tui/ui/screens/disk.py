@@ -19,8 +19,9 @@ from llmb_tui.cluster_files import housekeeping
 from llmb_tui.cluster_files.housekeeping import KINDS, Belonging, Removal, total_size
 from llmb_tui.cluster_files.prune import held_by_suites, loaded_by_suites
 from llmb_tui.errors import Trouble
+from llmb_tui.language.quantities import byte_size
 from llmb_tui.language.states import Tone
-from llmb_tui.language.text import plural, size_text
+from llmb_tui.language.text import plural
 from llmb_tui.services import Services
 from llmb_tui.ui.daemon import background, go_on, in_daemon, show_failure
 from llmb_tui.ui.dialogs import Confirm
@@ -209,7 +210,7 @@ def row_of(one: Belonging, marked: bool, room: int) -> Row:
     tone: Tone = "quiet" if one.kept else "plain"
     return {
         "mark": ("x" if marked else "", tone),
-        "size": ("?" if one.size is None else size_text(one.size), tone),
+        "size": ("?" if one.size is None else byte_size(one.size), tone),
         "what": (KINDS[one.kind], tone),
         "run": (" ".join(one.run_ids) or "–", tone),
         "name": (one.path if len(one.path) <= room else f"…{one.path[1 - room :]}", tone),

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from llmb_tui.catalog.catalog import Catalog
 from llmb_tui.errors import Trouble
+from llmb_tui.language.quantities import count, duration, gigabytes, percent, step_time_range
 from llmb_tui.language.states import memory_label
 from llmb_tui.language.text import short_line
 from llmb_tui.plan.selection import Selection
@@ -57,16 +58,16 @@ class LayoutsDialog(ListDialog):
     def _tick(self) -> None:
         waited = time.monotonic() - self._since
         if waited >= _PATIENCE_S:
-            self.say(line((f"◐ comparing layouts for {waited:.0f} s …", MUTED)))
+            self.say(line((f"◐ comparing layouts for {duration(waited)} …", MUTED)))
 
     def _show(self, valid: Layouts) -> None:
         self._layouts = {layout_text(one.overrides): one for one in valid.best}
         if not self._layouts:
             self.say(line("No layout divides these GPUs, this batch and this model: choose other numbers first."))
             return
-        counted = f"the fastest {len(valid.best)} of {valid.valid:,} valid layouts"
+        counted = f"the fastest {len(valid.best)} of {count(valid.valid)} valid layouts"
         if valid.valid <= len(valid.best):
-            counted = f"every valid layout: {valid.valid:,}"
+            counted = f"every valid layout: {count(valid.valid)}"
         legend = ("   ● published  ! unusual", MUTED)
         self.say(lines(line((counted, "bold"), legend), line((_HEAD, MUTED))))
         own = layout_text(self._selection.overrides)
@@ -90,13 +91,13 @@ def about(layout: Layout) -> tuple[Paragraph, ...]:
     estimate, memory = layout.estimate, layout.memory
     parts: list[Paragraph] = []
     if estimate is not None:
-        words = f"{units.seconds(estimate.step_time_s)}   {units.band(estimate.low_s, estimate.high_s)}"
+        words = f"{estimate.step_time_text}   {step_time_range(estimate.low_s, estimate.high_s)}"
         parts.append(fact("step time", (words, "bold"), (f"   {estimate.basis}", MUTED)))
     else:
         parts.append(fact("step time", ("no honest number can be given", MUTED)))
     if memory is not None:
         label = memory_label(memory.verdict)
-        used = f"{memory.peak_gb:.1f} of {memory.capacity_gb:g} GB   "
+        used = f"{gigabytes(memory.peak_gb)} of {gigabytes(memory.capacity_gb)}   "
         parts.append(fact("memory", used, (label.word, STYLES[label.tone])))
     parts += [fact("unusual", (words, "$text-warning")) for words in layout.unusual]
     parts.append(text(("Differences within the band mean nothing; published layouts are tuned.", MUTED)))
@@ -111,9 +112,11 @@ def _figures(layout: Layout) -> str:
     estimate, memory = layout.estimate, layout.memory
     speed = f"{'no estimate':>16}"
     if estimate is not None:
-        speed = f"{units.seconds(estimate.step_time_s):>9}{units.percent(estimate.mfu_pct):>8}"
+        speed = f"{estimate.step_time_text:>9}{percent(estimate.mfu_pct):>8}"
     room = (
-        f"{memory.peak_gb:7.1f} GB {short_line(memory_label(memory.verdict).word, 6):<6}" if memory is not None else ""
+        f"{gigabytes(memory.peak_gb):>10} {short_line(memory_label(memory.verdict).word, 6):<6}"
+        if memory is not None
+        else ""
     )
     # The sign of a published one takes two cells.
     return ("" if layout.published else "  ") + f"{speed:<17}{room:<17}" + ("!" if layout.unusual else "")

@@ -15,11 +15,12 @@ from textual.widgets import DataTable, Static
 from llmb_tui.cluster.profile import ClusterProfile
 from llmb_tui.cluster.prompter import Prompter
 from llmb_tui.errors import Trouble
+from llmb_tui.language.labels import gpus_cell
+from llmb_tui.language.quantities import age
 from llmb_tui.language.states import Tone
 from llmb_tui.services import Services
 from llmb_tui.ui.daemon import background, in_daemon
 from llmb_tui.ui.text import MUTED, Part, heading, line, tell, trouble_line
-from llmb_tui.ui.units import age
 from llmb_tui.ui.widgets.choices import ChoiceList
 from llmb_tui.ui.widgets.key_bar import KeyBar
 from llmb_tui.ui.widgets.keyed_table import Key, KeyedTable, Row, TableColumn, room_beside
@@ -224,7 +225,7 @@ def row_of(one: ImportableRun, now: float) -> Row:
     return {
         "job": (run.job_id, tone),
         "workload": (workload if run.size in workload else f"{workload} {run.size}", tone),
-        "scale": (f"{run.scale}×{run.gpu.upper()}" if run.scale else "–", tone),
+        "scale": (gpus_cell(run.scale, run.gpu) if run.scale else "–", tone),
         "release": (run.release or "–", tone),
         "age": (age(now - run.written_at) if run.written_at else "–", tone),
         "here": (one.imported_id or "–", tone),

@@ -23,6 +23,7 @@ from textual.widgets import Static
 from llmb_tui.cluster.profile import ClusterProfile
 from llmb_tui.cluster.prompter import Prompter
 from llmb_tui.errors import Trouble
+from llmb_tui.language.quantities import gpu_hours
 from llmb_tui.language.text import capital
 from llmb_tui.launch.run import Run
 from llmb_tui.preflight.report import Preflight
@@ -31,7 +32,6 @@ from llmb_tui.ui.compositor import RowCompositor
 from llmb_tui.ui.daemon import Defect, background, go_on, in_daemon, show_failure
 from llmb_tui.ui.dialogs import Confirm
 from llmb_tui.ui.text import MUTED, line, lines, tell
-from llmb_tui.ui.units import gpu_hours
 from llmb_tui.ui.widgets.key_bar import KeyBar
 from llmb_tui.ui.widgets.log_pane import LogPane
 from llmb_tui.ui.widgets.run_header import LOG_IN, RunHeader, StageLine, job_text, notice_text, what_runs

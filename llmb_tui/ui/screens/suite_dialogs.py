@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from dataclasses import replace
 from typing import ClassVar
 
@@ -12,13 +13,14 @@ from textual.widgets import Static
 from llmb_tui.cluster.profile import ClusterProfile
 from llmb_tui.cluster.prompter import Prompter
 from llmb_tui.errors import Trouble
+from llmb_tui.language.instants import local_time
+from llmb_tui.language.quantities import gpu_hours, gpu_hours_digits
 from llmb_tui.services import Services
 from llmb_tui.suites.suite import Suite
 from llmb_tui.suites.suite_plan import Nodes, SuitePlan, nodes_of
 from llmb_tui.ui.daemon import background, in_daemon
 from llmb_tui.ui.dialogs import AskLine, ListDialog
 from llmb_tui.ui.text import MUTED, line, lines, told
-from llmb_tui.ui.units import gpu_hours, moment
 from llmb_tui.ui.widgets.suite_texts import cost, takes
 from llmb_tui.wizard.choices import Choice
 
@@ -51,7 +53,7 @@ class TypeHours(AskLine):
     """A yes for more GPU-hours than the operator's own limit: their number is typed."""
 
     def __init__(self, question: Content, hours: float, limit: float) -> None:
-        self._hours = f"{hours:.1f}"
+        self._hours = gpu_hours_digits(hours)
         above = f"This is above your limit of {gpu_hours(limit)} (limits.suite_gpu_hours)."
         words = [
             question,
@@ -62,7 +64,8 @@ class TypeHours(AskLine):
 
     def take(self, text: str) -> None:
         """Another number is no yes."""
-        if text.replace(",", "").strip() in (self._hours, self._hours.removesuffix(".0")):
+        wanted = self._hours.replace(",", "")
+        if text.replace(",", "").strip() in (wanted, wanted.removesuffix(".0")):
             self.dismiss(text)
         else:
             wrong = line((f"✗ That is not {self._hours}: nothing was sent.", "$text-error"))
@@ -91,7 +94,10 @@ class SuitesDialog(ListDialog):
             self.say(told(trouble))
             return
         self.say(line(("enter opens one" if known else "No suite was submitted from here yet.", MUTED)))
-        choices = (Choice(suite.id, suite.name, f"{moment(suite.created_at)} · {stands}") for suite, stands in known)
+        now = time.time()
+        choices = (
+            Choice(suite.id, suite.name, f"{local_time(suite.created_at, now)} · {stands}") for suite, stands in known
+        )
         self.offer(tuple(choices), known[0][0].id if known else "")
 
     def _read(self) -> list[tuple[Suite, str]]:

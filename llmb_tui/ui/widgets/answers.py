@@ -19,10 +19,23 @@ from llmb_tui.analysis.scaling import ScalingCurve
 from llmb_tui.analysis.slow_nodes import RULE, NodeFinding, SlowNodes
 from llmb_tui.evidence.manifest import Manifest
 from llmb_tui.language.node_list import compress
+from llmb_tui.language.quantities import (
+    byte_size,
+    count,
+    days,
+    given,
+    percent,
+    percent_digits,
+    seconds,
+    step_time,
+    step_time_range,
+    tflops,
+    tokens_per_s,
+    two_digits,
+)
 from llmb_tui.language.states import contrast_label, node_label, verdict_label
-from llmb_tui.language.text import plural, size_text, two_digits
+from llmb_tui.language.text import plural
 from llmb_tui.ui.text import MUTED, STYLES, hanging, line, state_mark
-from llmb_tui.ui.units import band, days, percent, seconds, tokens_per_s
 from llmb_tui.ui.widgets.result_texts import group_name
 from llmb_tui.ui.widgets.texts import Paragraph, Rows, folded
 
@@ -123,9 +136,9 @@ def _column(group: ResultGroup, newest: RunResult) -> dict[str, str]:
 
 
 def _times(repeats: Group) -> dict[str, str]:
-    figures, out = figures_of(repeats.runs[-1].plan, repeats.mean_s), {"step time": seconds(repeats.mean_s)}
+    figures, out = figures_of(repeats.runs[-1].plan, repeats.mean_s), {"step time": step_time(repeats.mean_s)}
     if len(repeats.runs) > 1:
-        out["low – high"] = band(min(repeats.values_s), max(repeats.values_s))
+        out["low – high"] = step_time_range(min(repeats.values_s), max(repeats.values_s))
     parts = {
         "between runs": repeats.noise_pct,
         "mean, 95 %": repeats.half_width_pct,
@@ -134,7 +147,7 @@ def _times(repeats: Group) -> dict[str, str]:
     out |= {name: f"± {two_digits(value)} %" for name, value in parts.items() if value is not None}
     out["tokens/s"] = tokens_per_s(figures.tokens_per_s)
     if figures.tflops_per_gpu is not None and figures.mfu_pct is not None:
-        out |= {"TFLOPS/GPU": f"{figures.tflops_per_gpu:,.0f}", "MFU": percent(figures.mfu_pct)}
+        out |= {"TFLOPS/GPU": tflops(figures.tflops_per_gpu), "MFU": percent(figures.mfu_pct)}
     out["1T tokens"] = days(figures.days_per_1t_tokens)
     if repeats.of_published_pct is not None:
         out["of published"] = percent(repeats.of_published_pct)
@@ -147,7 +160,7 @@ def _last(newest: RunResult) -> dict[str, str]:
     if newest.loss is not None:
         out["loss"] = newest.loss.words
     if saves := [one.seconds for one in newest.checkpoints if one.kind == "save"]:
-        out["checkpoint"] = f"{max(saves):.3g} s at most"
+        out["checkpoint"] = f"{seconds(max(saves))} at most"
     if newest.facts is not None and newest.facts.simulated:
         out["simulated"] = "yes: nothing was trained"
     if newest.restarts:
@@ -180,7 +193,7 @@ def _against(head: str, comparison: Comparison) -> Iterator[Paragraph]:
 
 def _contrast(comparison: Comparison, contrast: Contrast) -> Paragraph:
     mark = state_mark(contrast_label(contrast.outcome))
-    times = f"{seconds(contrast.base.mean_s)} → {seconds(contrast.other.mean_s)}"
+    times = f"{step_time(contrast.base.mean_s)} → {step_time(contrast.other.mean_s)}"
     named = f"{contrast.other.configuration.label}: " if len(comparison.contrasts) > 1 else ""
     return line(mark), line(named, (contrast.words, f"bold {mark[1]}"), f"   {times}")
 
@@ -226,14 +239,14 @@ def _curve_table(curve: ScalingCurve) -> Rows:
     widths = (7, 6, 11, 13, 16, 11, 15)
     rows = [line((f"{curve.label}, {curve.scaling} scaling", "bold")), line((_cells(heads, widths), MUTED))]
     for point in curve.points:
-        half = "" if point.efficiency_half_width_pct is None else f" ± {point.efficiency_half_width_pct:.1f}"
+        half = "" if point.efficiency_half_width_pct is None else f" ± {two_digits(point.efficiency_half_width_pct)}"
         texts = (
-            f"{point.gpus:,}",
+            count(point.gpus),
             f"{len(point.group.runs)}",
-            seconds(point.group.mean_s),
+            step_time(point.group.mean_s),
             tokens_per_s(point.tokens_per_s),
-            f"{point.efficiency_pct:.1f}{half} %",
-            "–" if point.published_s is None else seconds(point.published_s),
+            f"{percent_digits(point.efficiency_pct)}{half} %",
+            "–" if point.published_s is None else f"{given(point.published_s)} s",
             "–" if point.published_efficiency_pct is None else percent(point.published_efficiency_pct),
         )
         rows.append(line(_cells(texts, widths)))
@@ -274,9 +287,9 @@ def _node_table(findings: Sequence[NodeFinding]) -> Rows:
                 compress(one.nodes),
                 f"{one.runs_with}",
                 f"{one.runs_without}",
-                f"{round(one.difference_pct or 0.0, 1) + 0.0:+.1f} %",
-                "–" if one.noise_pct is None else f"± {one.noise_pct:.1f} %",
-                "–" if one.chance is None else f"{100 * one.chance:.1f} %",
+                f"{two_digits(one.difference_pct or 0.0, '+')} %",
+                "–" if one.noise_pct is None else f"± {two_digits(one.noise_pct)} %",
+                "–" if one.chance is None else f"{two_digits(100 * one.chance)} %",
             )
             label = node_label(one.state)
             style = f"bold {STYLES[label.tone]}" if label.tone == "bad" else STYLES[label.tone]
@@ -299,7 +312,7 @@ def exported(file: Path, size: int, manifest: Manifest) -> ResultAnswer:
     from llmb_tui.evidence.verify import CAVEAT
 
     runs, files = plural(len(manifest.runs), "run"), plural(len(manifest.members), "file")
-    said = [(line(("✓ ", "$text-success")), line((str(file), "bold"), f": {runs}, {files}, {size_text(size)}"))]
+    said = [(line(("✓ ", "$text-success")), line((str(file), "bold"), f": {runs}, {files}, {byte_size(size)}"))]
     said += [
         (line(("· ", MUTED)), line(f"run {one.run}: missing is the {one.what}. {one.why}")) for one in manifest.missing
     ]

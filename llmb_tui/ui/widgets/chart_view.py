@@ -11,7 +11,7 @@ from textual.reactive import reactive
 from textual.widget import Widget
 
 from llmb_tui.analysis.chart import Chart, Point, Role, Series
-from llmb_tui.ui.units import seconds
+from llmb_tui.language.quantities import step_time
 from llmb_tui.ui.widgets import plot
 from llmb_tui.ui.widgets.plot import UNICODE, Canvas, CellKind, Glyphs, Part, Scale
 
@@ -72,7 +72,7 @@ def _with_this(chart: Chart, name: str) -> Chart:
         replace(one, points=tuple(replace(other, label="") if other.name else other for other in one.points))
         for one in chart.series
     ]
-    this = Series("this", "this run", (replace(point, label=point.label or seconds(point.y)),))
+    this = Series("this", "this run", (replace(point, label=point.label or step_time(point.y)),))
     return replace(chart, series=(*others, this))
 
 

@@ -8,6 +8,18 @@ from typing import TYPE_CHECKING, get_args
 from textual.content import Content
 from textual.reactive import var
 
+from llmb_tui.language.quantities import (
+    days,
+    gigabytes,
+    given,
+    gpu_hours,
+    percent,
+    share,
+    step_time,
+    step_time_range,
+    tflops,
+    tokens_per_s,
+)
 from llmb_tui.language.states import Severity, memory_label, severity_label
 from llmb_tui.language.text import plural
 from llmb_tui.ui import units
@@ -77,17 +89,17 @@ def strip(plan: Plan, measured: MeasuredHere | None) -> list[Content]:
 
     e = plan.estimate
     parts: list[Part] = [
-        (units.seconds(e.step_time_s), "bold"),
-        f"  {units.band(e.low_s, e.high_s)}  ",
+        (e.step_time_text, "bold"),
+        f"  {step_time_range(e.low_s, e.high_s)}  ",
         (method_word(e.method), "$text-accent"),
     ]
     if measured is not None:
-        parts += ["  ", (units.seconds(measured.step_time_s), "bold"), (f" {measured.label}", "$text-accent")]
+        parts += ["  ", (step_time(measured.step_time_s), "bold"), (f" {measured.label}", "$text-accent")]
     else:
-        parts.append(f"  {units.tokens_per_s(e.tokens_per_s)} tok/s")
-    parts.append(f"  MFU {units.percent(e.mfu_pct)}")
+        parts.append(f"  {tokens_per_s(e.tokens_per_s)} tok/s")
+    parts.append(f"  MFU {percent(e.mfu_pct)}")
     if e.days_per_1t_tokens is not None:
-        parts.append(f"  {units.days(e.days_per_1t_tokens).removesuffix('ays')}/1T")
+        parts.append(f"  {days(e.days_per_1t_tokens).removesuffix('ays')}/1T")
     return [first, line(*parts), third]
 
 
@@ -156,11 +168,11 @@ def _expected(e: Estimate, width: int) -> list[Content]:
     basis = f": {e.basis}" if e.basis and e.basis not in words else ""
     return [
         *hanging(
-            _row("step time", (units.seconds(e.step_time_s), "bold"), "   "),
+            _row("step time", (e.step_time_text, "bold"), "   "),
             line((words, "$text-accent"), (basis, MUTED)),
             width,
         ),
-        _row("band", f"{drawn}  {units.band(e.low_s, e.high_s)}"),
+        _row("band", f"{drawn}  {step_time_range(e.low_s, e.high_s)}"),
         *hanging(_row("from"), line((e.anchor, MUTED)), width),
     ]
 
@@ -172,48 +184,48 @@ def _measured_here(measured: MeasuredHere | None, width: int) -> list[Content]:
     named = ", ".join(measured.runs[:_RUNS_NAMED])
     more = len(measured.runs) - _RUNS_NAMED
     runs = f"{measured.basis} ({named}{f' and {more} more' if more > 0 else ''})"
-    value = (units.seconds(measured.step_time_s), "bold")
+    value = (step_time(measured.step_time_s), "bold")
     return [
-        _row("here", value, f"   {units.band(measured.low_s, measured.high_s)}"),
+        _row("here", value, f"   {step_time_range(measured.low_s, measured.high_s)}"),
         *hanging(line("  "), line((measured.label, "$text-accent"), (f": {runs}", MUTED)), width),
     ]
 
 
 def _throughput(plan: Plan, e: Estimate, width: int) -> list[Content]:
-    rates = [[units.tokens_per_s(e.tokens_per_s)], [f"{e.tflops_per_gpu:,.0f} of {e.peak_tflops:,.0f} TFLOPS/GPU"]]
-    share: list[list[Part]] = [[units.percent(e.mfu_pct)]]
+    rates = [[tokens_per_s(e.tokens_per_s)], [f"{tflops(e.tflops_per_gpu)} of {given(e.peak_tflops)} TFLOPS/GPU"]]
+    mfu: list[list[Part]] = [[percent(e.mfu_pct)]]
     if plan.published is not None:
         apart = abs(plan.published.mfu_pct - e.mfu_pct) > _MFU_APART
-        printed = f"printed {units.percent(plan.published.mfu_pct, 2)}"
-        share.append([(printed, "$text-warning" if apart else MUTED)])
-    return [*_flow("tokens/s", rates, width), *_flow("MFU", share, width)]
+        printed = f"printed {given(plan.published.mfu_pct)} %"
+        mfu.append([(printed, "$text-warning" if apart else MUTED)])
+    return [*_flow("tokens/s", rates, width), *_flow("MFU", mfu, width)]
 
 
 def _resources(plan: Plan, width: int) -> list[Content]:
     """Time for 1T tokens and the checkpoint's size, memory, cost."""
-    days: list[Part] = [units.days(plan.estimate.days_per_1t_tokens) if plan.estimate else _NONE]
+    training: list[Part] = [days(plan.estimate.days_per_1t_tokens) if plan.estimate else _NONE]
     size: Part = ("size not published", MUTED)
     if plan.checkpoint_gb is not None:
-        size = units.gigabytes(plan.checkpoint_gb)
+        size = f"{given(plan.checkpoint_gb)} GB"
     memory: list[Part] = [("not known", MUTED)]
     if plan.memory is not None:
         label = memory_label(plan.memory.verdict)
         memory = [f"{_memory_used(plan)}   ", (label.word, STYLES[label.tone])]
     return [
-        *_flow("1T tokens", [days, [("checkpoint ", MUTED), size]], width),
+        *_flow("1T tokens", [training, [("checkpoint ", MUTED), size]], width),
         *hanging(_row("memory"), line(*memory), width),
         _row("this run", _cost_text(plan)),
     ]
 
 
 def _memory_used(plan: Plan) -> str:
-    return f"{plan.memory.peak_gb:.1f} of {plan.memory.capacity_gb:g} GB" if plan.memory else ""
+    return f"{gigabytes(plan.memory.peak_gb)} of {gigabytes(plan.memory.capacity_gb)}" if plan.memory else ""
 
 
 def _cost_text(plan: Plan) -> str:
     if plan.gpu_hours is None:
         return f"{plan.steps} steps, cost not known"
-    return f"{units.gpu_hours(plan.gpu_hours)} + start-up"
+    return f"{gpu_hours(plan.gpu_hours)} + start-up"
 
 
 def _flow(label: str, texts: Sequence[Sequence[Part]], width: int) -> list[Content]:
@@ -257,20 +269,13 @@ def time_parts(parts: Breakdown, width: int) -> list[Content]:
     bar = line(*((block * count, style) for (block, style), count in zip(_BLOCKS.values(), cells, strict=True)))
     rows = [line(("where the time goes", "bold"), (" (a model)", MUTED)), bar]
     words = [
-        line((f"{block} ", style), f"{name} {_share(seconds[name] / total)}")
-        for name, (block, style) in _BLOCKS.items()
+        line((f"{block} ", style), f"{name} {share(seconds[name] / total)}") for name, (block, style) in _BLOCKS.items()
     ]
     return [*rows, *_beside(words, "  ", Content(""), width)]
 
 
 def _cells(shares: list[float], width: int) -> list[int]:
     """Whole cells for the shares, `width` together: the largest one gives what rounding the others took."""
-    cells = [max(round(share * width), 1) if share > 0 else 0 for share in shares]
+    cells = [max(round(part * width), 1) if part > 0 else 0 for part in shares]
     cells[shares.index(max(shares))] += width - sum(cells)
     return cells
-
-
-def _share(share: float) -> str:
-    if 0 < share < 0.01:
-        return "< 1 %"
-    return "> 99 %" if 0.99 < share < 1 else f"{share * 100:.0f} %"

@@ -10,12 +10,14 @@ from typing import ClassVar
 from textual.binding import Binding, BindingType
 from textual.content import Content
 
-from llmb_tui.language.states import VerdictResult, method_phrase, run_label, verdict_label
+from llmb_tui.language.labels import gpus_cell, workload_label
+from llmb_tui.language.quantities import percent, short_age, step_time_digits
+from llmb_tui.language.states import VerdictResult, method_phrase, state_label, verdict_label
 from llmb_tui.language.text import plural
 from llmb_tui.launch.note import NO_NOTE, Note
 from llmb_tui.launch.run import Run
 from llmb_tui.ui.text import MUTED, Part, line, lines
-from llmb_tui.ui.units import bare_seconds, filled, percent, short_age
+from llmb_tui.ui.units import filled
 from llmb_tui.ui.widgets.keyed_table import Cell, Key, KeyedTable, Row, TableColumn, label_cell
 from llmb_tui.ui.widgets.run_header import what_runs
 from llmb_tui.watch.report import label_of
@@ -37,13 +39,13 @@ def job_row(run: Run, state: RunState, marked: bool, now: float, note: Note = NO
     return {
         "mark": ("x", "active") if marked else ("•" if note else "", "quiet"),
         "state": label_cell(label_of(run, state)),
-        "workload": (f"{selection.workload} {selection.size} {selection.dtype}", "plain"),
-        "scale": (f"{selection.scale}×{selection.gpu.upper()}", "plain"),
+        "workload": (workload_label(selection.workload, selection.size, selection.dtype), "plain"),
+        "scale": (gpus_cell(selection.scale, selection.gpu), "plain"),
         "where": (run.cluster, "plain"),
         "procedure": (run.procedure, "quiet"),
         "steps": (f"{progress.steps_done}/{total}" if progress.steps_done else "–", "plain"),
         "bar": (filled(progress.steps_done, total, BAR_CELLS), "active"),
-        "median": ("–" if progress.median_s is None else bare_seconds(progress.median_s), "plain"),
+        "median": ("–" if progress.median_s is None else step_time_digits(progress.median_s), "plain"),
         "against": (against, "plain"),
         "verdict": result_cell(verdict.result) if verdict else ("–", "quiet"),
         "age": age_cell(run, now),
@@ -85,7 +87,7 @@ def cancel_question(runs: Sequence[Run]) -> Content:
     what += [f"Withdraw {plural(prepared, 'run')} of which nothing was sent"] * bool(prepared)
     rows = [line(f"{'; '.join(what)}?"), Content("")]
     for run in named:
-        job = f"{', '.join(run.job_ids) or run_label('intended').word:<13}"
+        job = f"{', '.join(run.job_ids) or state_label('intended').word:<13}"
         rows.append(line((job, "bold"), f"  {what_runs(run)} · {run.cluster}"))
     if len(runs) > len(named):
         rows.append(line((f"and {len(runs) - len(named)} more", MUTED)))
@@ -166,7 +168,7 @@ class JobTable(KeyedTable):
         runs = [record.run for record in self._records.values()]
         going, prepared = sum(run.going for run in runs), sum(run.submission == "intended" for run in runs)
         words = f"{going} active · {len(runs) - going - prepared} finished" if runs else "none yet"
-        words += f" · {prepared} {run_label('intended').word}" if prepared else ""
+        words += f" · {prepared} {state_label('intended').word}" if prepared else ""
         parts: list[Part] = [("Runs", "bold"), f"   {words}"]
         if len(self.shown) != len(runs):
             parts.append((f"   {len(self.shown)} shown", "$text-accent"))

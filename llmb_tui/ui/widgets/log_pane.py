@@ -21,6 +21,7 @@ from textual.message import Message
 from textual.widgets import Input, Static
 
 from llmb_tui.diagnosis.rule import PATTERN_ERRORS
+from llmb_tui.language.quantities import count, share
 from llmb_tui.language.text import clean_line, plural
 from llmb_tui.ui.clipboard import copy
 from llmb_tui.ui.daemon import background, in_daemon
@@ -266,15 +267,15 @@ class LogPane(Vertical):
         view, total, tail = self.view, self._index.lines, self._tail
         parts = [Content.styled(self._unreadable, "bold $text-error")] if self._unreadable else []
         if self._filter is not None:
-            of_all = f" of {total:,}" if tail is None else ""
-            shown = f"{self._filter.lines:,}{of_all} lines with {clean_line(self._filter.pattern.pattern)}"
+            of_all = f" of {count(total)}" if tail is None else ""
+            shown = f"{count(self._filter.lines)}{of_all} lines with {clean_line(self._filter.pattern.pattern)}"
             unseen = not self._filter.complete and tail is None
-            looked_at = f", {self._filter.looked_at / total:.0%} looked at" if unseen else ""
+            looked_at = f", {share(self._filter.looked_at / total)} looked at" if unseen else ""
             parts.append(Content.styled(shown + looked_at, "$text-accent"))
         elif total and tail is None:
             parts.append(Content(plural(total, "line")))
         if tail is not None:
-            parts.append(Content(f"counting lines, {self._index.size / (tail.begin + tail.size):.0%}"))
+            parts.append(Content(f"counting lines, {share(self._index.size / (tail.begin + tail.size))}"))
         if self._searching:
             parts.append(Content("searching"))
         if not view.following:

@@ -11,6 +11,7 @@ from typing import Literal
 
 from textual.content import Content
 
+from llmb_tui.language.ticks import round_steps, tick_label
 from llmb_tui.ui.text import MUTED
 
 CellKind = Literal["axis", "band", "line", "outside", "now", "blank"]
@@ -20,7 +21,7 @@ Canvas = list[list[Part]]
 
 _SAME = 1e-6
 """Values that differ by no more than this part of them are drawn as one: no label that fits tells them apart."""
-_NICE = (1, 1.5, 2, 2.5, 3, 4, 5, 6, 8, 10)
+_FACTORS = (1, 1.5, 2, 2.5, 3, 4, 5, 6, 8)
 _STYLES: dict[CellKind, str] = {
     "axis": MUTED,
     "band": "dim $text-success",
@@ -71,7 +72,6 @@ class Scale:
     bottom: float
     step: float
     rows: int
-    decimals: int
 
     def row(self, value: float) -> int:
         """The row nearest to a value; it may lie outside the plot."""
@@ -83,7 +83,7 @@ class Scale:
         return range(max(self.row(low), 0), min(self.row(high), self.rows - 1) + 1)
 
     def label(self, row: int) -> str:
-        return f"{self.bottom + row * self.step:.{self.decimals}f}"
+        return tick_label(self.bottom + row * self.step, self.step)
 
     @property
     def label_width(self) -> int:
@@ -95,16 +95,12 @@ def round_scale(low: float, high: float, rows: int) -> Scale:
     if high - low <= high * _SAME:
         low, high = low * 0.95, high * 1.05 or 1.0
     gaps = max(rows - 1, 1)
-    exponent = math.floor(math.log10((high - low) / gaps))
-    for power in (exponent, exponent + 1):
-        for factor in _NICE:
-            step = factor * 10.0**power
-            first = math.floor(low / step + 1e-9)
-            if (first + gaps) * step >= high * (1 - 1e-12):
-                spare = first + gaps - math.ceil(high / step - 1e-9)
-                first = max(first - spare // 2, 0)
-                return Scale(first * step, step, rows, max(0, -power + (factor % 1 > 0)))
-    raise AssertionError("ten times the span always holds it")
+    steps = round_steps((high - low) / gaps, _FACTORS)
+    step = next(step for step in steps if (math.floor(low / step + 1e-9) + gaps) * step >= high * (1 - 1e-12))
+    first = math.floor(low / step + 1e-9)
+    spare = first + gaps - math.ceil(high / step - 1e-9)
+    first = max(first - spare // 2, 0)
+    return Scale(first * step, step, rows)
 
 
 def blank(width: int, rows: int) -> Canvas:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
@@ -14,12 +13,21 @@ from llmb_tui.analysis.charts import history_chart
 from llmb_tui.analysis.compare import Group
 from llmb_tui.analysis.groups import Grouping, NoteOf, ResultGroup, grouped, narrow, over, workload_of
 from llmb_tui.analysis.result import RunResult
-from llmb_tui.language.states import RunStateName, method_phrase, run_label
+from llmb_tui.language.instants import local_day, local_time
+from llmb_tui.language.labels import gpus_cell
+from llmb_tui.language.quantities import (
+    percent,
+    short_age,
+    step_time,
+    step_time_digits,
+    step_time_range_digits,
+    two_digits,
+)
+from llmb_tui.language.states import RunStateName, method_phrase, state_label
 from llmb_tui.language.text import plural
 from llmb_tui.launch.note import NO_NOTE, Note
 from llmb_tui.launch.procedures import PROCEDURES
 from llmb_tui.ui.text import MUTED, Part, heading, line, notices_words
-from llmb_tui.ui.units import bare_seconds, percent, seconds, short_age
 from llmb_tui.ui.widgets.job_table import result_cell
 from llmb_tui.ui.widgets.keyed_table import Cell, Key, Row, TableColumn, label_cell, room_beside
 from llmb_tui.ui.widgets.plot import terminal_glyphs
@@ -118,7 +126,7 @@ class ResultList:
         """What a row has no room for."""
         one = self.groups[key]
         if self.lists_runs:
-            return about_run(one.first, self.asked.notes.get(one.first.id, NO_NOTE))
+            return about_run(one.first, self.asked.notes.get(one.first.id, NO_NOTE), self.asked.now)
         return about_group(one, self.asked.now)
 
 
@@ -221,9 +229,9 @@ def group_row(group: ResultGroup, marked: bool, span: Span, trend_cells: int) ->
         "scale": (scale, "plain"),
         "where": (clusters[0] + (f" +{len(clusters) - 1}" if clusters[1:] else ""), "plain"),
         "runs": (_count(group), "plain"),
-        "step": (bare_seconds(repeats.mean_s), "plain") if repeats else _NONE,
+        "step": (step_time_digits(repeats.mean_s), "plain") if repeats else _NONE,
         "range": _range(repeats),
-        "noise": (f"{repeats.noise_pct:.1f}", "plain") if repeats and repeats.noise_pct is not None else _NONE,
+        "noise": (two_digits(repeats.noise_pct), "plain") if repeats and repeats.noise_pct is not None else _NONE,
         "ratio": (percent(100 * group.ratio), "plain") if group.ratio is not None else _NONE,
         "result": _verdicts(group),
         "last": (short_age(span.end - group.first.made_at), "quiet"),
@@ -240,11 +248,11 @@ def run_row(result: RunResult, note: Note, marked: bool, now: float) -> Row:
         "mark": MARK if marked else NO_MARK,
         "run": (result.id, "plain"),
         "title": (workload_of(result), "plain"),
-        "scale": (f"{configuration.scale}×{configuration.gpu.upper()}", "plain"),
+        "scale": (gpus_cell(configuration.scale, configuration.gpu), "plain"),
         "where": (result.cluster, "plain"),
         "procedure": (PROCEDURES[result.procedure].name, "quiet"),
-        "step": (bare_seconds(result.step_time_s), "plain") if result.step_time_s is not None else _NONE,
-        "noise": (f"{noise:.1f}", "plain") if noise is not None else _NONE,
+        "step": (step_time_digits(result.step_time_s), "plain") if result.step_time_s is not None else _NONE,
+        "noise": (two_digits(noise), "plain") if noise is not None else _NONE,
         "ratio": (percent(100 * said.ratio), "plain") if said else _NONE,
         "result": result_cell(said.result) if said else _end(result.state),
         "last": (short_age(now - result.made_at), "quiet"),
@@ -288,38 +296,34 @@ def _basis(group: ResultGroup) -> list[Part]:
         parts = [repeats.noise_words]
         estimate = group.first.plan.estimate
         if estimate is not None and group.ratio is not None:
-            against = f"{method_phrase(estimate.method)} {seconds(estimate.step_time_s)}"
+            against = f"{method_phrase(estimate.method)} {estimate.step_time_text}"
             parts.append(f"; {percent(100 * group.ratio)} of {against}")
     return [*parts, (f"; without {without}" if without else "", MUTED)]
 
 
-def about_run(result: RunResult, note: Note) -> list[Content]:
-    """What a row has no room for: which run it is, how it came out, and what is said of it."""
+def about_run(result: RunResult, note: Note, now: float) -> list[Content]:
+    """What a row has no room for: which run it is, how it came out, and what is said of it. `now` is Unix time."""
     head: list[Part] = [(result.configuration.label, "bold"), f" on {result.cluster}   run {result.id}"]
-    head.append((f"   {PROCEDURES[result.procedure].name}, {when_words(result.made_at)}", MUTED))
+    head.append((f"   {PROCEDURES[result.procedure].name}, {local_time(result.made_at, now)}", MUTED))
     verdict = result.verdict
     if result.state != "done" or verdict is None:
         why = result.record.state.no_verdict or "It was not judged."
         says = line(("No verdict: ", MUTED), why.removeprefix("No verdict: ")) if result.state == "done" else line(why)
     else:
-        says = line(f"{seconds(verdict.measured_s)} against {verdict.against}. {' '.join(verdict.reasons)}")
+        says = line(f"{step_time(verdict.measured_s)} against {verdict.against}. {' '.join(verdict.reasons)}")
     unknown = unknown_words(result.validity)
     more = [line((unknown, MUTED))] if unknown else []
     return [line(*head), says, *more, *([line((note.words, "$text-accent"))] if note else [])]
 
 
-def when_words(at: float) -> str:
-    """`12 Nov 2025 14:05`, here. `at` is Unix time."""
-    return time.strftime("%d %b %Y %H:%M", time.localtime(at)).lstrip("0")
-
-
 def change_words(repeats: Group, change: ChangePoint, now: float, *, named: bool) -> str:
-    """`8.2 % slower since 12 Nov, run k3f9a2 (2.01 s → 2.17 s)`; `named`: with what it is. `now` is Unix time."""
+    """`8.2 % slower since 12 Nov, run k3f9a2 (2.012 s → 2.177 s)`; `named`: with what it is. `now` is Unix time."""
     first = repeats.runs[change.at]
     word = "slower" if change.percent > 0 else "faster"
-    figures = f"{seconds(change.before)} → {seconds(change.after)}"
+    figures = f"{step_time(change.before)} → {step_time(change.after)}"
     label = f"{repeats.label}: " if named else ""
-    return f"{label}{abs(change.percent):.1f} % {word} since {_day(first.made_at, now)}, run {first.id} ({figures})"
+    percentage, day = two_digits(abs(change.percent)), local_day(first.made_at, now)
+    return f"{label}{percentage} % {word} since {day}, run {first.id} ({figures})"
 
 
 def _trend(group: ResultGroup, span: Span, cells: int) -> Cell:
@@ -330,7 +334,7 @@ def _trend(group: ResultGroup, span: Span, cells: int) -> Cell:
     if group.changed:
         repeats, change = group.changed[-1]
         word = "slower" if change.percent > 0 else "faster"
-        day = _day(repeats.runs[change.at].made_at, span.end)
+        day = local_day(repeats.runs[change.at].made_at, span.end)
         words = f" {word} since {day}"
         if len(words) > cells - _SPARK_CELLS:
             words = f" {word} {day}"
@@ -360,7 +364,7 @@ def spark(values: Sequence[tuple[float, float]], span: Span, cells: int) -> str:
 
 def _end(state: RunStateName) -> Cell:
     """How a run without a verdict ended."""
-    text, tone = label_cell(run_label(state))
+    text, tone = label_cell(state_label(state))
     return text, "quiet" if state == "done" else tone
 
 
@@ -372,7 +376,7 @@ def _count(group: ResultGroup) -> str:
 def _range(repeats: Group | None) -> Cell:
     if repeats is None or len(repeats.runs) == 1:
         return _NONE
-    return f"{bare_seconds(min(repeats.values_s))}–{bare_seconds(max(repeats.values_s))}", "quiet"
+    return step_time_range_digits(min(repeats.values_s), max(repeats.values_s)), "quiet"
 
 
 def _verdicts(group: ResultGroup) -> Cell:
@@ -383,10 +387,3 @@ def _verdicts(group: ResultGroup) -> Cell:
     text, tone = result_cell(worst)
     count = group.verdicts[worst]
     return (text if count == total else f"{text} {count}/{total}"), tone
-
-
-def _day(at: float, now: float) -> str:
-    """`3 Nov`, and its year unless that is the one of `now`. Both are Unix times."""
-    there = time.localtime(at)
-    same_year = there.tm_year == time.localtime(now).tm_year
-    return time.strftime("%d %b" if same_year else "%d %b %Y", there).lstrip("0")

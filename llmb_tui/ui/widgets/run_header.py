@@ -2,17 +2,22 @@
 
 from __future__ import annotations
 
+import time
+
 from textual.content import Content
 from textual.reactive import reactive
 
 from llmb_tui.cluster.job_words import pending_reason
 from llmb_tui.errors import Trouble
-from llmb_tui.language.states import Stage, link_label, mark_label, run_label
+from llmb_tui.language.instants import local_time
+from llmb_tui.language.labels import run_label
+from llmb_tui.language.quantities import age, clock
+from llmb_tui.language.states import Stage, link_label, mark_label, state_label
 from llmb_tui.language.text import capital, plural
 from llmb_tui.launch.procedures import PROCEDURES
 from llmb_tui.launch.run import Run
 from llmb_tui.ui.text import MUTED, STYLES, line, lines, plain, state_mark, state_part, told
-from llmb_tui.ui.units import age, clock, gauge, moment
+from llmb_tui.ui.units import gauge
 from llmb_tui.ui.widgets.run_parts import RunPart
 from llmb_tui.watch.state import ENDED, FAILED, RunState
 
@@ -51,7 +56,7 @@ def header_lines(run: Run, notice: str, state: RunState, width: int) -> tuple[Co
 def what_runs(run: Run) -> str:
     """`nemotron4 15b fp8 · 64 × H100`."""
     selection = run.plan.selection
-    return f"{selection.workload} {selection.size} {selection.dtype} · {selection.scale} × {selection.gpu.upper()}"
+    return run_label(selection.workload, selection.size, selection.dtype, selection.scale, selection.gpu)
 
 
 def job_text(run: Run, state: RunState) -> Content:
@@ -59,12 +64,12 @@ def job_text(run: Run, state: RunState) -> Content:
     job, words = state.job, run.words
     parts = [line(jobs_of(run, job.id if job else ""))]
     if job is None:
-        parts.append(line(run.job_state or run_label(run.submission).word))
+        parts.append(line(run.job_state or state_label(run.submission).word))
     else:
         elapsed = f" {clock(job.elapsed_s)}" if job.elapsed_s else ""
         parts.append(line((f"{job.state}{elapsed}", "bold")))
         if job.waiting and job.starts_at is not None:
-            parts.append(line(f"{words.scheduler} expects it to start {moment(job.starts_at)}"))
+            parts.append(line(f"{words.scheduler} expects it to start {local_time(job.starts_at, time.time())}"))
         if job.nodes:
             parts.append(Content(plural(job.nodes, "node")))
         if job.restarts:
@@ -171,7 +176,7 @@ def _all_stages(state: RunState) -> Content:
     current = STAGES.index(reached(state))
     parts = [line(state_mark(mark_label("done")), stage) for stage in STAGES[:current]]
     if state.stage not in STAGES:
-        parts.append(line((f"{run_label(STAGES[current]).glyph} ", MUTED), STAGES[current]))
+        parts.append(line((f"{state_label(STAGES[current]).glyph} ", MUTED), STAGES[current]))
     parts.append(_stage(state.stage))
     if state.stage in STAGES:
         parts += [_ahead(stage) for stage in STAGES[current + 1 :]]
@@ -189,7 +194,7 @@ def _current_stage(state: RunState) -> Content:
 
 def _stage(stage: Stage, more: str = "") -> Content:
     """The stage that a run is in; quiet ones are bold too."""
-    label = run_label(stage)
+    label = state_label(stage)
     return line((label.text + more, "bold" if label.tone == "quiet" else f"bold {STYLES[label.tone]}"))
 
 

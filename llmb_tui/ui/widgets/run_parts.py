@@ -10,12 +10,12 @@ from textual.content import Content
 from textual.reactive import var
 from textual.widget import Widget
 
+from llmb_tui.language.quantities import byte_size, four_digits, gigabytes, percent, step_time, tokens_per_s
 from llmb_tui.language.states import method_phrase, verdict_label
 from llmb_tui.launch.procedures import PROCEDURES
 from llmb_tui.launch.run import Run
 from llmb_tui.plan.plan import Plan
 from llmb_tui.ui.text import MUTED, line, lines, state_part
-from llmb_tui.ui.units import gigabytes, percent, seconds, tokens_per_s
 from llmb_tui.watch.state import ENDED, Progress, RunState, Verdict
 
 Trend = Literal["↓", "↑", "→", ""]
@@ -87,22 +87,22 @@ def metric_rows(progress: Progress, plan: Plan, trend: Trend = "") -> list[tuple
     """(name, value so far, expected value) for each metric; a value that is not known is `–`."""
     last, estimate = progress.last, plan.estimate
     # Neither is the step time of the run: that is what the recipe's rule gives, in the verdict.
-    name, step_time = "median step", progress.median_s
-    if step_time is None:
-        name, step_time = "last step", last.step_time_s if last else None
+    name, step_time_s = "median step", progress.median_s
+    if step_time_s is None:
+        name, step_time_s = "last step", last.step_time_s if last else None
     loss = last.loss if last else None
     peak = last.memory_peak_bytes if last else None
     step = tokens = mfu = ""
     if estimate is not None:
-        step, tokens = seconds(estimate.step_time_s), tokens_per_s(estimate.tokens_per_s)
+        step, tokens = estimate.step_time_text, tokens_per_s(estimate.tokens_per_s)
         mfu = percent(estimate.mfu_pct)
-    room = f"of {plan.memory.capacity_gb:.0f} GB" if plan.memory else ""
+    room = f"of {gigabytes(plan.memory.capacity_gb)}" if plan.memory else ""
     return [
-        (name, _figure(step_time, seconds), step),
+        (name, _figure(step_time_s, step_time), step),
         ("tokens/s", _figure(progress.tokens_per_s, tokens_per_s), tokens),
         ("MFU", _figure(progress.mfu_pct, percent), mfu),
-        ("loss", f"{_figure(loss, '{:.2f}'.format)} {trend}".strip(), ""),
-        ("memory", _figure(peak and peak / 1e9, gigabytes), room),
+        ("loss", f"{_figure(loss, four_digits)} {trend}".strip(), ""),
+        ("memory", _figure(peak, byte_size), room),
     ]
 
 
@@ -204,12 +204,12 @@ def verdict_strip(state: RunState, against: str, procedure: str, width: int) -> 
 
 
 def _measured(verdict: Verdict) -> str:
-    return f"{'' if verdict.by_rule else 'median '}{seconds(verdict.measured_s)}"
+    return f"{'' if verdict.by_rule else 'median '}{step_time(verdict.measured_s)}"
 
 
 def ratio_text(verdict: Verdict, against: str) -> str:
     """`98.5 % of published`: the speed reached as a part of the expected one."""
-    return f"{verdict.ratio * 100:.1f} % of {against}"
+    return f"{percent(verdict.ratio * 100)} of {against}"
 
 
 class VerdictCard(RunCard):

@@ -11,6 +11,7 @@ from textual.content import Content
 from textual.reactive import reactive
 from textual.widget import Widget
 
+from llmb_tui.language.quantities import percent_digits, step_time_digits
 from llmb_tui.ui.widgets import plot
 from llmb_tui.ui.widgets.plot import UNICODE, Glyphs, Part
 
@@ -70,7 +71,7 @@ def scale_lines(
     times = [(estimate.low_s, estimate.step_time_s, estimate.high_s) for estimate in estimates]
     shares = list(map(_mfu, estimates))
     rows = (height - 3) // 2 if two else height - 3
-    labels = max(_LABELS, *(len(f"{value:.2f}") for values in times for value in values))
+    labels = max(_LABELS, *(len(step_time_digits(value)) for values in times for value in values))
     axis = ScaleAxis(tuple(points), width - labels - 2)
     lines = [plot.text_row(f"{'step time, s':<15}{legend}", width)]
     lines += _plot(axis, times, chosen, height - 3 - rows if two else rows, glyphs)
@@ -79,7 +80,7 @@ def scale_lines(
     gpus = axis.row_of_words(lambda point: f"[{point.gpus}]" if point.gpus == chosen else str(point.gpus), chosen)
     lines.append(plot.text_row(f"{'GPUs':<{labels + 2}}{gpus}", width))
     if not two:
-        figures = axis.row_of_words(lambda point: f"{point.estimate.mfu_pct:.0f}", chosen)
+        figures = axis.row_of_words(lambda point: percent_digits(point.estimate.mfu_pct), chosen)
         lines.append(plot.text_row(f"{'MFU %':<{labels + 2}}{figures}", width))
     return lines
 

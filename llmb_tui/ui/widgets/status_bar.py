@@ -8,6 +8,7 @@ from textual.content import Content
 from textual.reactive import reactive, var
 from textual.widget import Widget
 
+from llmb_tui.language.quantities import milliseconds
 from llmb_tui.language.states import Label, link_label, probe_label
 from llmb_tui.ui.text import line, state_mark
 
@@ -81,7 +82,7 @@ def _felt(health: LinkHealth, wide: bool) -> tuple[Label, str]:
         if health.note:  # an answer is late
             return link_label("connecting"), health.note
         trip = health.round_trip_s
-        return label, "" if trip is None else f"{trip * 1000:.0f} ms"
+        return label, "" if trip is None else milliseconds(trip)
     if health.state == "connecting":
         return label, health.note or label.word
     if health.state == "needs-login":

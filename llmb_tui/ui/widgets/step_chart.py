@@ -2,23 +2,25 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterable, Sequence
 from statistics import median
 
 from textual.content import Content
 
 from llmb_tui.analysis.chart import shown_values
+from llmb_tui.language.quantities import count, step_time_digits, step_time_range
 from llmb_tui.language.states import method_phrase
+from llmb_tui.language.ticks import round_steps
 from llmb_tui.launch.run import Run
 from llmb_tui.plan.plan import Estimate
-from llmb_tui.ui.units import band
 from llmb_tui.ui.widgets import plot
 from llmb_tui.ui.widgets.plot import UNICODE, Canvas, Glyphs, Part, Scale
 from llmb_tui.ui.widgets.run_parts import RunCard
 from llmb_tui.watch.state import RunState
 
 _X_AXIS_FROM_HEIGHT = 6
+_NOW_CELLS = 5
+"""For the newest step time: the line must not move where it has fewer digits."""
 
 
 def make_scale(values: Sequence[float], expected: tuple[float, float] | None, rows: int) -> Scale:
@@ -61,7 +63,7 @@ def chart_lines(
         return [plot.text_row((text if line == height // 2 else "").center(width), width) for line in range(height)]
     with_x_axis = height >= _X_AXIS_FROM_HEIGHT
     scale = make_scale([seconds for _, seconds in step_times], expected, height - with_x_axis)
-    now_text = f" {glyphs.arrow} {step_times[-1][1]:.{max(scale.decimals, 2)}f}" if step_times else ""
+    now_text = f" {glyphs.arrow} {step_time_digits(step_times[-1][1]):<{_NOW_CELLS}}" if step_times else ""
     plot_width = width - scale.label_width - 2 - len(now_text)
     if plot_width < 4 or scale.rows < 2:
         return plot.blank(width, height)
@@ -85,7 +87,7 @@ def expected_caption(estimate: Estimate | None, width: int, glyphs: Glyphs = UNI
     """What the band is, or that there is none; shorter where the width is small."""
     if estimate is None:
         return "no expected step time"
-    short = f"{glyphs.band} expected {band(estimate.low_s, estimate.high_s)}"
+    short = f"{glyphs.band} expected {step_time_range(estimate.low_s, estimate.high_s)}"
     full = f"{short}, {method_phrase(estimate.method)}"
     return full if len(full) <= width else short
 
@@ -114,12 +116,11 @@ def _x_labels(last_step: int, width: int) -> str:
     if last_step == 0:
         return "iteration 0"
     spacing = max(last_step * 8 / width, 1)
-    power = 10 ** math.floor(math.log10(spacing))
-    every = next(factor * power for factor in (1, 2, 5, 10) if factor * power >= spacing)
+    every = round(next(step for step in round_steps(spacing) if step >= spacing))
     text = "iteration 0"
     for step in range(every, last_step + 1, every):
         column = round(step * (width - 1) / last_step)
-        label = str(step)
+        label = count(step)
         if column >= len(text) + 2 and column + len(label) <= width + 1:
             text = text.ljust(column) + label
     return text

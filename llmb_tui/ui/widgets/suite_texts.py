@@ -6,12 +6,21 @@ import re
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
+from llmb_tui.language.quantities import (
+    duration,
+    gpu_hours,
+    gpu_hours_digits,
+    percent,
+    step_time_digits,
+    step_time_range,
+    step_time_range_digits,
+)
 from llmb_tui.language.states import method_phrase, method_word, row_label, severity_label, verdict_label
 from llmb_tui.language.text import plural
+from llmb_tui.plan.plan import expected_step_time
 from llmb_tui.suites.draft_plan import DraftPlan
 from llmb_tui.suites.suite_plan import Nodes, PlannedRow, SuitePlan
 from llmb_tui.suites.suite_progress import RowProgress, SuiteProgress
-from llmb_tui.ui import units
 from llmb_tui.ui.text import MUTED, STYLES, Part
 from llmb_tui.ui.widgets.job_table import job_row
 from llmb_tui.ui.widgets.keyed_table import Cell, Key, Row, TableColumn, label_cell, room_beside
@@ -69,13 +78,16 @@ def _cells(planned: PlannedRow, label: str) -> Row:
         "run": (label, "plain"),
         "gpus": (str(planned.row.selection.scale), "plain"),
         "nodes": (str(planned.plan.nodes), "plain"),
-        "step": (units.bare_seconds(estimate.step_time_s) if estimate else "–", "plain"),
+        "step": (expected_step_time(estimate.method)(estimate.step_time_s) if estimate else "–", "plain"),
         "band": (
-            units.band(estimate.low_s, estimate.high_s).removesuffix(" s") if estimate else "no estimate",
+            step_time_range_digits(estimate.low_s, estimate.high_s) if estimate else "no estimate",
             "quiet",
         ),
         "source": (method_word(estimate.method) if estimate else "", "quiet"),
-        "hours": (f"{hours:,.1f}" if hours is not None else f"≤{planned.most_gpu_hours:,.1f}", "plain"),
+        "hours": (
+            gpu_hours_digits(hours) if hours is not None else f"≤{gpu_hours_digits(planned.most_gpu_hours)}",
+            "plain",
+        ),
         "limit": (planned.plan.time_limit, "quiet"),
     }
 
@@ -96,7 +108,7 @@ def about_row(planned: PlannedRow, out: bool) -> tuple[Paragraph, ...]:
     for problem in (*planned.blockers, *planned.notes):
         parts.append(fact(severity_label(problem.severity).text, problem.reason, (f" {problem.fix}".rstrip(), MUTED)))
     if (estimate := planned.plan.estimate) is not None:
-        words = f"{units.seconds(estimate.step_time_s)}, {units.band(estimate.low_s, estimate.high_s)}"
+        words = f"{estimate.step_time_text}, {step_time_range(estimate.low_s, estimate.high_s)}"
         method, anchor = f" {method_phrase(estimate.method)}", f", {estimate.anchor}"
         parts.insert(1, fact("expected", words, (method, MUTED), (anchor, MUTED)))
     return tuple(parts)
@@ -118,24 +130,24 @@ def draft_sums(plan: DraftPlan, nodes: Nodes) -> tuple[Paragraph, ...]:
 
 def cost(plan: SuitePlan) -> tuple[Part, ...]:
     """How many runs, and their GPU-hours."""
-    most = f", at most {plan.most_gpu_hours:,.1f} by the time limits"
+    most = f", at most {gpu_hours_digits(plan.most_gpu_hours)} by the time limits"
     unknown = f"; {plural(plan.without_estimate, 'run')} without an estimate by the time limit"
     return (
         f"{plural(len(plan.rows), 'run')}: ",
-        (units.gpu_hours(plan.gpu_hours), "bold"),
+        (gpu_hours(plan.gpu_hours), "bold"),
         (most + unknown * bool(plan.without_estimate), MUTED),
     )
 
 
 def takes(plan: SuitePlan, nodes: Nodes) -> tuple[Part, ...]:
     """How long its steps take, one after the other and on the free nodes."""
-    parts: list[Part] = [f"{units.clock(plan.serial_s)} one after the other"]
+    parts: list[Part] = [f"{duration(plan.serial_s)} one after the other"]
     if nodes.free is None:
         parts.append((", free nodes not known" + ": f asks the cluster" * nodes.askable, MUTED))
     elif plan.parallel_s is None:
         parts.append((f", a run needs more than the {plural(nodes.free, 'free node')}", MUTED))
     else:
-        parts.append(f", {units.clock(plan.parallel_s)} on the {plural(nodes.free, 'free node')}")
+        parts.append(f", {duration(plan.parallel_s)} on the {plural(nodes.free, 'free node')}")
     return (*parts, ("; start-up and queue beside it", MUTED))
 
 
@@ -181,16 +193,16 @@ def _progress_cells(row: RowProgress, label: str) -> Row:
     record, estimate = row.record, row.planned.plan.estimate
     if record is None:
         cells: Row = dict.fromkeys(("steps", "bar", "against", "verdict", "job"), ("", "quiet"))
-        expected = f"~{units.bare_seconds(estimate.step_time_s)}" if estimate else "–"
+        expected = f"~{expected_step_time(estimate.method)(estimate.step_time_s)}" if estimate else "–"
         cells |= {"state": label_cell(row.label), "step": (expected, "quiet")}
     else:
         cells = job_row(record.run, record.state, False, record.run.created_at)
         cells |= {"step": cells["median"], "job": (", ".join(record.run.job_ids), "quiet")}
         verdict = record.state.verdict
         if verdict is not None and estimate is not None:  # shorter than in a list of runs, where nothing explains it
-            cells["against"] = f"{units.percent(verdict.ratio * 100)} of {method_word(estimate.method)}", "plain"
+            cells["against"] = f"{percent(verdict.ratio * 100)} of {method_word(estimate.method)}", "plain"
         if row.step_time_s is not None:
-            cells["step"] = units.bare_seconds(row.step_time_s), "plain"
+            cells["step"] = step_time_digits(row.step_time_s), "plain"
     gpus = str(row.planned.row.selection.scale)
     return {**cells, "mark": ("", "plain"), "run": (label, "plain"), "gpus": (gpus, "plain")}
 
@@ -211,9 +223,9 @@ def progress_sums(progress: SuiteProgress, sending: Sending | None) -> tuple[Par
 
 
 def _left(progress: SuiteProgress) -> tuple[Part, ...]:
-    parts: list[Part] = [units.gpu_hours(progress.gpu_hours_left), f", {units.clock(progress.serial_left_s)} in a row"]
+    parts: list[Part] = [gpu_hours(progress.gpu_hours_left), f", {duration(progress.serial_left_s)} in a row"]
     if progress.left_s is not None:
-        parts.append(f", {units.clock(progress.left_s)} on its nodes and those that were free")
+        parts.append(f", {duration(progress.left_s)} on its nodes and those that were free")
     return (*parts, ("; start-up and queue beside it", MUTED))
 
 

@@ -48,7 +48,7 @@ def test_runs_over_time_with_the_printed_row_the_band_and_the_change() -> None:
     text = "\n".join(found)
     assert text.count("■") == 7 + 1  # each run, and the legend
     assert "published 1.98 s" in text
-    assert "┊ 10.0 % slower" in text
+    assert "┊ 10 % slower" in text
     assert "2.21 s" in text
     assert "░ expected" in found[-1]
     slow, printed = (next(at for at, row in enumerate(found) if words in row) for words in ("·■···", "published 1.98"))

@@ -59,9 +59,9 @@ async def test_a_row_has_the_figures_of_its_runs(open_results: OpenResults) -> N
         head = "Results   43 runs · 2 clusters   by configuration"
         await until(pilot, lambda: text_of(app, "#results-head") == head, "the runs of every row are counted")
         rows = {(row[1], row[2], row[3]): row[4:] for row in cells(app)}
-        assert rows["nemotron4 340b fp8", "256×H100", "eos"][:5] == ["11", "3.84", "4.0", "76.4 %", "✗ FAIL"]
+        assert rows["nemotron4 340b fp8", "256×H100", "eos"][:5] == ["11", "3.842", "4", "76.4 %", "✗ FAIL"]
         assert rows["nemotron4 340b fp8", "256×H100", "eos"][-1].endswith("slower since 3 Nov")
-        assert rows["nemotron4 15b fp8", "64×H100", "eos"][:5] == ["12/13", "2.01", "0.4", "98.5 %", "✓ PASS"]
+        assert rows["nemotron4 15b fp8", "64×H100", "eos"][:5] == ["12/13", "2.01", "0.43", "98.5 %", "✓ PASS"]
         assert "slower" not in rows["nemotron4 15b fp8", "64×H100", "eos"][-1]
 
 
@@ -177,9 +177,9 @@ async def test_a_note_made_elsewhere_is_found_and_shown(open_results: OpenResult
 async def test_a_run_that_ends_while_the_list_is_open_comes_to_its_group(open_results: OpenResults) -> None:
     app, services = open_results([Past("aaa1", NEMOTRON, 3, 2.0)])
     async with app.run_test(size=SIZE) as pilot:
-        await until(pilot, lambda: bool(cells(app)) and cells(app)[0][3:5] == ["1", "2.00"], "the first")
+        await until(pilot, lambda: bool(cells(app)) and cells(app)[0][3:5] == ["1", "2"], "the first")
         remember(services.runs, Past("aaa2", NEMOTRON, 1, 2.2), NOW)
-        await until(pilot, lambda: cells(app)[0][3:5] == ["2", "2.10"], "both")
+        await until(pilot, lambda: cells(app)[0][3:5] == ["2", "2.1"], "both")
 
 
 async def test_what_is_simulated_says_so_in_the_list_and_in_its_views(open_results: OpenResults) -> None:

@@ -18,7 +18,7 @@ from textual.widgets import Static
 from llmb_tui.cluster.job import Job
 from llmb_tui.cluster.slurm.cluster import SlurmCluster
 from llmb_tui.errors import Trouble
-from llmb_tui.language.states import Stage, run_label
+from llmb_tui.language.states import Stage, state_label
 from llmb_tui.launch.policy import Policy
 from llmb_tui.launch.run import Cancel, Run
 from llmb_tui.ui.dialogs import Confirm, Failure
@@ -67,7 +67,7 @@ def test_the_columns_have_room_for_what_stands_in_them(terminal: int, together: 
     assert sum(width.values()) + len(width) == together
     assert width.get("against", 99) >= len("100.0 % of published")
     assert width["steps"] >= len("1000/1000")
-    assert width["state"] == max(len(run_label(stage).text) for stage in get_args(Stage))
+    assert width["state"] == max(len(state_label(stage).text) for stage in get_args(Stage))
 
 
 @pytest.mark.parametrize("size", [(80, 24), SIZE])
@@ -91,7 +91,7 @@ async def test_each_run_has_a_row_with_what_is_known_of_it(open_jobs: OpenJobs) 
     async with app.run_test(size=SIZE) as pilot:
         await listed(pilot, app, 6)
         assert cells(app)[0] == [
-            *("", "● measuring", "nemotron4 15b fp8", "64×H100", "eos", "direct", "31/50", "██▍", "2.00"),
+            *("", "● measuring", "nemotron4 15b fp8", "64×H100", "eos", "direct", "31/50", "██▍", "2"),
             *("99.0 % of published", "✓ PASS", "1m"),
         ]
         assert [row[1] for row in cells(app)] == [

@@ -433,7 +433,7 @@ async def test_nothing_moves_when_the_lines_of_a_long_log_are_counted(
     app = PaneApp(long_log)
     async with app.run_test(size=(120, 12)) as pilot:
         await until(pilot, lambda: app.drawn()[-1] == f"line {LONG - 1}", "the end")
-        assert subtitle(app) == "counting lines, 0% · following"
+        assert subtitle(app) == "counting lines, 0 % · following"
         await pilot.press("space", "up", "up")
         append(long_log, numbered(LONG, 7))
         held = app.drawn()

@@ -7,8 +7,9 @@ from dataclasses import replace
 import pytest
 from textual.app import App, ComposeResult
 
+from llmb_tui.language.quantities import age, clock
 from llmb_tui.language.states import VerdictResult
-from llmb_tui.ui.units import age, clock, gauge
+from llmb_tui.ui.units import gauge
 from llmb_tui.ui.widgets.run_header import header_lines, reached, stage_line
 from llmb_tui.ui.widgets.run_parts import (
     Metrics,
@@ -120,15 +121,15 @@ def test_remote_words_in_the_header_are_no_markup() -> None:
 def test_metrics_stand_beside_what_was_expected() -> None:
     rows = metric_rows(progress(31), make_run().plan, "↓")
     assert metrics_card(rows, 50).plain.splitlines() == [
-        "median step     2.00 s  expected 1.98 s",
+        "median step        2 s  expected 1.98 s",
         "tokens/s       521,700  expected 529,584",
         "MFU             38.7 %  expected 39.3 %",
-        "loss            9.78 ↓",
+        "loss           9.775 ↓",
         "memory         73.0 GB  of 80 GB",
     ]
     assert "expected" not in metrics_card(rows, 39).plain
     assert "expected" in metrics_card(rows, 40).plain
-    assert metrics_strip(rows, 50).plain == "median step 2.00 s   tokens/s 521,700   MFU 38.7 %"
+    assert metrics_strip(rows, 50).plain == "median step 2 s   tokens/s 521,700   MFU 38.7 %"
 
 
 def test_what_is_not_known_is_a_dash() -> None:
@@ -146,7 +147,7 @@ def test_the_direction_of_the_loss(before: float | None, now: float | None, tren
 
 @pytest.mark.parametrize(
     ("losses", "ends"),
-    [((12.0, 11.997, 11.994, 11.991, 11.991), "11.99 ↓"), ((12.0, 12.0), "12.00 →"), ((12.0, 11.0, 11.0), "11.00 ↓")],
+    [((12.0, 11.997, 11.994, 11.991, 11.991), "11.99 ↓"), ((12.0, 12.0), "12 →"), ((12.0, 11.0, 11.0), "11 ↓")],
 )
 async def test_a_loss_that_falls_slowly_is_not_level(losses: tuple[float, ...], ends: str) -> None:
     class OneCard(App[None]):

@@ -31,12 +31,12 @@ def test_a_run_inside_its_band_is_drawn_inside_it() -> None:
     assert drawn(progress(31).step_times_s, size=(60, 8)) == [
         "2.16 ┤▲▲╮                                                   ",
         "     │  ╰╮                                                  ",
-        "2.04 ┤░░░│╭╮░╭╮░░╭╮╭╮░╭╮╭╮░╭╮░░╭╮╭╮░░░░░░░░░░░░░░░░░░░░░░░░░",
-        "     │░░░╰╯╰─╯╰──╯╰╯╰─╯╰╯╰─╯╰──╯╰╯╰ ← 1.98░░░░░░░░░░░░░░░░░░",
+        "2.04 ┤░░░│╭╮╭╮╭╮░╭╮╭╮░╭╮░░╭╮╭╮░╭╮╭╮░░░░░░░░░░░░░░░░░░░░░░░░░",
+        "     │░░░╰╯╰╯╰╯╰─╯╰╯╰─╯╰──╯╰╯╰─╯╰╯╰ ← 1.976░░░░░░░░░░░░░░░░░",
         "1.92 ┤░░░░░░░░░░░░░░░░░░░░░░░░░░░░░░░░░░░░░░░░░░░░░░░░░░░░░░",
         "     │                                                      ",
         "1.80 ┤                                                      ",
-        "      iteration 0        20       30        40              ",
+        "      iteration 0       20        30       40               ",
     ]
 
 
@@ -71,7 +71,7 @@ def test_a_value_in_the_band_gets_a_row_of_the_band(low: float, factor: float, p
 @example([10000.0, 9999.999999999998], None, 3)
 def test_labels_differ_from_row_to_row(values: list[float], expected: tuple[float, float] | None, rows: int) -> None:
     scale = make_scale(values, expected, rows)
-    labels = [float(scale.label(row)) for row in range(rows)]
+    labels = [float(scale.label(row).replace(",", "")) for row in range(rows)]
     assert labels == sorted(set(labels))
 
 
@@ -83,7 +83,7 @@ def test_a_slow_first_step_is_an_arrow_and_does_not_press_the_rest() -> None:
 
 def test_a_run_slower_than_its_band_stays_in_view() -> None:
     lines = drawn([(index, 3.1) for index in range(50)])
-    line_row = next(row for row, line in enumerate(lines) if "← 3.10" in line)
+    line_row = next(row for row, line in enumerate(lines) if "← 3.1 " in line)
     band_rows = [row for row, line in enumerate(lines) if "░" in line]
     assert line_row < min(band_rows)
 
@@ -92,8 +92,8 @@ def test_without_an_estimate_there_is_no_band_and_the_caption_says_so() -> None:
     assert not any("░" in line for line in drawn([(0, 2.0)], expected=None))
     assert expected_caption(None, 60) == "no expected step time"
     estimate = make_run().plan.estimate
-    assert expected_caption(estimate, 60) == "░ expected 1.90 – 2.06 s, published"
-    assert expected_caption(estimate, 30) == "░ expected 1.90 – 2.06 s"
+    assert expected_caption(estimate, 60) == "░ expected 1.9–2.06 s, published"
+    assert expected_caption(estimate, 30) == "░ expected 1.9–2.06 s"
 
 
 def test_nothing_known_says_so() -> None:

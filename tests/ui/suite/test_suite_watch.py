@@ -14,7 +14,7 @@ from textual.pilot import Pilot
 from textual.widgets import Input
 
 from llmb_tui.errors import Trouble
-from llmb_tui.language.states import Stage, Submission, run_label
+from llmb_tui.language.states import Stage, Submission, state_label
 from llmb_tui.launch.policy import Policy
 from llmb_tui.suites.submissions import Sending
 from llmb_tui.suites.suite_progress import log_to_read
@@ -44,7 +44,7 @@ async def read(pilot: Pilot[Any]) -> SuiteWatchScreen:
 @pytest.mark.parametrize("terminal", [80, 120])
 def test_the_columns_have_room_for_what_stands_in_them(terminal: int) -> None:
     width = {column.key: column.width for column in progress_columns(terminal)}
-    assert width["state"] == max(len(run_label(state).text) for state in (*get_args(Stage), *get_args(Submission)))
+    assert width["state"] == max(len(state_label(state).text) for state in (*get_args(Stage), *get_args(Submission)))
     assert width["steps"] >= len("1000/1000")
 
 

@@ -1,0 +1,158 @@
+"""A number of a run's JSON is written by `language/`, and every other output has exactly that text."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from llmb_tui.analysis.groups import grouped
+from llmb_tui.language import quantities
+from llmb_tui.launch.note import NO_NOTE
+from llmb_tui.services import Services
+from llmb_tui.store.paths import Places
+from llmb_tui.ui.widgets.answers import compared
+from llmb_tui.ui.widgets.figures import figures, strip
+from llmb_tui.ui.widgets.job_table import job_row
+from llmb_tui.ui.widgets.keyed_table import Row
+from llmb_tui.ui.widgets.result_texts import about_run, run_row
+from llmb_tui.ui.widgets.run_parts import metric_rows, verdict_card
+from llmb_tui.ui.widgets.suite_texts import progress_rows
+from tests.baseline.answers import OTHER_LAYOUT, SLOW, SUITE, answer, copy_home
+
+NOW = 1_795_757_000.0
+WIDE = 200
+_ANCHOR = re.compile(r"\d+ [x×] [A-Z0-9]+, [\d.]+ s")
+"""The published row behind an expected step time: another number, which may be close."""
+
+
+def numbers(one: Mapping[str, Any]) -> dict[str, tuple[float, str]]:
+    """(value, its text) by name, of a run's JSON object."""
+    result, verdict = one["result"], one["verdict"]
+    return {
+        "step time": (one["step_time_s"], quantities.step_time_digits(one["step_time_s"])),
+        "median": (one["median_step_time_s"], quantities.step_time_digits(one["median_step_time_s"])),
+        "tokens/s": (result["tokens_per_s"], quantities.tokens_per_s(result["tokens_per_s"])),
+        "TFLOPS": (result["tflops_per_gpu"], quantities.tflops(result["tflops_per_gpu"])),
+        "MFU": (result["mfu_pct"], quantities.percent_digits(result["mfu_pct"])),
+        "days": (result["days_per_1t_tokens"], quantities.days_digits(result["days_per_1t_tokens"])),
+        "of expected": (100 * verdict["ratio"], quantities.percent_digits(100 * verdict["ratio"])),
+        **expected_numbers(result["estimate"]),
+    }
+
+
+def expected_numbers(estimate: Mapping[str, Any]) -> dict[str, tuple[float, str]]:
+    """The same, of an estimate's JSON object."""
+    printed = estimate["method"] == "published"
+    write = quantities.given if printed else quantities.step_time_digits
+    band = quantities.step_time_range_digits(estimate["low_s"], estimate["high_s"])
+    return {
+        "expected": (estimate["step_time_s"], write(estimate["step_time_s"])),
+        "band": (estimate["low_s"], band),
+    }
+
+
+def check(text: str, has: Mapping[str, tuple[float, str]], *names: str) -> None:
+    """Each named number is in the text as `language/` writes it, and no number in fewer or more digits."""
+    for name in names:
+        assert re.search(rf"(?<![\d.,]){re.escape(has[name][1])}(?![\d,]|\.\d)", text), f"{name} {has[name]}: {text}"
+    written = {part for _, words in has.values() for part in words.split("–")}
+    other = {f"{value:.{digits}f}" for value, _ in has.values() for digits in range(1, 6)} - written
+    assert not other & set(re.findall(r"\d+\.\d+", _ANCHOR.sub("", text))), text
+
+
+@pytest.fixture
+def home(tmp_path: Path) -> Path:
+    return tmp_path / "home"
+
+
+@pytest.fixture
+def services(home: Path) -> Iterator[Services]:
+    copy_home(home)
+    found = Services(Places(home / "config", home / "state"))
+    yield found
+    found.close()
+
+
+def of_run(tmp_path: Path, run_id: str) -> dict[str, tuple[float, str]]:
+    document = answer(tmp_path / "json", ("results", run_id, "--json")).partition("\n")[2]
+    return numbers(json.loads(document)[0])
+
+
+def line_of(run_id: str, text: str) -> str:
+    return next(line for line in text.splitlines() if run_id in line)
+
+
+def cells(row: Row) -> str:
+    return "  ".join(text for text, _ in row.values())
+
+
+@pytest.mark.parametrize("run_id", [OTHER_LAYOUT, SLOW])
+def test_a_runs_numbers_are_the_same_in_every_verb(tmp_path: Path, run_id: str) -> None:
+    has = of_run(tmp_path, run_id)
+
+    def said(name: str, *words: str) -> str:
+        return answer(tmp_path / name, words)
+
+    figures_shown = ("step time", "median", "tokens/s", "TFLOPS", "MFU")
+    check(said("results", "results", run_id), has, *figures_shown, "expected", "band", "of expected", "days")
+    check(line_of(run_id, said("jobs", "jobs")), has, "step time", "median", "of expected")
+    check(line_of(run_id, said("compare", "compare", OTHER_LAYOUT, SLOW)), has, *figures_shown, "days")
+    markdown = said("markdown", "report", run_id)
+    check(markdown, has, *figures_shown, "days", "expected", "band", "of expected")
+    said("html", "report", run_id, "-o", f"{tmp_path}/report.html")
+    html = (tmp_path / "report.html").read_text()
+    page = re.sub(r"<svg.*?</svg>|<style.*?</style>|<[^>]*>", " ", html, flags=re.DOTALL)
+    check(page, has, *figures_shown, "days", "expected", "band", "of expected")
+    assert "UTC" in markdown
+
+
+def test_a_plans_numbers_are_the_same_in_the_verb_and_on_the_screen(tmp_path: Path, services: Services) -> None:
+    words = ("plan", "-w", "nemotron4", "-s", "15b", "--gpu", "h100", "-d", "fp8", "--scale", "48")
+    estimate = json.loads(answer(tmp_path / "json", (*words, "--json")).partition("\n")[2])["estimate"]
+    has = expected_numbers(estimate) | {
+        "tokens/s": (estimate["tokens_per_s"], quantities.tokens_per_s(estimate["tokens_per_s"])),
+        "MFU": (estimate["mfu_pct"], quantities.percent_digits(estimate["mfu_pct"])),
+    }
+    check(answer(tmp_path / "text", words), has, *has)
+    plan = services.runs.load(OTHER_LAYOUT).plan
+    assert plan.estimate is not None
+    shown = expected_numbers(
+        {name: getattr(plan.estimate, name) for name in ("step_time_s", "low_s", "high_s", "method")}
+    )
+    check("\n".join(map(str, (*figures(plan, None, WIDE), *strip(plan, None)))), shown, "expected", "band")
+
+
+@pytest.mark.parametrize("run_id", [OTHER_LAYOUT, SLOW])
+def test_a_runs_numbers_are_the_same_on_the_screens(tmp_path: Path, services: Services, run_id: str) -> None:
+    has = of_run(tmp_path, run_id)
+    run, result = services.runs.load(run_id), services.history.result(run_id)
+    state = services.feed.record(run_id).state
+    check(cells(job_row(run, state, False, NOW)), has, "median", "of expected")
+    check(cells(run_row(result, NO_NOTE, False, NOW)), has, "step time", "of expected")
+    check("\n".join(map(str, about_run(result, NO_NOTE, NOW))), has, "step time", "expected")
+    check("\n".join(" ".join(row) for row in metric_rows(state.progress, run.plan)), has, "median", "expected")
+    check(str(verdict_card(state, "expected", "")), has, "step time", "of expected")
+    side_by_side = compared(grouped([result], "none", {}), [result], [], [])
+    (rows,) = (block for block in side_by_side.blocks if callable(block))
+    text = "\n".join(map(str, rows(WIDE)))
+    check(text, has, "step time", "tokens/s", "TFLOPS", "MFU", "days", "of expected")
+
+
+def test_a_suites_numbers_are_the_same_in_each_output(tmp_path: Path, services: Services) -> None:
+    suite = services.suites.load(SUITE)
+    progress = services.suites.progress(suite)
+    has = {run_id: of_run(tmp_path / run_id, run_id) for run_id in suite.run_ids}
+    outputs = [
+        answer(tmp_path / "watch", ("suite", "watch", SUITE, "--once", "--offline")),
+        answer(tmp_path / "results", ("results", SUITE)),
+        answer(tmp_path / "report", ("report", SUITE)),
+    ]
+    rows = progress_rows(progress, {row.planned.row.key: row.planned.row.key for row in progress.rows})
+    for (_, numbers_of_run), row in zip(has.items(), rows.values(), strict=True):
+        for text in (*outputs, cells(row)):
+            assert numbers_of_run["step time"][1] in text
