@@ -14,7 +14,7 @@ from llmb_tui.language.ticks import multiples, round_steps, tick_label
 
 Role = Literal["expected", "published", "estimated", "measured", "this", "ideal", "change"]
 """What a part of a chart is. `this`: the run that the chart is about; `change`: where runs became faster or slower."""
-Kind = Literal["linear", "log", "time"]
+AxisKind = Literal["linear", "log", "time"]
 
 # Values farther than this from the band and from the median are left out, and marked at the edge: the first step
 # compiles and takes many times as long, and would press the rest into one row.
@@ -43,7 +43,7 @@ class Axis:
     """What it is, with its unit."""
     low: float
     high: float
-    kind: Kind = "linear"
+    kind: AxisKind = "linear"
     known: tuple[float, ...] = ()
     """Of a `log` axis: the only values that there are."""
     text: Callable[[float], str] = four_digits

@@ -32,9 +32,10 @@ from llmb_tui.language.quantities import (
     step_time_range,
     two_digits,
 )
+from llmb_tui.language.states import method_phrase, method_word
 from llmb_tui.language.text import plural
 from llmb_tui.plan.over_scale import AtScale
-from llmb_tui.plan.plan import METHOD_NAMES, METHOD_WORDS, Estimate, Plan
+from llmb_tui.plan.plan import Estimate, Plan
 
 _SECONDS = "step time, s"
 _GPUS = "GPUs"
@@ -93,7 +94,7 @@ def scale_chart(
         return None
     published = [Point(at.gpus, at.estimate.step_time_s) for at in points if at.published]
     estimated = [Point(at.gpus, at.estimate.step_time_s) for at in points if not at.published]
-    otherwise = sorted({METHOD_NAMES[at.estimate.method] for at in points if not at.published})
+    otherwise = sorted({method_word(at.estimate.method) for at in points if not at.published})
     series = [
         Series("published", "published", tuple(published)),
         Series("estimated", " or ".join(otherwise), tuple(estimated)),
@@ -118,7 +119,7 @@ def _time(value_s: float) -> Quantity:
 
 
 def _expected_cells(one: Estimate) -> tuple[Cell, ...]:
-    return expected_cell(one), _time(one.low_s), _time(one.high_s), METHOD_WORDS[one.method]
+    return expected_cell(one), _time(one.low_s), _time(one.high_s), method_phrase(one.method)
 
 
 def scale_table(points: Sequence[AtScale], measured: Sequence[RunResult]) -> Table:
@@ -128,7 +129,7 @@ def scale_table(points: Sequence[AtScale], measured: Sequence[RunResult]) -> Tab
         (
             gpus,
             *(
-                (expected_cell(one), _time(one.low_s), _time(one.high_s), METHOD_WORDS[one.method])
+                (expected_cell(one), _time(one.low_s), _time(one.high_s), method_phrase(one.method))
                 if one
                 else (None,) * 4
             ),
@@ -247,7 +248,7 @@ def _expected_rule(plan: Plan) -> tuple[ReferenceLine, ...]:
     if estimate is None:
         return ()
     role: Role = "published" if estimate.method in ("published", "other_release") else "estimated"
-    return (ReferenceLine(role, f"{METHOD_NAMES[estimate.method]} {estimate.step_time_text}", estimate.step_time_s),)
+    return (ReferenceLine(role, f"{method_word(estimate.method)} {estimate.step_time_text}", estimate.step_time_s),)
 
 
 def _by_scale(measured: Sequence[RunResult]) -> dict[int, list[float]]:
@@ -279,7 +280,7 @@ def _step_summary(result: RunResult, times: _Times) -> str:
     if result.step_time_s is not None:
         text += f"; what counts ({result.rule_words}) is {step_time(result.step_time_s)}"
     if estimate is not None:
-        text += f"; expected were {estimate.step_time_text}, {METHOD_WORDS[estimate.method]}, in a band of "
+        text += f"; expected were {estimate.step_time_text}, {method_phrase(estimate.method)}, in a band of "
         text += step_time_range(estimate.low_s, estimate.high_s)
     return f"{text}."
 

@@ -18,6 +18,7 @@ from llmb_tui.analysis.likeness import Likeness, Purpose, Remark, aspect_words, 
 from llmb_tui.analysis.result import Configuration, RunResult
 from llmb_tui.analysis.statistics import FINEST_PCT, mean_half_width, t_95, welch_half_width
 from llmb_tui.language.quantities import given, step_time, two_digits
+from llmb_tui.language.states import ContrastOutcome, state_label
 from llmb_tui.language.text import plural
 from llmb_tui.launch.procedures import PROCEDURES
 from llmb_tui.plan.selection import ProcedureId
@@ -27,7 +28,6 @@ from llmb_tui.watch.validity import failed
 Measure = Literal["rule", "median"]
 Basis = Literal["repeats", "one side's repeats", "single runs", "unknown"]
 """What the noise of a difference is known from."""
-Outcome = Literal["slower", "faster", "within the noise", "not known"]
 MEASURE_WORDS: dict[Measure, str] = {
     "rule": "step time by the recipe's rule",
     "median": "median of the steps that count",
@@ -137,7 +137,7 @@ class Contrast:
     basis: Basis
 
     @property
-    def outcome(self) -> Outcome:
+    def outcome(self) -> ContrastOutcome:
         """What can be said of the difference; of single runs whether their steps' own noise could make it."""
         if self.half_width_pct is None:
             return "not known"
@@ -235,7 +235,7 @@ def why_left_out(run: RunResult, measure: Measure = "rule") -> str:
     if run.comparable and value is not None:
         return ""
     if run.state != "done":
-        return f"it is {run.state}{'' if run.state in _OVER else ', as far as is known here'}"
+        return f"it is {state_label(run.state).word}{'' if run.state in _OVER else ', as far as is known here'}"
     if run.step_time_s is None:
         return "it has no step time by its recipe's rule"
     if failures := failed(run.validity):

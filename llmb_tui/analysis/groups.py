@@ -14,15 +14,16 @@ from llmb_tui.analysis.compare import Group, group, why_left_out
 from llmb_tui.analysis.likeness import distinctions
 from llmb_tui.analysis.result import RunResult
 from llmb_tui.language.labels import gpus_cell, workload_label
+from llmb_tui.language.states import VerdictResult, state_label
 from llmb_tui.launch.note import NO_NOTE, Note
-from llmb_tui.watch.state import ENDED, Result
+from llmb_tui.watch.state import ENDED
 
 Grouping = Literal["configuration", "cluster", "release", "tag", "none"]
 GROUPINGS: tuple[Grouping, ...] = ("configuration", "cluster", "release", "tag", "none")
 NoteOf = Mapping[str, Note]
 """What people say of runs, by their ids."""
 _UNTAGGED = "without a tag"
-_WORST_FIRST: tuple[Result, ...] = ("FAIL", "WARN", "PASS")
+_WORST_FIRST: tuple[VerdictResult, ...] = ("FAIL", "WARN", "PASS")
 
 
 @dataclass(frozen=True)
@@ -81,12 +82,12 @@ class ResultGroup:
         return fmean(ratios) if ratios else None
 
     @cached_property
-    def verdicts(self) -> Counter[Result]:
+    def verdicts(self) -> Counter[VerdictResult]:
         """How many of the runs that ended well came out how."""
         return Counter(run.verdict.result for run in self.runs if run.state == "done" and run.verdict)
 
     @property
-    def worst(self) -> Result | None:
+    def worst(self) -> VerdictResult | None:
         """The worst of its verdicts."""
         return next((result for result in _WORST_FIRST if self.verdicts[result]), None)
 
@@ -187,5 +188,7 @@ def _has(result: RunResult, words: Sequence[str], note: Note) -> bool:
     configuration = result.configuration
     verdict = result.verdict.result if result.verdict else ""
     parts = (result.id, workload_of(result), gpus_cell(configuration.scale, configuration.gpu), configuration.release)
-    text = " ".join([*parts, result.cluster, result.procedure, result.state, verdict, note.words]).lower()
+    text = " ".join(
+        [*parts, result.cluster, result.procedure, state_label(result.state).word, verdict, note.words]
+    ).lower()
     return all(word in text for word in words)

@@ -15,6 +15,7 @@ from llmb_tui.catalog.recipe import ResultRule, Variant
 from llmb_tui.cluster.job import Job
 from llmb_tui.language.labels import run_label
 from llmb_tui.language.quantities import four_digits
+from llmb_tui.language.states import RunStateName
 from llmb_tui.language.text import plural
 from llmb_tui.launch.run import Run
 from llmb_tui.plan import throughput
@@ -163,7 +164,7 @@ class RunResult:
         return self.record.state.validity
 
     @property
-    def state(self) -> str:
+    def state(self) -> RunStateName:
         """In one word: `done`, or how it ended, or where it is."""
         return state_word(self.record.run, self.record.state)
 

@@ -18,15 +18,14 @@ from dataclasses import dataclass
 from itertools import groupby
 from operator import itemgetter
 from statistics import fmean, median, variance
-from typing import Literal
 
 from llmb_tui.analysis.compare import group, value_s
 from llmb_tui.analysis.result import RunResult
 from llmb_tui.language.node_list import compress, expand
 from llmb_tui.language.quantities import given
+from llmb_tui.language.states import NodeState
 from llmb_tui.language.text import plural
 
-NodeState = Literal["suspected", "unremarkable", "not enough runs", "not told apart", "changed over time"]
 _LEAST_PLACEMENTS = 3
 """On either side."""
 _LEAST_PCT = 1.0

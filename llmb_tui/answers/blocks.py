@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from dataclasses import asdict, dataclass
-from typing import Any
+from typing import Any, Literal
 
 from llmb_tui.analysis.chart import Chart
 from llmb_tui.analysis.table import Table, bare
+from llmb_tui.language.states import VerdictResult
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,8 +69,8 @@ class Listing:
 class Banner:
     """A verdict, or that there is none, and what it says in a sentence."""
 
-    result: str
-    """PASS, WARN or FAIL; empty without a verdict."""
+    result: VerdictResult | Literal[""]
+    """Empty without a verdict."""
     words: str
 
 

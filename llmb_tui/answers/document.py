@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
+from typing import get_args
 
 from llmb_tui import __version__
 from llmb_tui.analysis.charts import efficiency_chart, history_chart, scale_chart
@@ -32,6 +33,7 @@ from llmb_tui.answers.run_sections import run_sections
 from llmb_tui.evidence.reported_run import ReportedRun
 from llmb_tui.language.instants import utc_time
 from llmb_tui.language.quantities import gpu_hours_digits, step_time_digits
+from llmb_tui.language.states import VerdictResult
 from llmb_tui.language.text import plural
 from llmb_tui.suites.outcome import outcome_of
 from llmb_tui.suites.suite import SUITE_KINDS
@@ -43,7 +45,7 @@ _FOR_HISTORY = 3
 _ROW: tuple[Column, ...] = (
     ("row", "planned.row.key"),
     ("run", "record.run.id"),
-    ("state", "state"),
+    ("state", "label.word"),
     ("verdict", "result"),
     ("step s", quantity("step_time_s", step_time_digits)),
     ("expected s", lambda row: expected_cell(row.planned.plan.estimate)),
@@ -75,12 +77,12 @@ def _banner_of_all(runs: Sequence[ReportedRun]) -> Banner:
     """The worst verdict of all that ended, and how many of each there are; no PASS where one did not end well."""
     well = [one.result for one in runs if one.result.state not in BAD_ENDS]
     counts, bad = Counter(one.verdict.result if one.verdict else "" for one in well), len(runs) - len(well)
-    given = [result for result in ("PASS", "WARN", "FAIL") if counts[result]]
+    given: list[VerdictResult] = [result for result in get_args(VerdictResult) if counts[result]]
     said = [f"{counts[result]} {result}" for result in given]
     said += [f"{plural(counts[''], 'run')} without a verdict"] if counts[""] else []
     said += [f"{bad} did not end well"] if bad else []
-    worst = given[-1] if given and not (bad and given[-1] == "PASS") else ""
-    return Banner(worst, f"Of {plural(len(runs), 'run')}: {', '.join(said) or 'nothing yet'}.")
+    worst = given[-1] if given and not (bad and given[-1] == "PASS") else None
+    return Banner(worst or "", f"Of {plural(len(runs), 'run')}: {', '.join(said) or 'nothing yet'}.")
 
 
 def _suite_title(progress: SuiteProgress) -> str:

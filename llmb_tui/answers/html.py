@@ -11,10 +11,9 @@ from llmb_tui.analysis.table import Table
 from llmb_tui.answers.blocks import Banner, Block, Bullets, Document, Facts, Grid, Picture, Section, Text
 from llmb_tui.answers.svg import STYLE as CHART_STYLE
 from llmb_tui.answers.svg import svg
+from llmb_tui.language.states import verdict_label
 from llmb_tui.language.text import clean, clean_line
 
-_SIGNS = {"PASS": "✓", "WARN": "!", "FAIL": "✗", "": "–"}
-"""Beside the word, so that no colour is needed."""
 _WIDE = 8
 """A table of so many columns is set smaller."""
 _SHORT = 16
@@ -93,7 +92,7 @@ def _block(block: Block) -> str:
 
 
 def _banner(banner: Banner) -> str:
-    word = f"{_SIGNS[banner.result]} {banner.result or 'No verdict'}"
+    word = verdict_label(banner.result).text if banner.result else "– No verdict"
     kind = f" {banner.result.lower()}" if banner.result else ""
     return f'<div class="verdict{kind}"><strong>{word}</strong><span>{_text(banner.words)}</span></div>'
 

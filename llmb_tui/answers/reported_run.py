@@ -9,6 +9,7 @@ from llmb_tui.evidence.reported_run import ReportedRun
 from llmb_tui.language.instants import utc_time
 from llmb_tui.language.labels import gpus_label, workload_label
 from llmb_tui.language.quantities import count, percent, percent_digits, step_time, step_time_digits, tokens_per_s
+from llmb_tui.language.states import state_label
 from llmb_tui.language.text import capital, plural
 from llmb_tui.watch.state import BAD_ENDS
 
@@ -27,7 +28,7 @@ SUMMARY: tuple[Column, ...] = (
     ("what", "configuration.label"),
     ("release", "configuration.release"),
     ("cluster", "cluster"),
-    ("state", "state"),
+    ("state", lambda run: state_label(run.state).word),
     ("step s", quantity("step_time_s", step_time_digits)),
     ("expected s", lambda run: expected_cell(run.plan.estimate)),
     ("% of expected speed", quantity(speed_pct, percent_digits)),
@@ -55,7 +56,7 @@ def subtitle(one: ReportedRun) -> str:
     at = one.result.run.submitted_at
     submitted = f", submitted {utc_time(at)}" if at else ""
     simulated = "simulated cluster" if one.result.simulated else "cluster"
-    return f"Run {one.result.id} on {simulated} {one.result.cluster}{submitted}; {one.result.state}"
+    return f"Run {one.result.id} on {simulated} {one.result.cluster}{submitted}; {state_label(one.result.state).word}"
 
 
 def bad_end(one: ReportedRun) -> str:
@@ -73,7 +74,7 @@ def banner(one: ReportedRun) -> Banner:
     if verdict is None:
         state = one.result.record.state
         said = (state.no_verdict.removeprefix("No verdict: "), state.why_failed)
-        words = " ".join(filter(None, said)) or f"The run is {one.result.state}."
+        words = " ".join(filter(None, said)) or f"The run is {state_label(one.result.state).word}."
         return Banner("", capital(words) + simulated)
     kind = "Measured" if verdict.by_rule else "So far"
     words = (

@@ -43,10 +43,11 @@ from llmb_tui.language.quantities import (
     two_digits,
     whole_seconds,
 )
+from llmb_tui.language.states import method_phrase
 from llmb_tui.language.text import capital, plural
 from llmb_tui.launch.procedures import PROCEDURES
 from llmb_tui.plan.options import chosen_options
-from llmb_tui.plan.plan import METHOD_WORDS, Parallelism, Printed
+from llmb_tui.plan.plan import Parallelism, Printed
 from llmb_tui.watch.state import Verdict
 from llmb_tui.watch.validity import check_words
 
@@ -157,7 +158,7 @@ def _verdict(one: ReportedRun) -> Iterator[Block]:
     ]
     if estimate is not None:
         rests.append(
-            f"The expected step time is {METHOD_WORDS[estimate.method]}: {estimate.anchor}. Its band, "
+            f"The expected step time is {method_phrase(estimate.method)}: {estimate.anchor}. Its band, "
             f"{step_time_range(estimate.low_s, estimate.high_s)}, is how far another cluster may lie from it."
         )
     if result.plan.published is not None:

@@ -27,7 +27,7 @@ _VERBS = (
     ("disk", "disk", "what this program has put on a cluster, and removing it"),
     ("llmb", "llmb", "NVIDIA's own llmb-run on a cluster: its settings, workloads and runs"),
     ("secrets", "secrets", "keys on a cluster: which are there, and what they open"),
-    ("submit", "clusters", "render and submit one run, or send one that was prepared"),
+    ("submit", "clusters", "render and submit one run, or submit one that is not submitted yet"),
     ("suite", "suite", "many runs as one: plan, submit, watch, cancel or list"),
     ("jobs", "runs", "runs, newest first"),
     ("note", "runs", "a note and tags of your own on a run"),

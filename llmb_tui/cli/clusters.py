@@ -7,6 +7,7 @@ import os
 import sys
 import threading
 import time
+from collections import Counter
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import asdict
@@ -24,6 +25,8 @@ from llmb_tui.cluster.profile_fields import ProfileField, text_of
 from llmb_tui.cluster.profiles import profile_document
 from llmb_tui.errors import Trouble
 from llmb_tui.language.quantities import gpu_hours
+from llmb_tui.language.states import check_label, install_label
+from llmb_tui.language.text import plural
 from llmb_tui.launch.prepared import PreparedRun
 from llmb_tui.launch.procedure_loader import preview
 from llmb_tui.launch.readiness import ClusterEvidence, failures, impossible, observed, refuse
@@ -143,7 +146,7 @@ def teller(tell: Callable[[str], None]) -> Callable[[Preflight], None]:
 
 def check_lines(one: Check) -> Iterator[str]:
     """Status, name and what was found; where that is not enough, what is needed and how to mend it."""
-    yield f"  {one.status:7}  {one.title:{_TITLE}}  {one.found}"
+    yield f"  {check_label(one.status).word:7}  {one.title:{_TITLE}}  {one.found}"
     if one.status != "ok":
         yield f"  {'':7}  {'needed':>{_TITLE}}  {one.needed}"
         yield f"  {'':7}  {'mend':>{_TITLE}}  {one.fix}"
@@ -151,8 +154,8 @@ def check_lines(one: Check) -> Iterator[str]:
 
 def summary(report: Preflight) -> str:
     """How many checks came out how."""
-    counts = {status: sum(one.status == status for one in report.checks) for status in ("ok", "warning", "failed")}
-    words = f"{counts['ok']} ok, {counts['warning']} warnings, {counts['failed']} failed"
+    counts = Counter(one.status for one in report.checks)
+    words = f"{counts['ok']} ok, {plural(counts['warning'], 'warning')}, {counts['failed']} failed"
     if report.bring:
         return f"{words}: ready once these are brought by hand: {', '.join(report.bring)}"
     return f"{words}: {'ready' if report.passed else 'not ready'}"
@@ -288,7 +291,9 @@ def install(services: Services, request: RunRequest, tell: Callable[[str], None]
         for state in states:
             line, printed_at = last_lines.get(state.id, ("", 0.0))
             now = time.monotonic()
-            news = f"  {state.status:7}  {state.title}" + (f": {state.detail}" if state.detail else "")
+            news = f"  {install_label(state.status).word:7}  {state.title}" + (
+                f": {state.detail}" if state.detail else ""
+            )
             if news != line or (state.status == "running" and now > printed_at + _PROGRESS_EVERY_S):
                 last_lines[state.id] = (news, now)
                 tell(news + (f" ({state.size})" if state.size else ""))

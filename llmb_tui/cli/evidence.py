@@ -10,13 +10,12 @@ from llmb_tui.cli.output import print_json, print_line, print_table, say
 from llmb_tui.cli.user import user_services
 from llmb_tui.errors import Trouble
 from llmb_tui.language.quantities import byte_size, percent, step_time
+from llmb_tui.language.states import finding_label, state_label
 from llmb_tui.language.text import plural
 from llmb_tui.store.scratch import removed_when_terminated
 
 if TYPE_CHECKING:
     from llmb_tui.evidence.verify import Verification
-
-_OUTCOMES = {"agrees": "agrees", "differs": "DIFFERS", "unknown": "not known"}
 
 
 def export_verb(arguments: argparse.Namespace) -> int:
@@ -57,7 +56,7 @@ def verify_verb(arguments: argparse.Namespace) -> int:
     if arguments.json:
         print_json({"file": arguments.file, "caveat": CAVEAT, **_document(verification)})
     else:
-        rows = [(one.run or "–", one.what, _OUTCOMES[one.outcome], one.words) for one in verification.findings]
+        rows = [(one.run or "–", one.what, finding_label(one.outcome).text, one.words) for one in verification.findings]
         print_table(("run", "what", "outcome", "found"), rows)
         for run_id, result in verification.results.items():
             print_line(f"run {run_id}: {_result_words(result)}")
@@ -86,4 +85,5 @@ def _result_words(result: Any) -> str:
     time = f"{step_time(step)} by the rule ({result['rule']})" if step is not None else "no step time by the rule"
     said = f"{verdict['result']} {percent(verdict['ratio'] * 100)} of {verdict['against']}" if verdict else "no verdict"
     simulated = "simulated, " if result["simulated"] else ""
-    return f"{simulated}{result['state']}, {result['steps_done']} of {result['steps_total']} steps, {time}, {said}"
+    state = state_label(result["state"]).word
+    return f"{simulated}{state}, {result['steps_done']} of {result['steps_total']} steps, {time}, {said}"

@@ -14,12 +14,13 @@ from llmb_tui.cli.run_lines import Again
 from llmb_tui.cli.runs import say_intent, settle
 from llmb_tui.cli.user import terminal_prompter, user_services
 from llmb_tui.errors import Trouble, trouble_of
+from llmb_tui.language.states import state_label
 from llmb_tui.language.text import clean
 from llmb_tui.launch.run import Run
 from llmb_tui.services import Services
 from llmb_tui.watch.line_reader import CopiesReader, LineReader
 from llmb_tui.watch.logcopy import copies, is_removed
-from llmb_tui.watch.report import state_word
+from llmb_tui.watch.report import label_of
 from llmb_tui.watch.state import ENDED, RunState
 
 _GROWS_S = 0.5
@@ -98,10 +99,10 @@ def _print_log(services: Services, run: Run, state: RunState, write: Callable[[s
 def _no_log(run: Run, state: RunState) -> str:
     """Why there is nothing to print, and what to do."""
     if not run.job_ids:
-        return f"Run {run.id} is {run.submission}: it has no job, and so no log. {run.note}".rstrip()
+        return f"Run {run.id} is {state_label(run.submission).word}: it has no job, and so no log. {run.note}".rstrip()
     where = f" It is written to {run.job_log.path(run.job_ids[-1], 0)} on {run.cluster}." if run.job_log else ""
     if state.stage in ENDED:
-        return f"Run {run.id} is {state_word(run, state)}, and no line of its log is here.{where}"
+        return f"Run {run.id} is {label_of(run, state).word}, and no line of its log is here.{where}"
     return (
         f"Run {run.id} has no log yet; it begins when the job starts.{where} `llmb-tui logs {run.id} -f` waits for it."
     )

@@ -30,9 +30,10 @@ from llmb_tui.language.quantities import (
     step_time_range,
     tokens_per_s,
 )
+from llmb_tui.language.states import method_word, severity_label
 from llmb_tui.plan import make
 from llmb_tui.plan.document import document
-from llmb_tui.plan.plan import METHOD_NAMES, Plan, expected_step_time
+from llmb_tui.plan.plan import Plan, expected_step_time
 from llmb_tui.plan.request import plan_line, plan_request
 from llmb_tui.plan.resolved import selections
 from llmb_tui.plan.selection import FIELDS, Selection
@@ -163,7 +164,7 @@ def _list_row(plan: Plan) -> tuple[str, ...]:
         str(selection.scale),
         plan.scaling,
         expected_step_time(estimate.method)(estimate.step_time_s) if estimate else "–",
-        METHOD_NAMES[estimate.method] if estimate else "no number",
+        method_word(estimate.method) if estimate else "no number",
     )
 
 
@@ -182,7 +183,7 @@ def print_plan(plan: Plan) -> None:
     print_line("  ".join(cells))
     if plan.estimate is not None:
         e = plan.estimate
-        method = METHOD_NAMES[e.method] + (f", {e.basis}" if e.method == "modelled" else "")
+        method = method_word(e.method) + (f", {e.basis}" if e.method == "modelled" else "")
         print_line(f"step time  {e.step_time_text}  ({step_time_range(e.low_s, e.high_s)}), {method}: {e.anchor}")
         print_line(f"tokens/s   {tokens_per_s(e.tokens_per_s)}")
         print_line(f"MFU        {percent(e.mfu_pct)} of {given(e.peak_tflops)} TFLOPS, {e.flops_formula}")
@@ -198,7 +199,10 @@ def print_plan(plan: Plan) -> None:
         print_line(f"this run   {gpu_hours(plan.gpu_hours)} for {plan.steps} steps, and start-up")
     for problem in plan.problems:
         if problem.severity != "error":
-            print_line(f"{problem.severity}: {problem.reason}" + (f" {problem.fix}" if problem.fix else ""))
+            print_line(
+                f"{severity_label(problem.severity).word}: {problem.reason}"
+                + (f" {problem.fix}" if problem.fix else "")
+            )
 
 
 def print_layouts(plan: Plan, ranking: Layouts, *, as_json: bool) -> None:

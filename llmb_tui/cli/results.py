@@ -32,6 +32,7 @@ from llmb_tui.language.quantities import (
     tokens_per_s,
     two_digits,
 )
+from llmb_tui.language.states import state_label, validity_label
 from llmb_tui.language.text import clean_line, plural
 from llmb_tui.launch.run import Run
 from llmb_tui.plan.plan import Plan, expected_step_time
@@ -264,7 +265,7 @@ def _details(one: _Document) -> Iterator[str]:
     if one["starts"] > 1:
         yield f"starts     {one['starts']}"
     for check in one["validity"]:
-        yield f"check      {check['id']:<12}{check['outcome']}: {check['found']}"
+        yield f"check      {check['id']:<12}{validity_label(check['outcome']).word}: {check['found']}"
 
 
 def _expected(one: _Document) -> Cell:
@@ -274,6 +275,10 @@ def _expected(one: _Document) -> Cell:
 
 def _steps(one: _Document) -> Cell:
     return f"{one['steps_done']}/{one['steps_total'] or '?'}"
+
+
+def _state(one: _Document) -> Cell:
+    return state_label(one["state"]).word if one["state"] else None
 
 
 def _verdict(one: _Document) -> Cell:
@@ -295,7 +300,7 @@ def _checkpoint(kind: str) -> Callable[[_Document], Cell]:
 _SHORT: tuple[Column, ...] = (
     ("run or log", "id"),
     ("procedure", "procedure"),
-    ("state", "state"),
+    ("state", _state),
     ("steps", _steps),
     ("median s", quantity("median_step_time_s", step_time_digits)),
     ("step s", quantity("step_time_s", step_time_digits)),

@@ -7,8 +7,9 @@ from collections.abc import Callable
 
 from llmb_tui.cluster.job_words import words_of_job
 from llmb_tui.language.quantities import duration, step_time
+from llmb_tui.language.states import link_label
 from llmb_tui.launch.run import Run
-from llmb_tui.watch.report import state_word
+from llmb_tui.watch.report import label_of
 from llmb_tui.watch.state import RunState
 
 AGAIN_AFTER_S = 300.0
@@ -60,7 +61,7 @@ def line_teller(
 def _words(run: Run, state: RunState) -> str:
     """How the run stands, without the notes."""
     progress, job = state.progress, state.job
-    parts = [f"  {state_word(run, state)}"]
+    parts = [f"  {label_of(run, state).word}"]
     if job:
         parts += [f"job {job.id} {job.state}", words_of_job(job)]
     if progress.steps_done:
@@ -68,5 +69,5 @@ def _words(run: Run, state: RunState) -> str:
     if progress.last and progress.last.step_time_s is not None:
         parts.append(step_time(progress.last.step_time_s))
     if state.link == "lost":
-        parts.append("link lost")
+        parts.append(link_label("lost").word)
     return " · ".join(filter(None, parts))

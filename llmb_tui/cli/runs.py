@@ -15,12 +15,12 @@ from llmb_tui.cli.user import confirm, has_terminal, require_changes, terminal_p
 from llmb_tui.errors import Trouble
 from llmb_tui.language.labels import gpus_label, workload_label
 from llmb_tui.language.quantities import percent, step_time_digits
+from llmb_tui.language.states import method_phrase, state_label
 from llmb_tui.launch.note import Note
 from llmb_tui.launch.refusal import WITH_INTENT
 from llmb_tui.launch.run import Run
 from llmb_tui.launch.runs import ACCOUNTING, Runs
 from llmb_tui.launch.submit import withdraw
-from llmb_tui.plan.plan import METHOD_WORDS
 from llmb_tui.services import Services
 from llmb_tui.watch.kept_runs import KeptRuns
 from llmb_tui.watch.report import cancel_words, document, state_word
@@ -204,7 +204,8 @@ def cancel_verb(arguments: argparse.Namespace) -> int:
     if run.submission == "intended":
         run = withdraw(services.runs, services.journal, run)
     if not run.job_ids:
-        nothing = f"Run {run.id} is {run.submission} and has no job: nothing was cancelled. {run.note}".rstrip()
+        word = state_label(run.submission).word
+        nothing = f"Run {run.id} is {word} and has no job: nothing was cancelled. {run.note}".rstrip()
         answer(arguments, {"id": run.id, "cancelled": []}, nothing)
         return 0
     if not run.going:
@@ -281,7 +282,7 @@ def final_line(run: Run, state: RunState) -> str:
     verdict, estimate = state.verdict, run.plan.estimate
     if verdict is None or estimate is None:
         return f"verdict: none. {state.no_verdict} {state.why_failed}".rstrip()
-    of = f" of {METHOD_WORDS[estimate.method]}"
+    of = f" of {method_phrase(estimate.method)}"
     return f"verdict: {verdict_words(verdict.result, verdict.ratio, verdict.reasons, of)}"
 
 
@@ -305,7 +306,7 @@ def _row(one: dict[str, Any]) -> tuple[str, ...]:
     selection, verdict = one["selection"], one["verdict"]
     return (
         one["id"],
-        one["state"],
+        state_label(one["state"]).word,
         workload_label(f"{selection['workload']}@{selection['release']}", selection["size"], selection["dtype"]),
         gpus_label(selection["scale"], selection["gpu"]),
         one["cluster"],

@@ -15,8 +15,8 @@ from llmb_tui.cli.output import answer, print_as, print_json, print_line, print_
 from llmb_tui.cli.user import confirm, has_terminal, read_line, require_changes, terminal_prompter, user_services
 from llmb_tui.errors import Trouble
 from llmb_tui.language.quantities import duration, given, gpu_hours, gpu_hours_digits, step_time_digits
+from llmb_tui.language.states import method_word, row_label
 from llmb_tui.language.text import plural
-from llmb_tui.plan.plan import METHOD_NAMES
 from llmb_tui.plan.request import read_request
 from llmb_tui.plan.selection import DEFAULT_PROCEDURE, LAYOUT, Selection
 from llmb_tui.services import Services
@@ -45,14 +45,14 @@ _PLAN: tuple[Column, ...] = (
     ("step s", lambda row: expected_cell(row.plan.estimate)),
     ("low", quantity("plan.estimate.low_s", step_time_digits)),
     ("high", quantity("plan.estimate.high_s", step_time_digits)),
-    ("from", lambda row: METHOD_NAMES[row.plan.estimate.method] if row.plan.estimate else "no number"),
+    ("from", lambda row: method_word(row.plan.estimate.method) if row.plan.estimate else "no number"),
     ("GPU-hours", quantity("plan.gpu_hours", gpu_hours_digits)),
     ("time limit", "plan.time_limit"),
 )
 _PROGRESS: tuple[Column, ...] = (
     ("run", "planned.row.key"),
     ("id", "record.run.id"),
-    ("state", "state"),
+    ("state", "label.word"),
     ("step", _steps),
     ("step s", quantity("step_time_s", step_time_digits)),
     ("verdict", "result"),
@@ -123,7 +123,8 @@ def _say_submitted(progress: SuiteProgress, *, as_json: bool) -> int:
     if progress.stopped:
         say(f"Nothing more is sent: {progress.words}")
     elif refused := progress.count("refused"):
-        say(f"{plural(refused, 'run')} refused: `llmb-tui suite submit {suite.id}` sends them again.")
+        word = row_label("refused").word
+        say(f"{plural(refused, 'run')} {word}: `llmb-tui suite submit {suite.id}` sends them again.")
     _print_progress(progress, as_json=as_json)
     return 1 if progress.count("not sent", "refused") else 2 if progress.unreadable else 0
 
@@ -166,7 +167,7 @@ def _watch(services: Services, arguments: argparse.Namespace) -> int:
     if not arguments.json:
         _print_progress(progress, as_json=False)
     if not progress.stopped and (unsent := progress.count("not sent")):
-        say(f"{plural(unsent, 'run')} not sent: `llmb-tui suite submit {suite.id}` goes on.")
+        say(f"{plural(unsent, 'run')} {row_label('not sent').word}: `llmb-tui suite submit {suite.id}` goes on.")
     return _exit_code(progress, lost, strict=arguments.strict)
 
 
@@ -189,7 +190,8 @@ def _cancel(services: Services, arguments: argparse.Namespace) -> int:
     if progress.unfinished:
         services.clusters.require_withdrawing(suite.cluster)
     going, rest = progress.count("unknown", "waiting", "running"), progress.count("not sent", "refused")
-    question = f"Cancel suite {suite.id}, {plural(going, 'job')} and {plural(rest, 'run')} that are not sent?"
+    word = row_label("not sent").word
+    question = f"Cancel suite {suite.id}, {plural(going, 'job')} and {plural(rest, 'run')} {word}?"
     if progress.unfinished and not arguments.yes and has_terminal() and not confirm(question):
         raise Trouble("Nothing was cancelled.", exit_code=1)
     cancelled: tuple[str, ...] = ()

@@ -12,11 +12,12 @@ from typing import Any, Protocol, TypeVar
 from llmb_tui.cluster.failures import Disconnected, ObserverMode, Unreachable
 from llmb_tui.cluster.job import Job
 from llmb_tui.cluster.job_log import JobLog
-from llmb_tui.cluster.link import LinkHealth, LinkState
+from llmb_tui.cluster.link import LinkHealth
 from llmb_tui.cluster.profile import ClusterProfile
 from llmb_tui.cluster.prompter import Prompter
 from llmb_tui.cluster.remote_file import JobOutput
 from llmb_tui.errors import Trouble
+from llmb_tui.language.states import LinkState
 
 T = TypeVar("T")
 Asked = TypeVar("Asked", bound="AsksOnce")

@@ -7,14 +7,12 @@ import threading
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Literal
 
 from llmb_tui.cluster.failures import AnswerTooLong
 from llmb_tui.errors import Trouble
 from llmb_tui.language.quantities import duration
+from llmb_tui.language.states import LinkState
 from llmb_tui.language.text import clean
-
-LinkState = Literal["connecting", "live", "lost", "needs-login", "closed"]
 
 LONGEST_ANSWER = 1 << 24
 """Bytes on stdout, and as many on stderr: what passes it is no answer, and would fill the memory here."""

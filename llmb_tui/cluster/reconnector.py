@@ -9,9 +9,10 @@ import time
 from collections.abc import Callable
 
 from llmb_tui.cluster.failures import AuthenticationFailed, Disconnected, HostKeyUnknown, LoginNeeded
-from llmb_tui.cluster.link import Link, LinkState
+from llmb_tui.cluster.link import Link
 from llmb_tui.cluster.prompter import Prompter, Unattended
 from llmb_tui.errors import Trouble
+from llmb_tui.language.states import LinkState
 
 FIRST_PAUSE_S, LONGEST_PAUSE_S = 0.5, 10.0
 # Many programs that lost the same login node should not come back to it in step.

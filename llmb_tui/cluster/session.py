@@ -9,12 +9,13 @@ from typing import TYPE_CHECKING, TypeVar
 from llmb_tui.cluster.call_rate import CallRate
 from llmb_tui.cluster.cluster import AsksOnce, Cluster
 from llmb_tui.cluster.failures import Disconnected
-from llmb_tui.cluster.link import Commands, Completed, Link, LinkHealth, LinkState, Pulse, Stream, note
+from llmb_tui.cluster.link import Commands, Completed, Link, LinkHealth, Pulse, Stream, note
 from llmb_tui.cluster.local import LocalConnection
 from llmb_tui.cluster.login_profile import LoginProfile
 from llmb_tui.cluster.prompter import Prompter, Unattended
 from llmb_tui.cluster.reconnector import Reconnector
 from llmb_tui.errors import Trouble
+from llmb_tui.language.states import LinkState
 
 if TYPE_CHECKING:
     from llmb_tui.cluster.ssh.connection import Connection

@@ -24,12 +24,13 @@ from llmb_tui.cluster.slurm.client import going_jobs
 from llmb_tui.cluster.validation import PATH, matches
 from llmb_tui.errors import Trouble
 from llmb_tui.language.quantities import byte_size
+from llmb_tui.language.states import state_label
 from llmb_tui.language.text import clean, clean_line
 from llmb_tui.launch.procedures import PROCEDURES
 from llmb_tui.launch.run import Run
 
-Kind = Literal["image", "environment", "repository", "run", "checkpoint", "cache", "trash"]
-KINDS: dict[Kind, str] = {
+ItemKind = Literal["image", "environment", "repository", "run", "checkpoint", "cache", "trash"]
+KINDS: dict[ItemKind, str] = {
     "image": "container image",
     "environment": "Python environment",
     "repository": "recipe's repository",
@@ -38,7 +39,7 @@ KINDS: dict[Kind, str] = {
     "cache": "downloads",
     "trash": "not all deleted",
 }
-_OF_RUNS: tuple[Kind, ...] = ("run", "checkpoint")
+_OF_RUNS: tuple[ItemKind, ...] = ("run", "checkpoint")
 _MOST = 2000
 _LOOK_S, _MOVE_S, _DELETE_S = 60.0, 60.0, 600.0
 _AT_ONCE, _EACH_S, _ALL_S = 8, 12, 96
@@ -48,7 +49,7 @@ _AT_ONCE, _EACH_S, _ALL_S = 8, 12, 96
 class Belonging:
     """One thing below the install directory."""
 
-    kind: Kind
+    kind: ItemKind
     path: str
     """Below the install directory; what it is called."""
     run_ids: tuple[str, ...] = ()
@@ -64,7 +65,7 @@ class BelongingsListing:
     """What `remote/belongings.sh` prints of an install directory, and what Slurm says of jobs."""
 
     install: str
-    things: tuple[tuple[Kind, str, bool, bool], ...]
+    things: tuple[tuple[ItemKind, str, bool, bool], ...]
     """(kind, path, owned by this user, made by an install step or a run of ours)."""
     installing: tuple[str, ...] = ()
     """Install steps that are at work."""
@@ -263,7 +264,7 @@ def _list(session: Session, catalog: Catalog) -> BelongingsListing:
     install, token = _directory(session), secrets.token_hex(8)
     script = remote_text("lock.sh", "inside.sh", "belongings.sh")
     arguments = [install, token, str(_MOST), *_repositories(catalog)]
-    things: list[tuple[Kind, str, bool, bool]] = []
+    things: list[tuple[ItemKind, str, bool, bool]] = []
     installing, more = [], 0
     for head, _ in session.patiently(lambda: _answers(session, script, arguments, token, _LOOK_S)):
         kind, *words = head.split(" ")
@@ -271,8 +272,8 @@ def _list(session: Session, catalog: Catalog) -> BelongingsListing:
             more = int(words[0])
         elif kind == "step" and words:
             installing.append(clean_line(words[0]))
-        elif kind in get_args(Kind) and len(words) == 3 and _is_below(words[2]):
-            things.append((cast("Kind", kind), words[2], words[0] == "yes", words[1] == "yes"))
+        elif kind in get_args(ItemKind) and len(words) == 3 and _is_below(words[2]):
+            things.append((cast("ItemKind", kind), words[2], words[0] == "yes", words[1] == "yes"))
     return BelongingsListing(install, tuple(dict.fromkeys(things)), tuple(installing), more)
 
 
@@ -347,14 +348,14 @@ def _to_load(by_suites: Mapping[str, str], runs: Sequence[Run]) -> dict[str, str
     return {posixpath.normpath(path): why for path, why in {**by_suites, **found}.items()}
 
 
-def _why_run_stays(run: Run, queued: Sequence[str], cluster: str, kind: Kind) -> list[tuple[bool, str]]:
+def _why_run_stays(run: Run, queued: Sequence[str], cluster: str, kind: ItemKind) -> list[tuple[bool, str]]:
     """What may stand against removing what a run has left, or what holds that."""
     unread = kind != "checkpoint" and bool(run.job_ids) and not run.log_read
     procedure = PROCEDURES[run.procedure]
     return [
         (run.cluster != cluster, f"Run {run.id} is one of {run.cluster} here."),
         (not procedure.starts_runs, f"{procedure.name} started it."),
-        (run.submission in ("unknown", "intended"), f"Run {run.id} is {run.submission}."),
+        (run.submission in ("unknown", "intended"), f"Run {run.id} is {state_label(run.submission).word}."),
         (run.going or bool({*run.job_ids} & {*queued}), f"Run {run.id} goes on, as far as is known."),
         (unread, f"Its log may not have been read to its end: `llmb-tui watch {run.id}` reads it."),
     ]

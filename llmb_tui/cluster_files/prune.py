@@ -12,6 +12,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from llmb_tui.errors import Trouble
+from llmb_tui.language.states import state_label
 from llmb_tui.launch.run import Run
 from llmb_tui.launch.runs import Runs
 from llmb_tui.store.files import file_trouble, try_lock
@@ -119,7 +120,7 @@ def _why_kept(run: Run) -> str:
     if run.submission == "unknown":
         return "It is not known whether it was submitted."
     if run.submission != "submitted":
-        return f"It is {run.submission}."
+        return f"It is {state_label(run.submission).word}."
     if run.going:
         return "It was not over when it was last looked at."
     if not run.log_read:

@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from llmb_tui.diagnosis.rule import FACTS, PATTERN_ERRORS, STAGES, Rule, RuleFile, Stage, misplaced_flags
+from llmb_tui.diagnosis.rule import FACTS, PATTERN_ERRORS, STAGES, FailureStage, Rule, RuleFile, misplaced_flags
 from llmb_tui.diagnosis.rule_set import Matcher, names_in
 from llmb_tui.toml.lines import KeyPath
 from llmb_tui.toml.read import FileProblem, builtin_dir, read_toml, toml_files
@@ -27,7 +27,7 @@ class LoadedFile:
     path: Path
     text: str
     rules: RuleFile
-    matchers: dict[Stage, tuple[Matcher, ...]]
+    matchers: dict[FailureStage, tuple[Matcher, ...]]
 
 
 def load_rules(
@@ -86,13 +86,13 @@ def _load(path: Path) -> LoadedFile:
     return LoadedFile(path, text, rules, matchers)
 
 
-def _faults(rules: RuleFile, stage: Stage) -> Iterator[tuple[int, KeyPath, str]]:
+def _faults(rules: RuleFile, stage: FailureStage) -> Iterator[tuple[int, KeyPath, str]]:
     for index, rule in enumerate(rules.of(stage)):
         for where, reason in _rule_faults(rule, stage):
             yield index, where, reason
 
 
-def _rule_faults(rule: Rule, stage: Stage) -> Iterator[tuple[KeyPath, str]]:
+def _rule_faults(rule: Rule, stage: FailureStage) -> Iterator[tuple[KeyPath, str]]:
     """What is wrong with a rule, beyond the types of its fields."""
     if not rule.words and not rule.patterns:
         yield (), "words or patterns are missing"

@@ -7,10 +7,10 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, fields
 from typing import Literal, get_args
 
-Stage = Literal["submit", "launch", "install", "training", "job", "pending", "slurm", "workload"]
+FailureStage = Literal["submit", "launch", "install", "training", "job", "pending", "slurm", "workload"]
 """Who said the words: sbatch when it took no job; a launch script when no job came of it; an install step; the log of a
 run; Slurm about a job that ended; Slurm about a job that waits; a Slurm command that failed; Run:ai of a workload."""
-STAGES: tuple[Stage, ...] = get_args(Stage)
+STAGES: tuple[FailureStage, ...] = get_args(FailureStage)
 Weight = Literal["end", "last words", "stopped", "symptom", "cause"]
 """What only says that a run ended; what a program says as it ends; who stopped it; what noticed it; what broke."""
 WEIGHTS: tuple[Weight, ...] = get_args(Weight)
@@ -71,7 +71,7 @@ class RuleFile:
     say: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
     """For a group of that name, what is said for what it matched."""
 
-    def of(self, stage: Stage) -> tuple[Rule, ...]:
+    def of(self, stage: FailureStage) -> tuple[Rule, ...]:
         """The rules of one stage."""
         rules: tuple[Rule, ...] = getattr(self, stage)
         return rules
@@ -97,7 +97,7 @@ class Diagnosis:
         return f"{self.reason} {self.fix}".strip()
 
 
-FACTS: Mapping[Stage, frozenset[str]] = {
+FACTS: Mapping[FailureStage, frozenset[str]] = {
     "submit": frozenset(
         "account partition nodes gpus gpu_request time most_time needed longer has partitions qos reservation "
         "constraint segment memory".split()
@@ -105,7 +105,7 @@ FACTS: Mapping[Stage, frozenset[str]] = {
 }
 """What the texts of a stage may name besides the groups of their patterns."""
 
-_FLAGS: Mapping[str, frozenset[Stage]] = {
+_FLAGS: Mapping[str, frozenset[FailureStage]] = {
     "weight": frozenset({"training", "job"}),
     "harmless": frozenset({"training"}),
     "exit_code": frozenset({"submit", "launch"}),
@@ -114,7 +114,7 @@ _FLAGS: Mapping[str, frozenset[Stage]] = {
 }
 
 
-def misplaced_flags(rule: Rule, stage: Stage) -> list[str]:
+def misplaced_flags(rule: Rule, stage: FailureStage) -> list[str]:
     """Fields that are set and mean nothing at a stage."""
     start = {one.name: one.default for one in fields(Rule)}
     return [name for name, stages in _FLAGS.items() if stage not in stages and getattr(rule, name) != start[name]]

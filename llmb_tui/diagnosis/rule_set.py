@@ -7,7 +7,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from string import Formatter
 
-from llmb_tui.diagnosis.rule import WEIGHTS, Diagnosis, Rule, Stage
+from llmb_tui.diagnosis.rule import WEIGHTS, Diagnosis, FailureStage, Rule
 from llmb_tui.language.text import clean_line
 
 Say = Mapping[str, Mapping[str, str]]
@@ -16,7 +16,7 @@ Say = Mapping[str, Mapping[str, str]]
 class Matcher:
     """One rule, compiled. Raises what `re.compile` does for a pattern that is none."""
 
-    def __init__(self, rule: Rule, stage: Stage, say: Say) -> None:
+    def __init__(self, rule: Rule, stage: FailureStage, say: Say) -> None:
         self.rule = rule
         self._whole = stage == "pending"
         self._say = say

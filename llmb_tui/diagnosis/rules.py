@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from llmb_tui.diagnosis.load import LoadedFile, RuleProblem
-    from llmb_tui.diagnosis.rule import Stage
+    from llmb_tui.diagnosis.rule import FailureStage
     from llmb_tui.diagnosis.rule_set import RuleSet
 
 _own: tuple[Path, Callable[[RuleProblem], None]] | None = None
@@ -30,13 +30,13 @@ def use_own_rules(directory: Path, on_problem: Callable[[RuleProblem], None] = l
     _in_force.cache_clear()
 
 
-def rules(stage: Stage) -> RuleSet:
+def rules(stage: FailureStage) -> RuleSet:
     """The rules of one stage."""
     return _in_force()[stage]
 
 
 @cache
-def _in_force() -> Mapping[Stage, RuleSet]:
+def _in_force() -> Mapping[FailureStage, RuleSet]:
     from llmb_tui.diagnosis.load import load_rules
     from llmb_tui.diagnosis.rule import STAGES
     from llmb_tui.diagnosis.rule_set import RuleSet

@@ -13,8 +13,9 @@ from llmb_tui.catalog.load import load_presets, read_preset
 from llmb_tui.catalog.recipe import Recipe
 from llmb_tui.cluster.slurm.profile import SlurmProfile
 from llmb_tui.errors import Trouble
-from llmb_tui.evidence.findings import Finding, Outcome, compared
+from llmb_tui.evidence.findings import Finding, compared
 from llmb_tui.language.quantities import count, step_time_range
+from llmb_tui.language.states import FindingOutcome
 from llmb_tui.launch.files import config_files
 from llmb_tui.launch.procedure_loader import procedure
 from llmb_tui.launch.procedures import PROCEDURES
@@ -109,7 +110,7 @@ def _estimate_finding(run: Run, ours: Estimate | None) -> Finding:
         return Finding(run.id, what, "agrees" if same else "unknown", "None is given." if same else "Only one has one.")
     said = f"It was {_told(theirs)}."
     if ours is None:
-        outcome: Outcome = "differs" if theirs.method in PRINTED_METHODS else "unknown"
+        outcome: FindingOutcome = "differs" if theirs.method in PRINTED_METHODS else "unknown"
         return Finding(run.id, what, outcome, f"{said} This program has none for this plan.")
     same_value = (theirs.step_time_s, theirs.method) == (ours.step_time_s, ours.method)
     same_band = math.isclose(theirs.low_s, ours.low_s) and math.isclose(theirs.high_s, ours.high_s)

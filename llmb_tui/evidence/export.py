@@ -20,7 +20,7 @@ from llmb_tui.evidence.against_accounting import accounting_findings
 from llmb_tui.evidence.against_preset import PresetCheck
 from llmb_tui.evidence.anonymous import Anonymizer
 from llmb_tui.evidence.contents import KEPT_FILES, RunFolders, differences, is_wording, missing_of
-from llmb_tui.evidence.findings import Finding, Outcome
+from llmb_tui.evidence.findings import Finding
 from llmb_tui.evidence.manifest import (
     KIND,
     LEFT_OUT,
@@ -34,6 +34,7 @@ from llmb_tui.evidence.manifest import (
 from llmb_tui.evidence.pack import TooDense, pack, sum_of, unpack
 from llmb_tui.evidence.secret_search import SecretSearch, known_secrets
 from llmb_tui.language.quantities import byte_size
+from llmb_tui.language.states import FindingOutcome, state_label
 from llmb_tui.launch.run import Run
 from llmb_tui.launch.runs import ACCOUNTING, Runs
 from llmb_tui.store import documents
@@ -74,7 +75,7 @@ class Exporter:
     def _over(self, run_id: str) -> Run:
         run = self._runs.load(run_id)
         if run.going or run.submission in ("unknown", "intended"):
-            how = "goes on" if run.submission == "submitted" else f"is {run.submission}"
+            how = "goes on" if run.submission == "submitted" else f"is {state_label(run.submission).word}"
             raise Trouble(
                 f"Run {run.id} {how}, and was not exported.",
                 "What an archive says of a run must not change any more.",
@@ -241,7 +242,7 @@ def _findings(runs: RunFolders, run_id: str, presets: Mapping[str, Path]) -> dic
 
 def _require_no_worse(run_id: str, before: Mapping[str, Finding], now: Mapping[str, Finding]) -> None:
     """Raise Trouble (exit code 1) where a name that was replaced is part of what the preset or accounting says."""
-    order: tuple[Outcome, ...] = ("agrees", "unknown", "differs")
+    order: tuple[FindingOutcome, ...] = ("agrees", "unknown", "differs")
     for what, finding in now.items():
         outcome = before[what].outcome if what in before else "agrees"
         if order.index(finding.outcome) > order.index(outcome):

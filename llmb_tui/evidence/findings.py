@@ -4,10 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass
-from typing import Literal
 
-Outcome = Literal["agrees", "differs", "unknown"]
-"""`unknown`: the file cannot say it."""
+from llmb_tui.language.states import FindingOutcome
 
 
 @dataclass(frozen=True, slots=True)
@@ -18,7 +16,7 @@ class Finding:
     """Id of the run; empty: of the archive as a whole."""
     what: str
     """What was checked, in a few words."""
-    outcome: Outcome
+    outcome: FindingOutcome
     words: str = ""
     """What was found; may be remote text."""
 

@@ -8,7 +8,8 @@ from typing import Protocol
 
 from llmb_tui.cluster.job_log import JobLog
 from llmb_tui.errors import Trouble
-from llmb_tui.launch.run import Run, Submission
+from llmb_tui.language.states import Submission
+from llmb_tui.launch.run import Run
 
 Tell = Callable[[str], None]
 """Told what a submission is doing, a clean line each."""

@@ -72,10 +72,10 @@ def refusal(run: Run, spec: SlurmSpec, partitions: PartitionLookup = tuple) -> T
     quote = f"sbatch said: {words}"
     match = rules("submit").match(words)
     if match is None:
-        return Trouble("Slurm refused the job.", quote, "Show these words to the cluster's administrators.")
+        return Trouble("Slurm rejected the job.", quote, "Show these words to the cluster's administrators.")
     rule = match.rule
     diagnosis = match.diagnosis(facts_of(run, spec, () if rule.unreachable else partitions()))
-    what = NOT_SUBMITTED if rule.unreachable else "Slurm refused the job: "
+    what = NOT_SUBMITTED if rule.unreachable else "Slurm rejected the job: "
     return Trouble(f"{what}{diagnosis.reason}", quote, diagnosis.fix, rule.exit_code)
 
 

@@ -10,12 +10,12 @@ from llmb_tui.cluster.job import TERMINAL_STATES, Job
 from llmb_tui.cluster.job_log import JobLog
 from llmb_tui.cluster.scheduler_words import JobWords
 from llmb_tui.cluster.slurm.words import SLURM_WORDS
+from llmb_tui.language.states import Submission
 from llmb_tui.launch.spec import LaunchSpec, RunaiSpec, SpecType, UpstreamSpec
 from llmb_tui.plan.plan import Plan
 from llmb_tui.plan.selection import ProcedureId
 from llmb_tui.request import RunRequest
 
-Submission = Literal["intended", "submitted", "refused", "withdrawn", "unknown"]
 CancelOutcome = Literal["asked for", "carried out", "not carried out"]
 """`asked for`: it may still be carried out."""
 _CARRIED_OUT_WITHIN_S = 300.0

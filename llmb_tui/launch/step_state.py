@@ -5,18 +5,16 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
-from typing import Literal
 
 from llmb_tui.cluster.job_words import pending_reason
 from llmb_tui.diagnosis.rule import Diagnosis
 from llmb_tui.diagnosis.rules import rules
 from llmb_tui.errors import Trouble
 from llmb_tui.language.quantities import byte_size, duration
+from llmb_tui.language.states import InstallStatus
 from llmb_tui.language.text import clean_line, short_line
 from llmb_tui.preflight.secret import SecretId
 from llmb_tui.rates import Pace
-
-StepStatus = Literal["missing", "running", "done", "failed"]
 
 _HEAD = re.compile(r"(?m)^= (missing|lost|gone|waiting|running|done|failed) (\d+) (\d+) (\d+) (\d+) (\S+)$")
 # git's own words for how far it is.
@@ -31,7 +29,7 @@ class StepState:
 
     id: str
     title: str
-    status: StepStatus
+    status: InstallStatus
     detail: str = ""
     """While it runs the last line of its log, or how its job waits; when it failed the line that says why."""
     size: str = ""

@@ -15,10 +15,11 @@ from dataclasses import replace
 from llmb_tui.cluster.cluster import Cluster
 from llmb_tui.cluster.failures import Disconnected, Unanswered
 from llmb_tui.errors import Trouble
+from llmb_tui.language.states import Submission
 from llmb_tui.launch.delivery import Outcome, Tell
 from llmb_tui.launch.procedure_loader import procedure
 from llmb_tui.launch.refusal import WITH_INTENT, withdrawal
-from llmb_tui.launch.run import Run, Submission
+from llmb_tui.launch.run import Run
 from llmb_tui.launch.runs import Runs
 from llmb_tui.store.journal import Journal
 

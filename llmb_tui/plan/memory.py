@@ -21,10 +21,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from functools import lru_cache
-from typing import Literal
 
 from llmb_tui.catalog.recipe import Model, Recipe
 from llmb_tui.language.quantities import gigabytes
+from llmb_tui.language.states import MemoryVerdict
 from llmb_tui.plan.plan import Memory, Parallelism, Problem, note, warning
 from llmb_tui.plan.resolved import ResolvedSelection
 from llmb_tui.plan.rules import runs_as_listed
@@ -73,7 +73,7 @@ def _too_much(resolved: ResolvedSelection, memory: Memory) -> Problem:
     return warning("memory", reason, "Choose a larger TP, PP or CP, a smaller MBS, or more GPUs.")
 
 
-def _verdict(share: float) -> Literal["fits", "tight", "needs recompute or sharding"]:
+def _verdict(share: float) -> MemoryVerdict:
     if share <= _FITS:
         return "fits"
     return "tight" if share <= _TIGHT else "needs recompute or sharding"

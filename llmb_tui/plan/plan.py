@@ -4,19 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Literal, get_args
+from typing import Literal
 
 from llmb_tui.catalog.recipe import Variant
 from llmb_tui.catalog.rows import ResultRow
 from llmb_tui.language.quantities import given, step_time_digits
+from llmb_tui.language.states import MemoryVerdict, Method, Severity
 from llmb_tui.plan.selection import NOTHING_MORE, RunOptions, Selection
 
-Severity = Literal["error", "warning", "note"]
-Method = Literal["published", "other_release", "interpolated", "extrapolated", "modelled"]
 Scaling = Literal["weak", "strong", "proxy"]
-METHOD_NAMES: dict[Method, str] = {method: method.replace("_", " ") for method in get_args(Method)}
-METHOD_WORDS: dict[Method, str] = {**METHOD_NAMES, "other_release": "published for another release"}
-"""Where a step time comes from, as a sentence says it."""
 PRINTED_METHODS: tuple[Method, ...] = ("published", "other_release")
 """Their step time is a number of a published table."""
 
@@ -145,7 +141,7 @@ class Memory:
     state_gb: float
     peak_gb: float
     capacity_gb: float
-    verdict: Literal["fits", "tight", "needs recompute or sharding"]
+    verdict: MemoryVerdict
 
 
 @dataclass(frozen=True, slots=True)

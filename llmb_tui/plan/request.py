@@ -20,7 +20,7 @@ from llmb_tui.plan.selection import (
     LONGEST_PATH,
     OPTIONS,
     VARIANTS,
-    Kind,
+    OptionKind,
     Overrides,
     RunOptions,
     Selection,
@@ -190,7 +190,7 @@ def _whole(values: Mapping[str, Any], field: str) -> int | None:
     return value
 
 
-_READERS: dict[Kind, Callable[[Mapping[str, Any], str], Any]] = {
+_READERS: dict[OptionKind, Callable[[Mapping[str, Any], str], Any]] = {
     "number": _whole,
     "switch": _switch,
     "text": _text,

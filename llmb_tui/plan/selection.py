@@ -9,7 +9,7 @@ from __future__ import annotations
 from dataclasses import dataclass, fields
 from typing import Literal
 
-Kind = Literal["name", "number", "switch", "text", "path"]
+OptionKind = Literal["name", "number", "switch", "text", "path"]
 """A name is one of those that presets know; a path is one of the cluster."""
 Value = str | int | bool | None
 
@@ -25,7 +25,7 @@ class Field:
 
     name: str
     """Attribute of the class that holds it, and key in JSON; the long flag is made of it."""
-    kind: Kind
+    kind: OptionKind
     label: str = ""
     """On the screen, where the wizard makes a form of it; an option is called so in presets too."""
     help: str = ""

@@ -10,6 +10,7 @@ from llmb_tui.cluster.cluster import Cluster
 from llmb_tui.cluster.remote_text import remote_text
 from llmb_tui.cluster.session import Session, login_node
 from llmb_tui.errors import Trouble
+from llmb_tui.language.states import CheckStatus
 from llmb_tui.language.text import clean, clean_line
 from llmb_tui.preflight.check_group import CheckGroup
 from llmb_tui.preflight.fetch import Credentials, fetch
@@ -17,7 +18,7 @@ from llmb_tui.preflight.needs import Sources
 from llmb_tui.preflight.network import HUB, servers_in_use
 from llmb_tui.preflight.network import REGISTRY as REGISTRY_CHECK
 from llmb_tui.preflight.registry import RegistryAnswer, ask_registry
-from llmb_tui.preflight.report import Check, CheckStatus, Preflight
+from llmb_tui.preflight.report import Check, Preflight
 from llmb_tui.preflight.secret import (
     ENROOT_CREDENTIALS,
     HUB_TOKEN,

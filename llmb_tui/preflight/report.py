@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Literal
+
+from llmb_tui.language.states import CheckStatus
 
 _OF_REQUEST = frozenset(
     "account partition qos reservation constraint exclude segment nodes time-limit gpus gpu-request cpu trial "
@@ -12,7 +13,6 @@ _OF_REQUEST = frozenset(
 """Ids of the checks whether the cluster gives what is asked of it; the others are about the cluster itself."""
 NETWORK_VARIABLES, PATH_VARIABLES = "environment", "environment-paths"
 """Ids of the checks that have variables to take."""
-CheckStatus = Literal["ok", "warning", "failed"]
 
 
 @dataclass(frozen=True, slots=True)

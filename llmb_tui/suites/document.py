@@ -5,11 +5,11 @@ from __future__ import annotations
 from dataclasses import asdict
 from typing import Any, get_args
 
+from llmb_tui.language.states import RowStanding, VerdictResult
 from llmb_tui.plan.document import document
 from llmb_tui.suites.outcome import outcome_of
 from llmb_tui.suites.suite_plan import PlannedRow, SuitePlan
-from llmb_tui.suites.suite_progress import RowProgress, Standing, SuiteProgress
-from llmb_tui.watch.state import Result
+from llmb_tui.suites.suite_progress import RowProgress, SuiteProgress
 
 _SUITE = "name kind cluster at_most stop_after chain shuffle digest"
 
@@ -32,9 +32,9 @@ def progress_document(progress: SuiteProgress) -> dict[str, Any]:
         "id": suite.id,
         **_values(suite, f"{_SUITE} created_at cancelled"),
         **_values(progress, "over stopped gpu_hours_left left_s serial_left_s"),
-        "counts": {standing.replace(" ", "_"): progress.count(standing) for standing in get_args(Standing)},
+        "counts": {standing.replace(" ", "_"): progress.count(standing) for standing in get_args(RowStanding)},
         "verdicts": {
-            **{result: progress.results(result) for result in get_args(Result)},
+            **{result: progress.results(result) for result in get_args(VerdictResult)},
             "none": progress.results(None),
         },
         "gpu_hours": progress.plan.gpu_hours,

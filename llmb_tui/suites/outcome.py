@@ -9,17 +9,17 @@ from statistics import fmean, stdev
 
 from llmb_tui.analysis.statistics import FINEST_PCT, mean_half_width, t_95, welch_half_width
 from llmb_tui.language.quantities import step_time, step_time_digits, step_time_range, two_digits
+from llmb_tui.language.states import VerdictResult
 from llmb_tui.language.text import plural
 from llmb_tui.suites.suite import SuiteRow
 from llmb_tui.suites.suite_progress import RowProgress, SuiteProgress
-from llmb_tui.watch.state import Result
 
 
 @dataclass(frozen=True, slots=True)
 class SuiteOutcome:
     """What came of a suite."""
 
-    result: Result | None
+    result: VerdictResult | None
     """One verdict for all; None while it goes on, and of a suite that gives none."""
     lines: tuple[str, ...]
     """For a person: the answer first, then what it rests on."""
@@ -55,9 +55,9 @@ def _acceptance(progress: SuiteProgress) -> SuiteOutcome:
         return SuiteOutcome(None, (progress.words,))
     bad = [row for row in progress.rows if row.standing != "done" or row.result == "FAIL"]
     doubtful = [row for row in progress.rows if row.standing == "done" and row.result in ("WARN", None)]
-    result: Result = "FAIL" if bad else "WARN" if doubtful else "PASS"
+    result: VerdictResult = "FAIL" if bad else "WARN" if doubtful else "PASS"
     lines = [f"{result}: {progress.results('PASS')} of {plural(len(progress.rows), 'configuration')} pass."]
-    lines += [f"{row.planned.row.key}: {row.result or row.state}" for row in (*bad, *doubtful)]
+    lines += [f"{row.planned.row.key}: {row.result or row.label.word}" for row in (*bad, *doubtful)]
     return SuiteOutcome(result, tuple(lines))
 
 

@@ -18,6 +18,7 @@ from llmb_tui.cluster.cluster import SchedulerTrouble
 from llmb_tui.cluster.prompter import Prompter
 from llmb_tui.clusters import Clusters
 from llmb_tui.errors import Trouble
+from llmb_tui.language.states import state_label
 from llmb_tui.launch.launcher import Launcher
 from llmb_tui.launch.readiness import ClusterEvidence, blockers
 from llmb_tui.launch.run import Run
@@ -172,7 +173,7 @@ class SuiteRunner:
         cancelled: tuple[str, ...] = ()
         if run.submission == "intended":
             run = withdraw(self.launcher.runs, self.launcher.journal, run)
-            tell(f"{row.key}: {run.submission}")
+            tell(f"{row.key}: {state_label(run.submission).word}")
         elif run.job_ids and run.going:
             cancelled = self.feed.cancel(run, prompter)
             tell(f"{row.key}: {cancel_words(run, cancelled)}")
@@ -304,10 +305,10 @@ class _Submission:
             self._refusals += now == "refused"
             if now not in ("refused", "withdrawn") or self._refusals >= _REFUSALS:
                 raise
-            self._tell(f"{row.key}: {now}. {trouble.what}")
+            self._tell(f"{row.key}: {state_label(now).word}. {trouble.what}")
             return True
         self._refusals = 0
-        words = f"job {', '.join(run.job_ids)}" if run.job_ids else f"{run.submission}. {run.note}"
+        words = f"job {', '.join(run.job_ids)}" if run.job_ids else f"{state_label(run.submission).word}. {run.note}"
         self._tell(f"{row.key}: run {run.id}, {words}".rstrip())
         return True
 

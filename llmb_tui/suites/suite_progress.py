@@ -5,21 +5,18 @@ from __future__ import annotations
 from collections.abc import Mapping, Set
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Literal
+from typing import get_args
 
 from llmb_tui.errors import Trouble
+from llmb_tui.language.states import Label, RowStanding, VerdictResult, row_label
 from llmb_tui.language.text import plural
 from llmb_tui.suites.suite_plan import PlannedRow, SuitePlan, wall_s
 from llmb_tui.watch.progress import after_warm_up
-from llmb_tui.watch.report import state_word
-from llmb_tui.watch.state import ENDED, FAILED, Result, RunRecord
+from llmb_tui.watch.report import label_of, state_word
+from llmb_tui.watch.state import ENDED, FAILED, RunRecord
 from llmb_tui.watch.verdict import rule_s
 
-Standing = Literal["not sent", "unknown", "waiting", "running", "done", "refused", "failed", "cancelled"]
-"""Of a row. `unknown`: whether it has a job is not known, or what is here of its run cannot be read. `waiting`: in the
-queue. `done`: it ran to its end. `refused`: it has no job, and is sent again when the suite is submitted again.
-`failed`: it ended badly. `cancelled`: by a person, or withdrawn before it was sent."""
-OVER: tuple[Standing, ...] = ("done", "refused", "failed", "cancelled")
+OVER: tuple[RowStanding, ...] = ("done", "refused", "failed", "cancelled")
 _IN_QUEUE = ("submitted", "queued")
 
 
@@ -28,7 +25,7 @@ class RowProgress:
     """How one row stands."""
 
     planned: PlannedRow
-    standing: Standing
+    standing: RowStanding
     record: RunRecord | None
     """Its run; None as long as nothing of it is stored, and where that cannot be read."""
     trouble: Trouble | None = None
@@ -40,7 +37,12 @@ class RowProgress:
         return state_word(self.record.run, self.record.state) if self.record else self.standing
 
     @property
-    def result(self) -> Result | None:
+    def label(self) -> Label:
+        """The same for people."""
+        return label_of(self.record.run, self.record.state) if self.record else row_label(self.standing)
+
+    @property
+    def result(self) -> VerdictResult | None:
         """The verdict of a row that is done; None for any other, and without one."""
         verdict = self._done.state.verdict if self._done else None
         return verdict.result if verdict else None
@@ -94,11 +96,11 @@ class SuiteProgress:
     given_up: frozenset[str] | None = None
     """Ids of the runs whose logs who submits it has waited for long enough. None: who looks waits for no log."""
 
-    def count(self, *standings: Standing) -> int:
+    def count(self, *standings: RowStanding) -> int:
         """How many rows stand so."""
         return sum(row.standing in standings for row in self.rows)
 
-    def results(self, result: Result | None) -> int:
+    def results(self, result: VerdictResult | None) -> int:
         """How many rows are done with that verdict; None: done without one."""
         return sum(row.standing == "done" and row.result == result for row in self.rows)
 
@@ -182,15 +184,22 @@ class SuiteProgress:
 
     @property
     def words(self) -> str:
-        """One line: `7 of 12 done: 6 PASS, 1 FAIL · 2 running · 3 waiting`."""
-        verdicts = [f"{count} {result}" for result in ("PASS", "WARN", "FAIL") if (count := self.results(result))]
+        """One line: `7 of 12 runs done: 6 PASS, 1 FAIL · 2 running · 3 queued`."""
+        verdicts = [f"{count} {result}" for result in get_args(VerdictResult) if (count := self.results(result))]
         if none := self.results(None):
             verdicts.append(f"{none} without a verdict")
         parts = [f"{self.count('done')} of {plural(len(self.rows), 'run')} done"]
         parts[0] += f": {', '.join(verdicts)}" if verdicts else ""
-        for standing in ("refused", "failed", "cancelled", "running", "waiting", "unknown", "not sent"):
-            if count := self.count(standing):
-                parts.append(f"{count} {standing}")
+        shown: tuple[RowStanding, ...] = (
+            "refused",
+            "failed",
+            "cancelled",
+            "running",
+            "waiting",
+            "unknown",
+            "not sent",
+        )
+        parts += [f"{count} {row_label(standing).word}" for standing in shown if (count := self.count(standing))]
         return " · ".join(parts)
 
     def _awaits_log(self, row: RowProgress) -> bool:
@@ -215,7 +224,7 @@ def _row_progress(planned: PlannedRow, found: RunRecord | Trouble | None) -> Row
     return RowProgress(planned, standing_of(found), found)
 
 
-def standing_of(record: RunRecord | None) -> Standing:
+def standing_of(record: RunRecord | None) -> RowStanding:
     """How the row of a run stands; None: there is no such run yet."""
     if record is None or record.run.submission == "intended":
         return "not sent"

@@ -14,10 +14,20 @@ from textual.content import Content
 from textual.widgets import Static
 
 from llmb_tui.errors import Trouble
+from llmb_tui.language.states import Label, Tone
 from llmb_tui.language.text import clean, clean_line
 
 MUTED = "dim"
 """Style of secondary text. (`$text-muted` is a CSS colour with an automatic part, which `Content` paints white.)"""
+
+STYLES: dict[Tone, str] = {
+    "plain": "",
+    "quiet": MUTED,
+    "active": "$text-accent",
+    "good": "$text-success",
+    "warning": "$text-warning",
+    "bad": "$text-error",
+}
 
 Part = str | tuple[str, str] | Content
 
@@ -30,6 +40,16 @@ def plain(text: str) -> Content:
 def line(*parts: Part) -> Content:
     """One line from texts, (text, style) pairs and what was made of such, each shown as it is."""
     return Content.assemble(*map(_clean_part, parts))
+
+
+def state_part(label: Label) -> tuple[str, str]:
+    """Glyph and word of a state, in the style of its tone."""
+    return label.text, STYLES[label.tone]
+
+
+def state_mark(label: Label) -> tuple[str, str]:
+    """Glyph of a state, in the style of its tone, with a blank after it."""
+    return f"{label.glyph} ", STYLES[label.tone]
 
 
 def _clean_part(part: Part) -> Part:

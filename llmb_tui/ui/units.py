@@ -2,21 +2,8 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 from textual.content import Content
 
-from llmb_tui.ui.text import MUTED
-
-if TYPE_CHECKING:
-    from llmb_tui.plan.plan import Severity
-
-SEVERITIES: dict[Severity, tuple[str, str]] = {
-    "error": ("✗", "$text-error"),
-    "warning": ("!", "$text-warning"),
-    "note": ("·", MUTED),
-}
-"""Glyph and style of a problem; the word itself stands beside them."""
 _EIGHTHS = " ▏▎▍▌▋▊▉"
 
 

@@ -11,8 +11,9 @@ from dataclasses import dataclass, field
 
 from llmb_tui.cluster.failures import AuthenticationFailed, HostKeyChanged, HostKeyUnknown
 from llmb_tui.cluster.job import Job
+from llmb_tui.language.states import RunLink
 from llmb_tui.watch.logcopy import LogCopy
-from llmb_tui.watch.state import Link, Progress
+from llmb_tui.watch.state import Progress
 
 LOGIN_TROUBLE = (AuthenticationFailed, HostKeyChanged, HostKeyUnknown)
 """Nothing that another try without a person would mend."""
@@ -22,7 +23,7 @@ LOGIN_TROUBLE = (AuthenticationFailed, HostKeyChanged, HostKeyUnknown)
 class LinkChanged:
     """The state of the connection, as the log's channel finds it."""
 
-    link: Link
+    link: RunLink
     note: str = ""
 
 

@@ -15,8 +15,8 @@ from llmb_tui.cluster.call_rate import CallRate
 from llmb_tui.cluster.cluster import Cluster, HalfAnswer
 from llmb_tui.cluster.failures import Disconnected, LoginNeeded, Unreachable
 from llmb_tui.cluster.job import Job
-from llmb_tui.cluster.link import LinkState
 from llmb_tui.errors import Trouble
+from llmb_tui.language.states import LinkState
 from llmb_tui.watch.events import LOGIN_TROUBLE, Ended, EventSink, JobUpdated, LinkChanged, PollFailed, WatchEvent
 from llmb_tui.watch.timing import Timing
 

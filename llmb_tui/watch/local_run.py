@@ -10,6 +10,7 @@ from pathlib import Path
 from llmb_tui.cluster.job import Job
 from llmb_tui.diagnosis.rule import Diagnosis
 from llmb_tui.errors import Trouble
+from llmb_tui.language.states import RunLink
 from llmb_tui.launch.cluster_kind import kind_of
 from llmb_tui.launch.run import Run
 from llmb_tui.launch.runs import ACCOUNTING, NETWORK, Runs
@@ -19,7 +20,7 @@ from llmb_tui.watch.events import BatchTail, JobUpdated, LogGrown, LogRead, LogT
 from llmb_tui.watch.locallog import LocalLog, has_step, last_step
 from llmb_tui.watch.logcopy import READING, LogCopy, copies, is_removed, newest_copy
 from llmb_tui.watch.run_reducer import RunReducer
-from llmb_tui.watch.state import Link, Progress, RunState
+from llmb_tui.watch.state import Progress, RunState
 from llmb_tui.watch.validity import RunFiles, run_files
 
 
@@ -75,7 +76,7 @@ class LocalRun:
         self.reducer.take(self._reading)
         return more
 
-    def read_on(self, link: Link) -> None:
+    def read_on(self, link: RunLink) -> None:
         """Read the copy to its end; nobody here adds to it, over a link of this state."""
         while self.read():
             pass

@@ -15,15 +15,14 @@ from pathlib import Path
 
 from llmb_tui.cluster.cluster import SchedulerTrouble
 from llmb_tui.cluster.failures import Disconnected, GaveWay, LoginNeeded, Unreachable
-from llmb_tui.cluster.link import LinkState
 from llmb_tui.cluster.remote_file import JobOutput, OutOfReach, Unreadable
 from llmb_tui.errors import Trouble
 from llmb_tui.language.instants import local_clock
 from llmb_tui.language.quantities import count, duration
+from llmb_tui.language.states import LinkState, RunLink
 from llmb_tui.watch.events import LOGIN_TROUBLE, BatchTail, Ended, EventSink, LinkChanged, LogGrown, LogTrouble
 from llmb_tui.watch.follow import Follower, LogGone, LogReplaced
 from llmb_tui.watch.logcopy import LogCopy, newest_copy
-from llmb_tui.watch.state import Link
 
 # What comes is taken at once; this is how often it is seen that nobody wants more.
 _PUMP_S = 0.5
@@ -71,7 +70,7 @@ class LogFeed(threading.Thread):
         self._restarts = 0
         self._next_look = 0.0
         self._job_over = threading.Event()
-        self._link: Link = "connecting"
+        self._link: RunLink = "connecting"
         self._lost_at = 0.0
         self._good_news_until: float | None = None
         self._in_trouble = False
@@ -284,7 +283,7 @@ class LogFeed(threading.Thread):
             self._good_news_until = None
             self._post(LinkChanged("live"))
 
-    def _tell(self, link: Link, note: str = "") -> None:
+    def _tell(self, link: RunLink, note: str = "") -> None:
         if link != self._link:
             self._link = link
             self._post(LinkChanged(link, note))

@@ -13,6 +13,7 @@ from llmb_tui.cluster.job import Job
 from llmb_tui.cluster.prompter import Prompter
 from llmb_tui.cluster.remote_file import OutOfReach, Unreadable
 from llmb_tui.errors import Trouble
+from llmb_tui.language.states import RunLink
 from llmb_tui.launch.run import Run
 from llmb_tui.launch.runs import Runs
 from llmb_tui.store.settings import THRESHOLD
@@ -33,7 +34,7 @@ from llmb_tui.watch.job_poller import GONE_AFTER_S, JobPoller
 from llmb_tui.watch.local_run import LocalRun
 from llmb_tui.watch.logfeed import PATIENCE_S, LogFeed, log_trouble
 from llmb_tui.watch.network_lines import keep_network_lines
-from llmb_tui.watch.state import Link, RunState
+from llmb_tui.watch.state import RunState
 
 _PUBLISH_EVERY_S = 0.1
 _AGAIN_AFTER_S = 60.0
@@ -110,7 +111,7 @@ class Monitor:
         """
         local = LocalRun(self._runs, self._run, self._threshold)
         inbox: SimpleQueue[WatchEvent] = SimpleQueue()
-        link: Link = "closed"
+        link: RunLink = "closed"
         if self._run.job_ids:
             link = "live"
             try:

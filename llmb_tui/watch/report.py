@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from llmb_tui.cluster.job import Job
+from llmb_tui.cluster.job import TERMINAL_STATES, Job
+from llmb_tui.language.states import Label, RunStateName, row_label, state_label
 from llmb_tui.language.text import capital
 from llmb_tui.launch.run import Run
 from llmb_tui.plan.document import document as plan_document
@@ -54,7 +55,7 @@ def validity_document(checks: Sequence[ValidityCheck]) -> list[dict[str, str | N
     return [{**{key: getattr(check, key) for key in keys}, "line": check.line or None} for check in checks]
 
 
-def state_word(run: Run, state: RunState) -> str:
+def state_word(run: Run, state: RunState) -> RunStateName:
     """How a run stands, in one word: its submission until it has a job, then its stage.
 
     That of a job that Slurm was asked about and whose log was not read yet is the earliest that it can be.
@@ -64,6 +65,18 @@ def state_word(run: Run, state: RunState) -> str:
     if state.stage != "submitted" or run.job_state is None:
         return state.stage
     return stage_of(Job(run.job_ids[-1], "", run.job_state), Progress(), started=False, ended=False)
+
+
+def label_of(run: Run, state: RunState) -> Label:
+    """How a run stands, for people: until its log is read, the scheduler's state is all that is known."""
+    name = state_word(run, state)
+    if run.submission != "submitted" or state.stage != "submitted" or run.job_state is None:
+        return state_label(name)
+    if run.job_state == "COMPLETED":
+        return state_label("done")
+    if run.job_state in TERMINAL_STATES:
+        return state_label(stage_of(Job(run.job_ids[-1], "", run.job_state), Progress(), started=False, ended=True))
+    return row_label("running") if name == "image" else state_label(name)
 
 
 def cancel_words(run: Run, cancelled: Sequence[str]) -> str:

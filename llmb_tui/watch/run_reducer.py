@@ -6,6 +6,7 @@ from dataclasses import replace
 
 from llmb_tui.cluster.job import TERMINAL_STATES, Job
 from llmb_tui.diagnosis.rule import Diagnosis
+from llmb_tui.language.states import RunLink, Stage, state_label
 from llmb_tui.launch.run import Run
 from llmb_tui.rates import Pace
 from llmb_tui.watch.events import (
@@ -20,7 +21,7 @@ from llmb_tui.watch.events import (
 )
 from llmb_tui.watch.failure import of_job, worst
 from llmb_tui.watch.progress import WARM_UP_STEPS
-from llmb_tui.watch.state import FAILED, Link, Progress, RunState, Stage, ValidityCheck, Verdict
+from llmb_tui.watch.state import FAILED, Progress, RunState, ValidityCheck, Verdict
 from llmb_tui.watch.validity import NO_FILES, RunFiles, validity
 from llmb_tui.watch.verdict import judge, naming
 
@@ -69,7 +70,7 @@ class RunReducer:
         """Slurm has ended the job; its log may not be whole yet."""
         self._over = False
         self._log_read = run.log_read
-        self.link: Link = "connecting"
+        self.link: RunLink = "connecting"
         self._link_notes: dict[str, str] = {}
         self._slurm_note = ""
         self._out_of_reach = ""
@@ -184,7 +185,7 @@ class RunReducer:
     def _judge(self, checks: tuple[ValidityCheck, ...]) -> tuple[Verdict | None, str]:
         run = self._run
         if not run.job_ids:
-            return None, run.note or f"No verdict: the run has no job, its submission is {run.submission}."
+            return None, run.note or f"No verdict: the run has no job, it is {state_label(run.submission).word}."
         if run.job_log is None:
             return None, "No verdict: it is not known where the job writes its log."
         if self._log_is_unread() and self._out_of_reach:

@@ -9,30 +9,13 @@ from typing import Literal, NamedTuple
 
 from llmb_tui.cluster.job import Job
 from llmb_tui.diagnosis.rule import Diagnosis
+from llmb_tui.language.states import RunLink, Stage, ValidityOutcome, VerdictResult
 from llmb_tui.launch.run import Run
 
-Stage = Literal[
-    "submitted",
-    "queued",
-    "image",
-    "start",
-    "warm-up",
-    "measuring",
-    "suspended",
-    "completing",
-    "done",
-    "failed",
-    "timeout",
-    "node_fail",
-    "cancelled",
-]
-"""Where a run is; `submitted`: nobody has looked at it yet."""
 FAILED: tuple[Stage, ...] = ("failed", "timeout", "node_fail")
 """It ended badly, and something says why."""
 BAD_ENDS: tuple[Stage, ...] = (*FAILED, "cancelled")
 ENDED: tuple[Stage, ...] = ("done", *BAD_ENDS)
-Link = Literal["live", "connecting", "lost", "closed"]
-Result = Literal["PASS", "WARN", "FAIL"]
 CheckId = Literal[
     "loss",
     "steps",
@@ -46,7 +29,6 @@ CheckId = Literal[
     "settings",
     "starts",
 ]
-Outcome = Literal["ok", "failed", "unknown"]
 StatementKind = Literal["ranks", "layout", "gpu", "version", "setting", "network", "channel"]
 SHORTEST_STEP_S, LONGEST_STEP_S = 1e-6, 1e9
 """No step takes less or more: what does so in a log is a fault of the log, and reckoning with it may overflow."""
@@ -119,7 +101,7 @@ class ValidityCheck(NamedTuple):
     """One check that a run was what it claims to be (CONTRACT: `validity`)."""
 
     id: CheckId
-    outcome: Outcome
+    outcome: ValidityOutcome
     found: str
     """Finding; for an unknown check, the input that it needs."""
     expected: str
@@ -133,7 +115,7 @@ class ValidityCheck(NamedTuple):
 class Verdict:
     """Is the cluster as fast as it should be? Ratio = expected step time / measured step time."""
 
-    result: Result
+    result: VerdictResult
     ratio: float
     measured_s: float
     """Measured step time, seconds: by the recipe's rule, or the median where `by_rule` is False."""
@@ -207,7 +189,7 @@ class RunState:
     """Size of the local copy."""
     silent_s: float = 0.0
     """Seconds since the log last grew."""
-    link: Link = "connecting"
+    link: RunLink = "connecting"
     link_note: str = ""
     slurm_note: str = ""
     """Why Slurm could not be asked, or does not know the job, although the link may be well."""

@@ -15,6 +15,7 @@ from typing import Any
 from llmb_tui.catalog.gpu_model import gpu_model
 from llmb_tui.catalog.recipe import LogFormatId, ResultRule
 from llmb_tui.language.quantities import count, four_digits, given
+from llmb_tui.language.states import validity_label
 from llmb_tui.language.text import capital, plural
 from llmb_tui.plan.plan import Plan
 from llmb_tui.watch.log_formats.registry import LOG_FORMATS
@@ -129,7 +130,7 @@ def check_words(check: ValidityCheck) -> str:
     more = ""
     if check.outcome == "failed":
         more = f"; expected: {check.expected}" + (f". {capital(check.source)}: `{check.line}`" if check.line else "")
-    return f"{check.outcome}: {check.found}{more}"
+    return f"{validity_label(check.outcome).word}: {check.found}{more}"
 
 
 def unknown_words(checks: Sequence[ValidityCheck]) -> str:

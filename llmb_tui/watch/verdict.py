@@ -8,10 +8,11 @@ from statistics import fmean
 
 from llmb_tui.catalog.recipe import ResultRule
 from llmb_tui.language.quantities import four_digits, step_time_range, two_digits
+from llmb_tui.language.states import Method, VerdictResult, method_phrase
 from llmb_tui.language.text import plural
-from llmb_tui.plan.plan import METHOD_WORDS, Estimate, Method, Plan
+from llmb_tui.plan.plan import Estimate, Plan
 from llmb_tui.watch.progress import WARM_UP_STEPS, after_warm_up
-from llmb_tui.watch.state import Progress, Result, ValidityCheck, Verdict
+from llmb_tui.watch.state import Progress, ValidityCheck, Verdict
 from llmb_tui.watch.validity import failed, failure_words
 
 FASTEST = 1.25
@@ -57,7 +58,7 @@ def judge(  # noqa: PLR0913 - facts by name
     doubts += [step_time.short] if step_time.short else []
     doubts += _incomparable(plan)
     if estimate.method not in _TRUSTED:
-        method = METHOD_WORDS[estimate.method]
+        method = method_phrase(estimate.method)
         doubts.append(f"The expected step time is {method}, not published for this configuration.")
     if ratio > FASTEST:
         doubts.append(
@@ -122,7 +123,7 @@ def _incomparable(plan: Plan) -> list[str]:
     return [reason for applies, reason in found if applies]
 
 
-def _compare(estimate: Estimate, seconds: float, ratio: float, threshold: float) -> tuple[Result, str]:
+def _compare(estimate: Estimate, seconds: float, ratio: float, threshold: float) -> tuple[VerdictResult, str]:
     band = f"the band {step_time_range(estimate.low_s, estimate.high_s)}"
     if ratio >= threshold:
         faster = seconds < estimate.low_s and ratio <= FASTEST
@@ -133,7 +134,7 @@ def _compare(estimate: Estimate, seconds: float, ratio: float, threshold: float)
 
 
 def _against(plan: Plan, estimate: Estimate) -> str:
-    base = f"{METHOD_WORDS[estimate.method]} {estimate.step_time_text}, "
+    base = f"{method_phrase(estimate.method)} {estimate.step_time_text}, "
     if estimate.method == "published":
         return base + plan.selection.recipe_id
     return base + estimate.anchor

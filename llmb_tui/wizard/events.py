@@ -10,13 +10,14 @@ from llmb_tui.wizard.steps import StepId
 if TYPE_CHECKING:
     from llmb_tui.cluster.profile import ClusterProfile
     from llmb_tui.errors import Trouble
+    from llmb_tui.language.states import ProbeState
     from llmb_tui.launch.prepared import PreparedRun
     from llmb_tui.launch.run import Run
     from llmb_tui.launch.step_state import StepState
     from llmb_tui.plan.calibration import OwnResult
     from llmb_tui.preflight.report import Check, Preflight
     from llmb_tui.request import RunRequest
-    from llmb_tui.wizard.state import Link, Task
+    from llmb_tui.wizard.state import Task
 
 # What the person does.
 
@@ -127,7 +128,7 @@ class ClusterEvent:
 class ConnectionChanged(ClusterEvent):
     """How the cluster answers."""
 
-    link: Link
+    link: ProbeState
     banner: str | None = None
     """What the login node said; None: nothing new."""
 

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+from llmb_tui.language.states import StepMark
 from llmb_tui.plan.options import chosen_options
 from llmb_tui.plan.plan import Parallelism, Plan, Problem
 from llmb_tui.plan.selection import LAYOUT, Field, ProcedureId
 from llmb_tui.wizard.answers import input_problems
 from llmb_tui.wizard.events import Action
 from llmb_tui.wizard.state import WizardState
-from llmb_tui.wizard.steps import Mark, StepId, StepStatus
+from llmb_tui.wizard.steps import StepId, StepStatus
 
 # Where a problem of the plan is mended, by its field; what is not here is mended at Scale, options.
 _STEP_OF_FIELD = {
@@ -56,7 +57,7 @@ def first_error(state: WizardState) -> str:
     return next((f"{error.reason} {error.fix}".strip() for error in errors), "")
 
 
-def mark(state: WizardState, step: StepId) -> Mark:
+def mark(state: WizardState, step: StepId) -> StepMark:
     """How the rail shows a step: done, still open, or flagged because an error stands against it."""
     if any(problem.severity == "error" for problem in problems(state, step)):
         return "flagged"

@@ -23,6 +23,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Literal
 
+from llmb_tui.language.states import ProbeState
 from llmb_tui.plan.selection import ProcedureId, Selection
 from llmb_tui.wizard.answers import Answers
 from llmb_tui.wizard.steps import StepId
@@ -44,7 +45,6 @@ if TYPE_CHECKING:
 
 Task = Literal["probe", "install", "prepare", "prepare ahead", "submit"]
 """What a cluster is asked to do for the wizard, one of each kind at a time."""
-Link = Literal["none", "unknown", "connecting", "connected", "failed"]
 ObjectionKey = tuple["ClusterProfile", str, str, ProcedureId]
 """What a cluster shows to stand against a procedure holds for a recipe and a GPU type there."""
 Identity = tuple["ClusterProfile", Selection, ProcedureId]
@@ -110,7 +110,7 @@ class Launch:
 class ClusterState:
     """What is known of the chosen cluster for the present request."""
 
-    link: Link = "none"
+    link: ProbeState = "none"
     banner: str = ""
     unreachable: Trouble | None = None
     """Why there is no connection, while the link is failed."""

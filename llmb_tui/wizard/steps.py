@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from enum import IntEnum
-from typing import Literal
 
-Mark = Literal["done", "open", "flagged"]
+from llmb_tui.language.states import StepMark
 
 
 class StepId(IntEnum):
@@ -37,5 +36,5 @@ class StepStatus:
     """One step as the rail shows it."""
 
     step: StepId
-    mark: Mark
+    mark: StepMark
     summary: str

@@ -7,6 +7,7 @@ from dataclasses import replace
 from typing import Literal
 
 from llmb_tui.cluster.profile import ClusterProfile
+from llmb_tui.language.states import state_label
 from llmb_tui.launch.run import Run
 from llmb_tui.preflight.report import NETWORK_VARIABLES, PATH_VARIABLES
 from llmb_tui.request import RunRequest
@@ -358,4 +359,4 @@ def launched_words(run: Run) -> str:
         return f"It is not known whether run {run.id} was submitted. J lists it, and asks."
     ids = run.job_ids
     jobs = f", job{'s' * (len(ids) > 1)} {', '.join(ids)}" if ids else ""
-    return f"Run {run.id} is {run.submission} to {run.cluster}{jobs}. J lists it."
+    return f"Run {run.id} on {run.cluster}{jobs}: {state_label(run.submission).word}. J lists it."

@@ -31,6 +31,7 @@ from llmb_tui.cluster.slurm.profile import SlurmProfile
 from llmb_tui.diagnosis.rule import Diagnosis
 from llmb_tui.evidence.reported_run import ReportedRun
 from llmb_tui.language import quantities
+from llmb_tui.language.states import Stage
 from llmb_tui.launch.policy import Policy
 from llmb_tui.launch.spec import RunaiSpec
 from llmb_tui.plan.over_scale import over_scale
@@ -39,7 +40,7 @@ from llmb_tui.suites.suite import make_suite
 from llmb_tui.suites.suite_plan import plan_suite
 from llmb_tui.suites.suite_progress import progress_of
 from llmb_tui.watch.log_facts import LogFacts
-from llmb_tui.watch.state import RunRecord, RunState, Stage
+from llmb_tui.watch.state import RunRecord, RunState
 from tests.kit.results import make_result, profiled, with_changes
 from tests.kit.runs import CATALOG, CREATED_AT, NEMOTRON, make_spec
 

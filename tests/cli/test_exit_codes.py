@@ -12,7 +12,8 @@ from llmb_tui.cli import main
 from llmb_tui.cluster.job import Job
 from llmb_tui.cluster.login_profile import NO_SSH_CONFIG
 from llmb_tui.cluster.slurm.profile import SlurmProfile
-from llmb_tui.launch.run import Cancel, CancelOutcome, Run, Submission
+from llmb_tui.language.states import Submission, state_label
+from llmb_tui.launch.run import Cancel, CancelOutcome, Run
 from llmb_tui.services import Services
 from llmb_tui.store.paths import Places
 from llmb_tui.watch.runs_feed import RunsFeed
@@ -147,7 +148,7 @@ def test_a_run_without_a_job(
         assert main(verb.format(run_id).split()) == code
         said = capsys.readouterr()
         assert ("it is not known yet" in said.err) == (submission == "unknown")
-    assert code != 4 or said.out.splitlines()[1:] == [f"  {submission}", "verdict: none. Because."]
+    assert code != 4 or said.out.splitlines()[1:] == [f"  {state_label(submission).word}", "verdict: none. Because."]
 
 
 @pytest.mark.usefixtures("_seen")

@@ -74,7 +74,7 @@ def test_a_run_has_its_id_as_soon_as_there_is_one(
     services: Services, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     def refused(*_: object) -> None:
-        trouble = Trouble("Slurm refused the job.", exit_code=1)
+        trouble = Trouble("Slurm rejected the job.", exit_code=1)
         trouble.run_id = "k3f9a2"
         raise trouble
 

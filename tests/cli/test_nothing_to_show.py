@@ -93,14 +93,14 @@ def test_a_cluster_is_not_replaced(services: Services, capsys: pytest.CaptureFix
 def test_without_a_log_its_place_is_said(services: Services, capsys: pytest.CaptureFixture[str]) -> None:
     services.clusters.save(SlurmProfile("eos", "127.0.0.1", "a", "p", "/lustre", port=9, ssh_config=NO_SSH_CONFIG))
     services.runs.save(make_run("a"))
-    services.runs.save(make_run("b", submission="refused", job_ids=(), note="Slurm refused the job."))
+    services.runs.save(make_run("b", submission="refused", job_ids=(), note="Slurm rejected the job."))
     assert main(["logs", "a"]) == 2, "nothing listens there"
     said = capsys.readouterr()
     assert "Could not reach" in said.err
     assert "It is written to /lustre/llmb" in said.err
     assert "logs a -f" in said.err
     assert main(["logs", "b"]) == 0
-    assert "Slurm refused the job." in capsys.readouterr().err
+    assert "Slurm rejected the job." in capsys.readouterr().err
 
 
 def test_an_unknown_host_key_says_how_to_accept_it(tmp_path: Path) -> None:

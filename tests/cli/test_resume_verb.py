@@ -10,7 +10,7 @@ import pytest
 from llmb_tui.cli import main
 from llmb_tui.cluster.login_profile import NO_SSH_CONFIG
 from llmb_tui.cluster.slurm.profile import SlurmProfile
-from llmb_tui.launch.run import Submission
+from llmb_tui.language.states import Submission
 from llmb_tui.services import Services
 from llmb_tui.store.paths import Places
 from tests.kit.runs import NEMOTRON, intended_run, make_run, request_for

@@ -9,7 +9,7 @@ import pytest
 from llmb_tui.cli.run_lines import AGAIN_AFTER_S, line_teller
 from llmb_tui.cli.runs import final_line
 from llmb_tui.cluster.job import Job
-from llmb_tui.plan.plan import Method
+from llmb_tui.language.states import Method
 from llmb_tui.watch.state import Progress, RunState, Verdict
 from tests.kit.runs import PLAN, make_run
 

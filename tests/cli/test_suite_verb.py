@@ -133,7 +133,7 @@ def test_the_sum_that_a_plan_shows_is_enough(tmp_path: Path, file: Path) -> None
         assert "127.0.0.1" in suite(tmp_path, *words, code=2).stderr
     (kept_id,) = kept(tmp_path)
     again = suite(tmp_path, "submit", str(file), "--yes", code=2)
-    assert f"Suite {kept_id} goes on: 0 of 2 runs done · 2 not sent" in again.stderr
+    assert f"Suite {kept_id} goes on: 0 of 2 runs done · 2 not submitted" in again.stderr
     assert kept(tmp_path) == [kept_id]
     assert Runs(Places(tmp_path / "config", tmp_path / "state")).all() == ()
 
@@ -195,8 +195,8 @@ def stored(home: Path, *states: str, **conduct: Any) -> str:
 @pytest.mark.parametrize(
     ("states", "conduct", "code", "says"),
     [
-        (("FAILED",), {"stop_after": 1}, 1, "Nothing more is sent: 0 of 3 runs done · 1 failed · 2 not sent"),
-        (("COMPLETED",), {"cancelled": True}, 1, "Nothing more is sent: 1 of 3 runs done: 1 PASS · 2 not sent"),
+        (("FAILED",), {"stop_after": 1}, 1, "Nothing more is sent: 0 of 3 runs done · 1 failed · 2 not submitted"),
+        (("COMPLETED",), {"cancelled": True}, 1, "Nothing more is sent: 1 of 3 runs done: 1 PASS · 2 not submitted"),
         (("COMPLETED",) * 3, {}, 0, "Suite s251123080000aaaa is over: 3 of 3 runs done: 3 PASS"),
         (("RUNNING",) * 3, {}, 0, "Suite s251123080000aaaa goes on: 0 of 3 runs done · 3 running"),
     ],

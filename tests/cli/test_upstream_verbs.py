@@ -17,13 +17,14 @@ from llmb_tui.cluster.prompter import Prompter
 from llmb_tui.cluster.slurm.cluster import SlurmCluster
 from llmb_tui.cluster.slurm.profile import SlurmProfile
 from llmb_tui.clusters import Clusters
+from llmb_tui.language.states import Submission
 from llmb_tui.launch.direct.render import render
 from llmb_tui.launch.launcher import Launcher
 from llmb_tui.launch.prepared import PreparedRun
 from llmb_tui.launch.procedure_loader import secrets_of
 from llmb_tui.launch.procedures import procedures_on
 from llmb_tui.launch.readiness import ClusterEvidence, blockers, refuse
-from llmb_tui.launch.run import Run, Submission
+from llmb_tui.launch.run import Run
 from llmb_tui.launch.step_state import StepState
 from llmb_tui.launch.upstream.command import differences, upstream_command
 from llmb_tui.plan.make import plan

@@ -158,7 +158,7 @@ def test_checkpoints_go_and_the_run_stays_and_what_holds_both_goes_once(place: P
         ({"job_state": "RUNNING"}, "goes on"),
         ({"job_state": None}, "goes on"),
         ({"submission": "unknown", "job_ids": ()}, "unknown"),
-        ({"submission": "intended", "job_ids": ()}, "intended"),
+        ({"submission": "intended", "job_ids": ()}, "not submitted"),
         ({"log_read": False}, "read to its end"),
         ({"log_read": None}, "read to its end"),
         ({"cluster": "selene"}, "one of selene"),

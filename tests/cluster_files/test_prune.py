@@ -100,7 +100,7 @@ def test_who_lists_the_runs_again_and_again_sees_it(runs: Runs) -> None:
         (over("a", job_state="RUNNING"), "not over"),
         (over("a", job_state=None), "not over"),
         (over("a", submission="unknown", job_ids=()), "not known whether"),
-        (over("a", submission="intended", job_ids=(), job_state=None), "intended"),
+        (over("a", submission="intended", job_ids=(), job_state=None), "not submitted"),
         (over("a", log_read=False), "read to its end"),
         (over("a", log_read=None), "read to its end"),
         (over("a", job_ids=("6", "7"), other_states=(("6", "RUNNING"),)), "not over"),

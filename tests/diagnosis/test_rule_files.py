@@ -11,7 +11,7 @@ from llmb_tui.cluster.job_words import pending_reason
 from llmb_tui.cluster.runai.values import Event, Workload, reason_of
 from llmb_tui.cluster.slurm.trouble import slurm_trouble
 from llmb_tui.diagnosis.load import builtin_rules_dir, example_problems, load_rules
-from llmb_tui.diagnosis.rule import STAGES, WEIGHTS, Rule, Stage
+from llmb_tui.diagnosis.rule import STAGES, WEIGHTS, FailureStage, Rule
 from llmb_tui.diagnosis.rules import rules
 from llmb_tui.launch.step_state import explain as explain_step
 from llmb_tui.launch.upstream.output import launch_failure
@@ -21,7 +21,7 @@ FILES = load_rules([builtin_rules_dir()])
 
 
 class Case(NamedTuple):
-    stage: Stage
+    stage: FailureStage
     rule: Rule
     text: str
 
@@ -31,7 +31,7 @@ CASES = [Case(stage, rule, text) for stage, rule in RULES for text in rule.fitti
 COUNTER = [Case(stage, rule, text) for stage, rule in RULES for text in rule.counterexamples]
 
 
-def of(stage: Stage, harmless: bool = False) -> pytest.MarkDecorator:
+def of(stage: FailureStage, harmless: bool = False) -> pytest.MarkDecorator:
     cases = [case for case in CASES if case.stage == stage and case.rule.harmless == harmless]
     assert cases
     return pytest.mark.parametrize("case", cases, ids=lambda case: case.text[:40])

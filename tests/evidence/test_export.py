@@ -116,7 +116,7 @@ def test_what_is_missing_is_named(laptop: Laptop, tmp_path: Path) -> None:
     [
         ({"job_state": "RUNNING"}, "goes on"),
         ({"submission": "unknown", "job_ids": (), "job": None}, "is unknown"),
-        ({"submission": "intended", "job_ids": (), "job": None}, "is intended"),
+        ({"submission": "intended", "job_ids": (), "job": None}, "is not submitted"),
     ],
 )
 def test_a_run_that_may_still_change_is_refused(

@@ -27,7 +27,7 @@ from llmb_tui.plan.selection import (
     OPTIONS,
     VARIANTS,
     Field,
-    Kind,
+    OptionKind,
     Overrides,
     RunOptions,
     Selection,
@@ -42,7 +42,7 @@ from tests.wizard.wizard_states import state_of
 ROOT = Path(llmb_tui.__file__).parent
 # The table; the words of presets, which come before it; the variables of NVIDIA's own launcher, which are no fields.
 LISTS = {ROOT / "plan/selection.py", ROOT / "catalog/settings.py", ROOT / "launch/llmb/import_run.py"}
-TYPED: dict[Kind, str] = {"number": "3", "switch": ON, "text": "00:10:00", "path": "/ckpt"}
+TYPED: dict[OptionKind, str] = {"number": "3", "switch": ON, "text": "00:10:00", "path": "/ckpt"}
 KINDS = {"str": ("name", "text", "path"), "int": ("number",), "bool": ("switch",)}
 BASE = "nemotron4@25.04/15b"
 

@@ -97,7 +97,7 @@ def test_what_a_failed_launch_means(note: str, what: str, fix: str) -> None:
 def test_slurms_own_words_are_explained_as_in_the_direct_procedure(make_run: MakeRun) -> None:
     run = _refused(make_run(), "sbatch: Batch job submission failed: Invalid qos specification")
     trouble = explained(run)
-    assert trouble.what.startswith("Slurm refused the job: account `research_llm_bench` may not use its default QOS")
+    assert trouble.what.startswith("Slurm rejected the job: account `research_llm_bench` may not use its default QOS")
     assert trouble.why == "sbatch said: Batch job submission failed: Invalid qos specification"
     assert explained(_refused(run, "TP: unbound variable")).what.startswith("The job was not submitted: ")
 

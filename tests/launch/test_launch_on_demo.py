@@ -136,7 +136,7 @@ def test_refusals_are_slurms_own_and_have_a_mend(
         session.write_file(path, b"hsqs")
     with pytest.raises(Trouble) as caught:
         submit_once(session, desk.runs, desk.journal, run, wrong_script)
-    assert caught.value.what.startswith("Slurm refused the job: ")
+    assert caught.value.what.startswith("Slurm rejected the job: ")
     assert REFUSED[wrong] in caught.value.fix
     remembered = desk.runs.load(run.id)
     assert (remembered.submission, remembered.job_ids) == ("refused", ())

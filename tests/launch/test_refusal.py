@@ -161,7 +161,7 @@ CASES = [
 def test_each_refusal_is_told_in_words(run: Run, words: str, what: str, mend: str, exit_code: int) -> None:
     there = [_partition("batch", 4, 4), _partition("debug", 2, 0.5), _partition("long", 4, None)]
     trouble = explained(run, words, partitions=lambda: there)
-    assert trouble.what.startswith("Slurm refused the job: ")
+    assert trouble.what.startswith("Slurm rejected the job: ")
     assert what in trouble.what
     assert mend in trouble.fix
     assert trouble.exit_code == exit_code
@@ -180,7 +180,7 @@ def test_slurms_own_words_are_quoted(run: Run, words: str) -> None:
 def test_what_no_rule_knows_may_be_the_clusters_fault(run: Run) -> None:
     """Only what is known to be wrong with the request answers 1."""
     trouble = explained(run, "sbatch: error: Batch job submission failed: The moon is in the wrong house")
-    assert (trouble.what, trouble.exit_code) == ("Slurm refused the job.", 2)
+    assert (trouble.what, trouble.exit_code) == ("Slurm rejected the job.", 2)
     assert explained(run, "sbatch: error: Batch job submission failed: Partition in DOWN state").exit_code == 2
 
 
@@ -189,7 +189,7 @@ def test_every_rule_goes_on_after_who_refused(run: Run, rule: Rule) -> None:
     for words in rule.examples:
         trouble = explained(run, words)
         who, _, reason_of_it = trouble.what.partition(": ")
-        assert who == ("The job was not submitted" if rule.unreachable else "Slurm refused the job")
+        assert who == ("The job was not submitted" if rule.unreachable else "Slurm rejected the job")
         assert reason_of_it
         assert trouble.exit_code == rule.exit_code
 
@@ -209,7 +209,7 @@ def test_without_the_partitions_it_is_told_all_the_same(run: Run) -> None:
     words = f"{FAILED}Requested time limit is invalid (missing or exceeds some limit)"
     trouble = explained(run, words)
     assert trouble.what == (
-        "Slurm refused the job: partition `batch` does not give that much time, the run asks for 6 h."
+        "Slurm rejected the job: partition `batch` does not give that much time, the run asks for 6 h."
     )
     assert "or choose another partition" in trouble.fix
 
@@ -238,7 +238,7 @@ def test_a_slurm_that_was_not_asked_has_not_refused(run: Run, words: str, exit_c
 
 def test_words_that_nobody_knows_are_passed_on(run: Run) -> None:
     trouble = explained(run, "sbatch: error: the moon is full")
-    assert (trouble.what, trouble.why) == ("Slurm refused the job.", "sbatch said: the moon is full")
+    assert (trouble.what, trouble.why) == ("Slurm rejected the job.", "sbatch said: the moon is full")
     assert "administrators" in trouble.fix
     assert explained(run, "", 7).why == "sbatch said: sbatch ended with exit code 7 and said nothing."
 

@@ -11,11 +11,12 @@ from typing import Any, cast
 
 from llmb_tui.cluster.slurm.profile import SlurmProfile
 from llmb_tui.errors import Trouble
+from llmb_tui.language.states import Submission
 from llmb_tui.launch.direct.spec_of import launch_spec
 from llmb_tui.launch.policy import Policy
 from llmb_tui.launch.prepared import PreparedRun
 from llmb_tui.launch.readiness import ClusterEvidence
-from llmb_tui.launch.run import Run, Submission
+from llmb_tui.launch.run import Run
 from llmb_tui.launch.runs import Runs
 from llmb_tui.launch.step_state import StepState
 from llmb_tui.preflight.report import Check, Preflight

@@ -12,6 +12,7 @@ import pytest
 from llmb_tui.cluster.slurm.profile import SlurmProfile
 from llmb_tui.errors import Trouble
 from llmb_tui.language.quantities import two_digits
+from llmb_tui.language.states import Stage, VerdictResult
 from llmb_tui.launch.policy import Policy
 from llmb_tui.plan.selection import Selection
 from llmb_tui.suites.outcome import outcome_of, trials_of, with_best
@@ -19,7 +20,7 @@ from llmb_tui.suites.ready_made import ready_made
 from llmb_tui.suites.suite import Suite, SuiteKind, make_suite
 from llmb_tui.suites.suite_plan import plan_suite
 from llmb_tui.suites.suite_progress import SuiteProgress, progress_of
-from llmb_tui.watch.state import Progress, Result, RunRecord, RunState, Stage, Step, Verdict
+from llmb_tui.watch.state import Progress, RunRecord, RunState, Step, Verdict
 from tests.kit.runs import CATALOG, NEMOTRON, make_run
 
 EOS = SlurmProfile("eos", "eos.example.com", "acct", "batch", "/lustre/llmb")
@@ -37,7 +38,9 @@ def standing(suite: Suite, *records: RunRecord) -> SuiteProgress:
     return progress_of(plan_suite(suite, CATALOG, EOS, Policy()), {one.run.id: one for one in records})
 
 
-def ended(run_id: str, result: Result | None = None, times: Sequence[float] = (), stage: Stage = "done") -> RunRecord:
+def ended(
+    run_id: str, result: VerdictResult | None = None, times: Sequence[float] = (), stage: Stage = "done"
+) -> RunRecord:
     verdict = Verdict(result, 1.0, 2.0, "published", "last step") if result else None
     steps = tuple(enumerate(times))
     last = Step(len(times) - 1, 50, times[-1]) if times else None
@@ -93,7 +96,7 @@ def test_acceptance_without_a_published_step_time_is_refused() -> None:
         (("FAIL", "WARN"), "FAIL"),
     ],
 )
-def test_acceptance_has_one_verdict(results: tuple[Result | None, ...], whole: Result) -> None:
+def test_acceptance_has_one_verdict(results: tuple[VerdictResult | None, ...], whole: VerdictResult) -> None:
     suite = made("acceptance", most_gpus=16)
     records = [ended(f"r{i}", result) for i, result in enumerate(results)]
     outcome = outcome_of(standing(suite, *records))

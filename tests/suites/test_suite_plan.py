@@ -9,6 +9,7 @@ import pytest
 
 from llmb_tui.cluster.slurm.partition import parse_partitions
 from llmb_tui.cluster.slurm.profile import SlurmProfile
+from llmb_tui.language.states import Stage, VerdictResult
 from llmb_tui.launch.policy import Policy
 from llmb_tui.plan.plan import Problem
 from llmb_tui.plan.selection import ProcedureId, Selection
@@ -16,7 +17,7 @@ from llmb_tui.suites.draft_plan import names
 from llmb_tui.suites.suite import Suite, make_suite
 from llmb_tui.suites.suite_plan import Nodes, SuitePlan, nodes_of, plan_suite, wall_s
 from llmb_tui.suites.suite_progress import progress_of, standing_of
-from llmb_tui.watch.state import Progress, Result, RunRecord, RunState, Stage, Verdict
+from llmb_tui.watch.state import Progress, RunRecord, RunState, Verdict
 from tests.kit.runs import CATALOG, NEMOTRON, make_run
 
 EOS = SlurmProfile("eos", "eos.example.com", "acct", "batch", "/lustre/llmb")
@@ -32,7 +33,7 @@ def planned(suite: Suite, nodes: int | None = None, policy: Policy | None = None
     return plan_suite(suite, CATALOG, EOS, policy or Policy(), nodes)
 
 
-def record(run_id: str, stage: Stage, result: Result | None = None, **changes: Any) -> RunRecord:
+def record(run_id: str, stage: Stage, result: VerdictResult | None = None, **changes: Any) -> RunRecord:
     verdict = Verdict(result, 1.0, 2.0, "published", "last step") if result else None
     state = RunState(run_id, stage, verdict=verdict)
     return RunRecord(make_run(run_id, **changes), state)
@@ -128,7 +129,7 @@ def test_a_recipe_that_is_here_no_more_blocks_its_row_and_no_list() -> None:
         plan = plan_suite(suite, CATALOG, profile, Policy())
         ((row, problem),) = plan.blockers
         assert (row and row.row.key, problem.field) == ("nemotron4@1.0 15b fp8 64", "release")
-        assert progress_of(plan, {}).words == "0 of 2 runs done · 2 not sent"
+        assert progress_of(plan, {}).words == "0 of 2 runs done · 2 not submitted"
     kept = replace(suite, rows=tuple(replace(row, run_id=f"r{at}") for at, row in enumerate(suite.rows)))
     assert progress_of(planned(kept), {"r1": record("r1", "start")}).rows[1].left_s == 0.0
 
@@ -182,7 +183,7 @@ def test_progress_counts_every_row_once() -> None:
     progress = replace(progress_of(planned(suite, 8), {one.run.id: one for one in records}), free_nodes=4)
     assert progress.words == (
         "3 of 9 runs done: 1 PASS, 1 FAIL, 1 without a verdict"
-        " · 1 refused · 1 failed · 1 running · 1 waiting · 1 unknown · 1 not sent"
+        " · 1 rejected · 1 failed · 1 running · 1 queued · 1 unknown · 1 not submitted"
     )
     assert not progress.over
     assert not progress.stopped

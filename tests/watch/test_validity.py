@@ -15,6 +15,7 @@ from llmb_tui.catalog.catalog import Catalog
 from llmb_tui.catalog.recipe import Library, LogFormatId, Recipe
 from llmb_tui.cluster.slurm.kept_accounting import accounted_gpus
 from llmb_tui.demo.training import hydra_bar, measured, nemo2_log, training
+from llmb_tui.language.states import ValidityOutcome
 from llmb_tui.plan.document import document
 from llmb_tui.plan.make import plan
 from llmb_tui.plan.plan import Plan
@@ -23,7 +24,7 @@ from llmb_tui.plan.selection import Selection
 from llmb_tui.store.settings import THRESHOLD
 from llmb_tui.watch.parse import StepParser
 from llmb_tui.watch.progress import fold
-from llmb_tui.watch.state import CheckId, Outcome, Progress, ValidityCheck
+from llmb_tui.watch.state import CheckId, Progress, ValidityCheck
 from llmb_tui.watch.statements import VERSIONS
 from llmb_tui.watch.validity import NO_FILES, RunFiles, run_files, validity
 from llmb_tui.watch.verdict import benchmark_s, judge
@@ -141,7 +142,7 @@ def checks_of(kind: Format, log: str, files: RunFiles = NO_FILES) -> dict[CheckI
     return {check.id: check for check in made}
 
 
-def outcomes(checks: dict[CheckId, ValidityCheck]) -> dict[CheckId, Outcome]:
+def outcomes(checks: dict[CheckId, ValidityCheck]) -> dict[CheckId, ValidityOutcome]:
     return {name: check.outcome for name, check in checks.items()}
 
 
@@ -262,7 +263,7 @@ def test_channels_over_sockets_between_nodes_fail_transport(name: str) -> None:
     ],
 )  # fmt: skip
 def test_only_channels_between_nodes_or_else_the_network_of_every_node_fail_transport(
-    line: str, outcome: Outcome
+    line: str, outcome: ValidityOutcome
 ) -> None:
     kind = FORMATS["NeMo 2"]
     assert checks_of(kind, f"{line}\n{kind.write(kind.plan)}")["transport"].outcome == outcome
@@ -282,7 +283,7 @@ def test_only_channels_between_nodes_or_else_the_network_of_every_node_fail_tran
     ],
 )
 def test_a_version_that_the_presets_source_does_not_state_fails_container(
-    recipe_id: str, gpu: str, line: str, outcome: Outcome
+    recipe_id: str, gpu: str, line: str, outcome: ValidityOutcome
 ) -> None:
     recipe = next(one for one in CATALOG.recipes if one.id == recipe_id)
     made = plan(CATALOG, next(one for one in selections(recipe) if one.gpu == gpu))
@@ -320,7 +321,7 @@ def test_sockets_within_one_nvlink_domain_are_a_fact_and_no_failure() -> None:
         ("gres/gpu:hopper=64", "unknown"),
     ],
 )
-def test_the_accounting_of_typed_gpus_answers_if_the_log_does_not(gpus: str, outcome: Outcome) -> None:
+def test_the_accounting_of_typed_gpus_answers_if_the_log_does_not(gpus: str, outcome: ValidityOutcome) -> None:
     kind = FORMATS["Megatron-Bridge"]
     files = run_files("", accounted_gpus(f"JobID|AllocTRES|JobName\n7|billing=1,{gpus},node=8|run\n"), "")
     check = checks_of(kind, kind.write(kind.plan), files)["gpu"]

@@ -365,11 +365,11 @@ def test_a_job_that_slurm_does_not_know_is_over_after_a_while(site: Site, watch:
 
 
 def test_a_run_without_a_job_says_why(site: Site) -> None:
-    run = replace(site.launch(), submission="refused", job_ids=(), note="Slurm refused the job.")
+    run = replace(site.launch(), submission="refused", job_ids=(), note="Slurm rejected the job.")
     published: list[RunState] = []
     final = site.monitor(run).watch(published.append, threading.Event())
     assert published == [final]
-    assert (final.stage, final.no_verdict) == ("submitted", "Slurm refused the job.")
+    assert (final.stage, final.no_verdict) == ("submitted", "Slurm rejected the job.")
 
 
 def test_after_a_restart_the_newest_log_counts_and_the_old_copy_stays(site: Site, watch: Watch) -> None:

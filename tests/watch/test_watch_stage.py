@@ -3,11 +3,12 @@ from __future__ import annotations
 import pytest
 
 from llmb_tui.cluster.job import TERMINAL_STATES, Job
+from llmb_tui.language.states import Stage
 from llmb_tui.plan.plan import Plan
 from llmb_tui.watch.locallog import only_container_lines
 from llmb_tui.watch.progress import fold
 from llmb_tui.watch.run_reducer import stage_of
-from llmb_tui.watch.state import Progress, Stage, Step
+from llmb_tui.watch.state import Progress, Step
 
 
 def job(state: str) -> Job:

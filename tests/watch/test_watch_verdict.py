@@ -9,9 +9,10 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from llmb_tui.catalog.recipe import ResultRule
+from llmb_tui.language.states import Method
 from llmb_tui.launch.run import Run
 from llmb_tui.plan.make import plan as planned
-from llmb_tui.plan.plan import Method, Plan
+from llmb_tui.plan.plan import Plan
 from llmb_tui.plan.selection import RunOptions, Selection
 from llmb_tui.store.settings import THRESHOLD
 from llmb_tui.watch.progress import fold
@@ -326,10 +327,10 @@ def test_the_document_has_the_keys_that_others_rely_on(plan: Plan, make_run: Cal
 
 
 def test_the_document_of_a_run_without_a_verdict_says_why(make_run: Callable[..., Run]) -> None:
-    run = make_run(submission="refused", job_ids=(), submitted_at=None, note="Slurm refused the job.")
-    made = document(run, RunState(run.id, no_verdict="Slurm refused the job."))
+    run = make_run(submission="refused", job_ids=(), submitted_at=None, note="Slurm rejected the job.")
+    made = document(run, RunState(run.id, no_verdict="Slurm rejected the job."))
     assert (made["state"], made["step_time_s"], made["steps_total"]) == ("refused", None, 50)
-    assert made["verdict"] == {"result": None, "ratio": None, "against": None, "reasons": ["Slurm refused the job."]}
+    assert made["verdict"] == {"result": None, "ratio": None, "against": None, "reasons": ["Slurm rejected the job."]}
 
 
 def test_the_step_time_of_a_run_is_the_rules_value_or_nothing(make_run: Callable[..., Run]) -> None:

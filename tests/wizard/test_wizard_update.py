@@ -575,7 +575,7 @@ class TestSubmission:
         wizard.tell(gone)
         step = wizard.step()
         told, read, *_ = wizard.tell(Submitted(request, run), TaskEnded(request, "submit"))
-        words = f"Run {run.id} is submitted to eos, job 7. J lists it."
+        words = f"Run {run.id} on eos, job 7: submitted. J lists it."
         assert told == Tell(words, "information")
         assert isinstance(read, ReadRuns)
         assert (wizard.state.step, wizard.state.launch) == (step, None)

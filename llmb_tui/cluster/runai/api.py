@@ -26,12 +26,12 @@ from llmb_tui.cluster.runai.values import (
     ClusterFacts,
     Credential,
     Event,
-    Kind,
     Node,
     NodePool,
     Pod,
     Project,
     Workload,
+    WorkloadKind,
     given,
     kept,
 )
@@ -134,7 +134,7 @@ class RunaiApi(AsksOnce):
         query = {"projectId": project_id}
         return self._first(Credential, "list the credentials", "/asset/credentials", "entries", query)
 
-    def create(self, kind: Kind, body: Mapping[str, Any]) -> str:
+    def create(self, kind: WorkloadKind, body: Mapping[str, Any]) -> str:
         """Make a workload whose name is in the body and belongs to nothing else, and give its id. It is asked for once.
 
         Where the answer is lost the name is looked up, and nothing is sent again: that a second workload of its name
@@ -227,15 +227,15 @@ class RunaiApi(AsksOnce):
                 return {**kept(said, KEPT), "pods": pods}
         return kept(said, KEPT)
 
-    def suspend(self, kind: Kind, workload_id: str) -> None:
+    def suspend(self, kind: WorkloadKind, workload_id: str) -> None:
         """Let it give its nodes back; it stays, and can be resumed."""
         self._ask("POST", f"/workloads/{kind}/{_word(workload_id)}/suspend", "suspend the workload")
 
-    def resume(self, kind: Kind, workload_id: str) -> None:
+    def resume(self, kind: WorkloadKind, workload_id: str) -> None:
         """Let a suspended workload begin again."""
         self._ask("POST", f"/workloads/{kind}/{_word(workload_id)}/resume", "resume the workload")
 
-    def delete(self, kind: Kind, workload_id: str) -> bool:
+    def delete(self, kind: WorkloadKind, workload_id: str) -> bool:
         """Delete a workload; False where it is not there (any more), unless it was this that deleted it."""
         try:
             self._ask("DELETE", f"/workloads/{kind}/{_word(workload_id)}", "delete the workload", repeat=True)

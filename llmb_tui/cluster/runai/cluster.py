@@ -13,7 +13,7 @@ from llmb_tui.cluster.cluster import CancelOpen, Cluster, SchedulerTrouble
 from llmb_tui.cluster.failures import AuthenticationFailed, Disconnected, LoginNeeded, Unanswered, Unreachable
 from llmb_tui.cluster.job import TERMINAL_STATES, Job
 from llmb_tui.cluster.job_log import JobLog
-from llmb_tui.cluster.link import LinkHealth, LinkState, Pulse, note
+from llmb_tui.cluster.link import LinkHealth, Pulse, note
 from llmb_tui.cluster.prompter import Prompter
 from llmb_tui.cluster.remote_file import JobOutput
 from llmb_tui.cluster.runai.api import RunaiApi
@@ -21,8 +21,9 @@ from llmb_tui.cluster.runai.failures import ApiTrouble
 from llmb_tui.cluster.runai.pod_log import RunaiOutput
 from llmb_tui.cluster.runai.profile import RunaiProfile
 from llmb_tui.cluster.runai.secret import AppSecret
-from llmb_tui.cluster.runai.values import Claim, Credential, Event, Kind, NodePool, Project, Workload, job_of
+from llmb_tui.cluster.runai.values import Claim, Credential, Event, NodePool, Project, Workload, WorkloadKind, job_of
 from llmb_tui.errors import Trouble
+from llmb_tui.language.states import LinkState
 
 T = TypeVar("T")
 
@@ -171,7 +172,7 @@ class RunaiCluster(Cluster):
         except ApiTrouble:
             return []
 
-    def _change(self, job_id: str, change: Callable[[Kind, str], None]) -> None:
+    def _change(self, job_id: str, change: Callable[[WorkloadKind, str], None]) -> None:
         self.require_changes()
         workload = self._going(job_id)
         if workload is None:

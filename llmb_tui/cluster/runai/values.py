@@ -14,7 +14,7 @@ from llmb_tui.cluster.job import Job
 from llmb_tui.diagnosis.rules import rules
 from llmb_tui.language.text import clean_line
 
-Kind = Literal["distributed", "trainings"]
+WorkloadKind = Literal["distributed", "trainings"]
 """A workload's, as it stands in the paths of the API."""
 
 HUB_KEYS = ("HF_TOKEN", "HUGGING_FACE_HUB_TOKEN", "token")
@@ -202,7 +202,7 @@ class Workload(_Said):
     total_running_time_seconds: float | None = None
 
     @property
-    def kind(self) -> Kind:
+    def kind(self) -> WorkloadKind:
         """By which part of the API it is suspended, resumed and deleted."""
         return "distributed" if "distributed" in self.type.lower() else "trainings"
 

@@ -11,6 +11,7 @@ from collections.abc import Sequence
 from llmb_tui.cluster.failures import DeadlinePassed
 from llmb_tui.cluster.remote_text import remote_text
 from llmb_tui.cluster.session import Session, login_node
+from llmb_tui.language.states import CheckStatus
 from llmb_tui.language.text import clean_line
 from llmb_tui.launch.install_step import InstallStep
 from llmb_tui.launch.step_state import StepState
@@ -18,7 +19,7 @@ from llmb_tui.launch.upstream.facts import FACTS
 from llmb_tui.launch.upstream.install import commits_step
 from llmb_tui.plan.plan import Problem
 from llmb_tui.preflight.check_group import CheckGroup
-from llmb_tui.preflight.report import Check, CheckStatus
+from llmb_tui.preflight.report import Check
 from llmb_tui.request import RunRequest
 
 COMMITS = "commits"

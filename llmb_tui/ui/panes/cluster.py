@@ -10,9 +10,10 @@ from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
 from textual.content import Content
 
+from llmb_tui.language.states import check_label, probe_label
 from llmb_tui.preflight.report import Check
 from llmb_tui.ui.panes.pane import Dispatch, Pane
-from llmb_tui.ui.text import MUTED, line, lines, told
+from llmb_tui.ui.text import MUTED, STYLES, line, lines, state_mark, state_part, told
 from llmb_tui.ui.widgets.choices import FindableChoices
 from llmb_tui.ui.widgets.texts import Paragraph, Paragraphs, Scroller, label, text
 from llmb_tui.wizard.choices import Choice
@@ -22,7 +23,6 @@ if TYPE_CHECKING:
     from llmb_tui.wizard.effects import AskForVariables
     from llmb_tui.wizard.state import WizardState
 
-_CHECKS = {"ok": ("✓", "$text-success"), "warning": ("!", "$text-warning"), "failed": ("✗", "$text-error")}
 # What has to be mended is not looked for below what is well.
 _FIRST = ("failed", "warning", "ok")
 _TITLE = 19
@@ -81,15 +81,17 @@ def link_parts(state: WizardState) -> tuple[Paragraph, ...]:
     if state.proposal.profile is None:
         return (text(("No cluster is chosen: n enters a new one.", MUTED)),)
     if cluster.link != "connected":
-        heads = {"connecting": ("◐ connecting …", "$text-warning"), "failed": ("✗ no connection", "$text-error")}
-        parts = [text(heads.get(cluster.link, ("○ not connected: enter connects and checks", MUTED)))]
+        words, style = state_part(probe_label(cluster.link))
+        if cluster.link != "failed":
+            words += " …" if cluster.link == "connecting" else ": enter connects and checks"
+        parts = [text((words, style))]
     else:
         word = ""
         if "probe" in cluster.tasks:
             done = f" {len(cluster.checked.checks)} done" if cluster.checked else ""
             word = f"checking …{done}" if cluster.preflight is None else "looking at what is installed …"
         # How the connection is now, the bar says.
-        parts = [text(("✓ reached", "$text-success"), f"   {word}")]
+        parts = [text(state_part(probe_label(cluster.link)), f"   {word}")]
         if cluster.banner.strip():
             parts.append(text((" ".join(cluster.banner.split())[:_BANNER], MUTED)))
     if trouble := cluster.unreachable or cluster.trouble_of("probe"):
@@ -115,9 +117,9 @@ def variable_questions(asked: AskForVariables) -> tuple[tuple[Content, Mapping[s
 
 def check_parts(check: Check) -> tuple[Paragraph, ...]:
     """One check: what was found, and where that is not enough what is needed and how to mend it."""
-    glyph, style = _CHECKS[check.status]
-    word = "" if check.status == "ok" else f"{check.status}: "
-    head = (line((f"{glyph} ", style), (f"{check.title:<{_TITLE}}", "bold")), line((word, style), check.found))
+    label = check_label(check.status)
+    word, style = "" if check.status == "ok" else f"{label.word}: ", STYLES[label.tone]
+    head = (line(state_mark(label), (f"{check.title:<{_TITLE}}", "bold")), line((word, style), check.found))
     if check.status == "ok":
         return (head,)
     needed = (line("  ", (f"{'needed':<{_TITLE}}", MUTED)), line(check.needed))

@@ -9,25 +9,20 @@ from textual.binding import Binding, BindingType
 from textual.content import Content
 from textual.widgets import Static
 
+from llmb_tui.language.states import install_label
 from llmb_tui.launch.procedures import PROCEDURES
 from llmb_tui.launch.step_state import StepState
 from llmb_tui.ui.panes.pane import Pane
-from llmb_tui.ui.text import MUTED, line, say, told
+from llmb_tui.ui.text import MUTED, line, say, state_part, told
 from llmb_tui.ui.units import gauge
 from llmb_tui.ui.widgets.texts import Paragraph, Paragraphs, Scroller, text
 from llmb_tui.wizard.gates import first_error, no_login_node, observed
 from llmb_tui.wizard.state import ClusterState, WizardState
 from llmb_tui.wizard.steps import StepId
 
-_STATUS = {
-    "missing": ("○ missing", MUTED),
-    "running": ("◐ running", "$text-warning"),
-    "done": ("✓ done   ", "$text-success"),
-    "failed": ("✗ failed ", "$text-error"),
-}
-
-
-_INDENT = Content(" " * 11)
+_STATE = 9
+"""Cells of the longest state of a step."""
+_INDENT = Content(" " * (_STATE + 2))
 
 
 class InstallPane(Pane):
@@ -104,8 +99,11 @@ def rows(cluster: ClusterState) -> tuple[Paragraph, ...]:
 
 def step_parts(step: StepState) -> tuple[Paragraph, ...]:
     """One step; the last line of its log while it is not done."""
-    word, style = _STATUS[step.status]
-    head = (line((word, style), "  "), line((step.title, "bold"), (f"   {step.size}" if step.size else "", MUTED)))
+    word, style = state_part(install_label(step.status))
+    head = (
+        line((word.ljust(_STATE), style), "  "),
+        line((step.title, "bold"), (f"   {step.size}" if step.size else "", MUTED)),
+    )
     rows: list[Paragraph] = [head]
     if step.detail and step.status != "done":
         rows.append((_INDENT, line((step.detail, MUTED))))

@@ -14,16 +14,16 @@ from textual.widgets import Static
 
 from llmb_tui.language.labels import gpus_label, workload_label
 from llmb_tui.language.quantities import clock, gpu_hours
+from llmb_tui.language.states import severity_label, state_label
 from llmb_tui.language.text import plural
 from llmb_tui.launch.procedures import PROCEDURES
 from llmb_tui.launch.run import Run
 from llmb_tui.plan.options import chosen_options
 from llmb_tui.plan.plan import Plan
 from llmb_tui.request import RunRequest
-from llmb_tui.ui import units
 from llmb_tui.ui.clipboard import copy
 from llmb_tui.ui.panes.pane import Dispatch, Pane
-from llmb_tui.ui.text import MUTED, line, lines, plain, say, told, trouble_line
+from llmb_tui.ui.text import MUTED, STYLES, line, lines, plain, say, state_part, told, trouble_line
 from llmb_tui.ui.widgets.run_header import what_runs
 from llmb_tui.ui.widgets.texts import Paragraph, Paragraphs, Scroller, fact, text
 from llmb_tui.wizard.answers import command
@@ -123,7 +123,8 @@ def review_facts(state: WizardState) -> tuple[Paragraph, ...]:
         *beside(plan),
     )
     never = (one for one in blockers(state) if one.field in ("observer", "gpu_hours", "request"))
-    facts += tuple(fact("✗ error", (one.reason, "$text-error"), (f" {one.fix}", MUTED)) for one in never)
+    head = severity_label("error").text
+    facts += tuple(fact(head, (one.reason, "$text-error"), (f" {one.fix}", MUTED)) for one in never)
     return facts + launch_facts(state)
 
 
@@ -167,18 +168,16 @@ def run_facts(run: Run | None) -> tuple[Paragraph, ...]:
     """What was submitted, or what is left to do."""
     if run is None:
         return (text(("Nothing was submitted yet. Review comes first.", MUTED)),)
-    words = {
-        "submitted": ("● submitted", "$text-success"),
-        "refused": ("✗ refused", "$text-error"),
-        "withdrawn": (f"✗ withdrawn: it never reached {run.words.scheduler}", "$text-error"),
-        "unknown": ("? unknown: it is not submitted again by itself", "$text-warning"),
-        "intended": ("○ intended", MUTED),
-    }
+    words, style = state_part(state_label(run.submission))
+    if run.submission == "withdrawn":
+        words += f": it never reached {run.words.scheduler}"
+    elif run.submission == "unknown":
+        words += ": it is not submitted again automatically"
     parts = [
         fact("run", (run.id, "bold")),
         fact("where", run.cluster),
         fact("procedure", PROCEDURES[run.procedure].name),
-        fact("state", words[run.submission]),
+        fact("state", (words, style)),
     ]
     if run.job_ids:
         watched = f", of which {run.job_ids[-1]} is watched" if len(run.job_ids) > 1 else ""
@@ -197,8 +196,8 @@ def launch_facts(state: WizardState) -> tuple[Paragraph, ...]:
         return ()
     facts = [fact("procedure", launch.way)] if launch.way else []
     for problem in launch.problems:
-        glyph, style = units.SEVERITIES[problem.severity]
-        facts.append(fact(f"{glyph} {problem.severity}", (problem.reason, style), (f" {problem.fix}", MUTED)))
+        label = severity_label(problem.severity)
+        facts.append(fact(label.text, (problem.reason, STYLES[label.tone]), (f" {problem.fix}", MUTED)))
     if not launch.command:
         profile = state.proposal.profile
         words = command(plan.selection, profile.name if profile else None, other_procedure(state))

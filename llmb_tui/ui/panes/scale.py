@@ -23,7 +23,7 @@ from llmb_tui.plan.selection import (
     NOTHING_MORE,
     ON,
     OPTIONS,
-    Kind,
+    OptionKind,
     text_of,
 )
 from llmb_tui.ui.panes.pane import Dispatch, Pane
@@ -38,8 +38,8 @@ from llmb_tui.wizard.state import WizardState
 from llmb_tui.wizard.steps import StepId
 
 _TYPED = tuple(option for option in OPTIONS if option.kind != "switch")
-_LIMITS: dict[Kind, dict[str, Any]] = {"number": {"digits": 7}, "path": {"max_length": LONGEST_PATH}}
-_PLACEHOLDERS: dict[Kind, str] = {"path": "a directory on the cluster"}
+_LIMITS: dict[OptionKind, dict[str, Any]] = {"number": {"digits": 7}, "path": {"max_length": LONGEST_PATH}}
+_PLACEHOLDERS: dict[OptionKind, str] = {"path": "a directory on the cluster"}
 _IN_A_ROW = 3
 """Fields of the layout."""
 

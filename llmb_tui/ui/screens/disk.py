@@ -20,13 +20,14 @@ from llmb_tui.cluster_files.housekeeping import KINDS, Belonging, Removal, total
 from llmb_tui.cluster_files.prune import held_by_suites, loaded_by_suites
 from llmb_tui.errors import Trouble
 from llmb_tui.language.quantities import byte_size
+from llmb_tui.language.states import Tone
 from llmb_tui.language.text import plural
 from llmb_tui.services import Services
 from llmb_tui.ui.daemon import background, go_on, in_daemon, show_failure
 from llmb_tui.ui.dialogs import Confirm
 from llmb_tui.ui.text import MUTED, Part, heading, line, lines, tell, trouble_line
 from llmb_tui.ui.widgets.key_bar import KeyBar
-from llmb_tui.ui.widgets.keyed_table import Key, KeyedTable, Row, TableColumn, Tone, room_beside
+from llmb_tui.ui.widgets.keyed_table import Key, KeyedTable, Row, TableColumn, room_beside
 from llmb_tui.ui.widgets.status_bar import notice
 
 _COLUMNS = (

@@ -8,11 +8,13 @@ from typing import TYPE_CHECKING
 from llmb_tui.catalog.catalog import Catalog
 from llmb_tui.errors import Trouble
 from llmb_tui.language.quantities import count, duration, gigabytes, percent, step_time_range
+from llmb_tui.language.states import memory_label
+from llmb_tui.language.text import short_line
 from llmb_tui.plan.selection import Selection
 from llmb_tui.ui import units
 from llmb_tui.ui.daemon import background, in_daemon
 from llmb_tui.ui.dialogs import ListDialog
-from llmb_tui.ui.text import MUTED, line, lines, told
+from llmb_tui.ui.text import MUTED, STYLES, line, lines, told
 from llmb_tui.ui.widgets.texts import Paragraph, Paragraphs, fact, text
 from llmb_tui.wizard.answers import layout_text
 from llmb_tui.wizard.choices import Choice
@@ -25,7 +27,6 @@ _PATIENCE_S = 1.0
 _TICK_S = 0.25
 _COLUMNS = (("tp", 3), ("pp", 4), ("cp", 4), ("ep", 4), ("vp", 4), ("mbs", 4), ("ga", 5))
 _HEAD = "  " + "".join(f"{name.upper():>{width}}" for name, width in _COLUMNS) + "    step time    MFU    memory"
-_VERDICTS = {"fits": "fits", "tight": "tight", "needs recompute or sharding": "needs…"}
 
 
 class LayoutsDialog(ListDialog):
@@ -95,9 +96,9 @@ def about(layout: Layout) -> tuple[Paragraph, ...]:
     else:
         parts.append(fact("step time", ("no honest number can be given", MUTED)))
     if memory is not None:
-        style = "" if memory.verdict == "fits" else "$text-warning"
+        label = memory_label(memory.verdict)
         used = f"{gigabytes(memory.peak_gb)} of {gigabytes(memory.capacity_gb)}   "
-        parts.append(fact("memory", used, (memory.verdict, style)))
+        parts.append(fact("memory", used, (label.word, STYLES[label.tone])))
     parts += [fact("unusual", (words, "$text-warning")) for words in layout.unusual]
     parts.append(text(("Differences within the band mean nothing; published layouts are tuned.", MUTED)))
     return tuple(parts)
@@ -112,6 +113,10 @@ def _figures(layout: Layout) -> str:
     speed = f"{'no estimate':>16}"
     if estimate is not None:
         speed = f"{estimate.step_time_text:>9}{percent(estimate.mfu_pct):>8}"
-    room = f"{gigabytes(memory.peak_gb):>10} {_VERDICTS[memory.verdict]:<6}" if memory is not None else ""
+    room = (
+        f"{gigabytes(memory.peak_gb):>10} {short_line(memory_label(memory.verdict).word, 6):<6}"
+        if memory is not None
+        else ""
+    )
     # The sign of a published one takes two cells.
     return ("" if layout.published else "  ") + f"{speed:<17}{room:<17}" + ("!" if layout.unusual else "")

@@ -17,12 +17,13 @@ from llmb_tui.cluster.prompter import Prompter
 from llmb_tui.errors import Trouble
 from llmb_tui.language.labels import gpus_cell
 from llmb_tui.language.quantities import age
+from llmb_tui.language.states import Tone
 from llmb_tui.services import Services
 from llmb_tui.ui.daemon import background, in_daemon
 from llmb_tui.ui.text import MUTED, Part, heading, line, tell, trouble_line
 from llmb_tui.ui.widgets.choices import ChoiceList
 from llmb_tui.ui.widgets.key_bar import KeyBar
-from llmb_tui.ui.widgets.keyed_table import Key, KeyedTable, Row, TableColumn, Tone, room_beside
+from llmb_tui.ui.widgets.keyed_table import Key, KeyedTable, Row, TableColumn, room_beside
 from llmb_tui.ui.widgets.status_bar import notice
 from llmb_tui.wizard.choices import Choice
 

@@ -14,14 +14,14 @@ from textual.screen import Screen
 from llmb_tui.analysis.table import Table
 from llmb_tui.answers import blocks
 from llmb_tui.answers.markdown import markdown
+from llmb_tui.language.states import verdict_label
 from llmb_tui.ui.clipboard import copy
-from llmb_tui.ui.text import MUTED, hanging, line
+from llmb_tui.ui.text import MUTED, hanging, line, state_part
 from llmb_tui.ui.widgets.chart_view import chart_rows
 from llmb_tui.ui.widgets.key_bar import KeyBar
 from llmb_tui.ui.widgets.plot import painted, terminal_glyphs
 from llmb_tui.ui.widgets.texts import FixedLines, Scroller
 
-_STYLES = {"PASS": "bold $text-success", "WARN": "bold $text-warning", "FAIL": "bold $text-error", "": "bold"}
 _CHART_HEIGHT = 13
 _WIDEST_CHART = 100
 _LABEL = 22
@@ -106,7 +106,10 @@ def _block(block: blocks.Block, width: int) -> Iterator[Content]:
 
 
 def _banner(banner: blocks.Banner, width: int) -> list[Content]:
-    return hanging(line((f"{banner.result or 'No verdict'} ", _STYLES[banner.result])), line(banner.words), width)
+    word, style = "No verdict", ""
+    if banner.result:
+        word, style = state_part(verdict_label(banner.result))
+    return hanging(line((f"{word} ", f"bold {style}")), line(banner.words), width)
 
 
 def _table(table: Table, width: int) -> Iterator[Content]:

@@ -54,8 +54,10 @@ Leaving this screen stops the watching only; the job goes on."""
     HORIZONTAL_BREAKPOINTS = [(0, "-narrow"), (100, "-normal")]  # noqa: RUF012 - Textual's own form
     VERTICAL_BREAKPOINTS = [(0, "-tiny"), (20, "-low"), (32, "-middle"), (50, "-tall")]  # noqa: RUF012 - as above
     BINDINGS: ClassVar[list[BindingType]] = [
-        Binding("s", "submit", "Submit…", id="run.submit", tooltip="Send a run that was prepared, after a question"),
-        Binding("w", "withdraw", "Withdraw…", id="run.withdraw", tooltip="Withdraw a run that was prepared"),
+        Binding("s", "submit", "Submit…", id="run.submit", tooltip="Submit the run, after a question"),
+        Binding(
+            "w", "withdraw", "Withdraw…", id="run.withdraw", tooltip="Withdraw the run, which then is never submitted"
+        ),
         Binding("c", "cancel", "Cancel…", id="run.cancel", tooltip="Cancel the job, after a question"),
         Binding("p", "suspend", "Suspend…", id="run.suspend", tooltip="Let the job give its nodes back, for now"),
         Binding("p", "resume", "Resume…", id="run.resume", tooltip="Let the suspended job begin again"),

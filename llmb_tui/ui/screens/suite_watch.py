@@ -58,7 +58,7 @@ look at something else; what this program has not sent when it ends is sent when
 The verdict of a run is the recipe's rule against the figure that was expected of it before."""
     CSS_PATH = "suite.tcss"
     BINDINGS: ClassVar[list[BindingType]] = [
-        Binding("s", "go_on", "Go on", id="suite.go-on", tooltip="Send the runs that were not sent yet"),
+        Binding("s", "go_on", "Go on", id="suite.go-on", tooltip="Submit the runs that are not submitted yet"),
         Binding("c", "cancel", "Cancel…", id="suite.cancel", tooltip="Send nothing more, and cancel what goes on"),
         Binding("r", "report", "Report", id="suite.report", tooltip="The report of the suite, to read and to copy"),
         Binding("e", "export", "Export…", id="suite.export", tooltip="Its runs as one file with all evidence"),
@@ -146,7 +146,7 @@ The verdict of a run is the recipe's rule against the figure that was expected o
         elif row is not None and row.trouble is not None:
             self.app.push_screen(Failure(row.trouble))
         elif row is not None:
-            tell(self.app, "This run was not sent yet.")
+            tell(self.app, "This run is not submitted yet.")
 
     def action_copy(self) -> None:
         command = f"llmb-tui suite watch {self._suite_id}"
@@ -184,7 +184,7 @@ The verdict of a run is the recipe's rule against the figure that was expected o
         going, unsent = progress.count("waiting", "running", "unknown"), progress.count("not sent", "refused")
         question = lines(
             line("Cancel ", (suite.name, "bold"), f" on {suite.cluster}?"),
-            line(f"{plural(going, 'run')} that wait or run, and {plural(unsent, 'run')} not sent yet."),
+            line(f"{plural(going, 'run')} that wait or run, and {plural(unsent, 'run')} not submitted yet."),
             line(("What has ended stays.", MUTED)),
         )
         if await self.app.push_screen_wait(Confirm("Cancel", question, "Cancel the suite", "Keep it")):

@@ -10,7 +10,7 @@ from pathlib import Path
 from textual.content import Content
 
 from llmb_tui.analysis.chart import Chart
-from llmb_tui.analysis.compare import Comparison, Contrast, Group, Outcome
+from llmb_tui.analysis.compare import Comparison, Contrast, Group
 from llmb_tui.analysis.difference import RunDifference, TextDiff
 from llmb_tui.analysis.groups import ResultGroup
 from llmb_tui.analysis.likeness import PURPOSES, distinctions
@@ -33,20 +33,14 @@ from llmb_tui.language.quantities import (
     tokens_per_s,
     two_digits,
 )
+from llmb_tui.language.states import contrast_label, node_label, verdict_label
 from llmb_tui.language.text import plural
-from llmb_tui.ui.text import MUTED, hanging, line
+from llmb_tui.ui.text import MUTED, STYLES, hanging, line, state_mark
 from llmb_tui.ui.widgets.result_texts import group_name
-from llmb_tui.ui.widgets.run_parts import RESULTS
 from llmb_tui.ui.widgets.texts import Paragraph, Rows, folded
 
 _NAMES = 15
 _LEAST_COLUMN = 14
-_OUTCOMES: dict[Outcome, tuple[str, str]] = {
-    "slower": ("▲ ", "$text-warning"),
-    "faster": ("▼ ", "$text-success"),
-    "within the noise": ("≈ ", MUTED),
-    "not known": ("? ", MUTED),
-}
 _DIFF_STYLES = {"+": "$text-success", "-": "$text-error", "@": "$text-accent"}
 
 
@@ -137,7 +131,7 @@ def _column(group: ResultGroup, newest: RunResult) -> dict[str, str]:
         out["of expected"] = percent(100 * group.ratio)
     if group.verdicts:
         counts = group.verdicts.items()
-        out["verdicts"] = ", ".join(f"{RESULTS[result][0]} {result} {count}" for result, count in counts)
+        out["verdicts"] = ", ".join(f"{verdict_label(result).text} {count}" for result, count in counts)
     return out | _last(newest)
 
 
@@ -198,10 +192,10 @@ def _against(head: str, comparison: Comparison) -> Iterator[Paragraph]:
 
 
 def _contrast(comparison: Comparison, contrast: Contrast) -> Paragraph:
-    glyph, style = _OUTCOMES[contrast.outcome]
+    mark = state_mark(contrast_label(contrast.outcome))
     times = f"{step_time(contrast.base.mean_s)} → {step_time(contrast.other.mean_s)}"
     named = f"{contrast.other.configuration.label}: " if len(comparison.contrasts) > 1 else ""
-    return line((glyph, style)), line(named, (contrast.words, f"bold {style}"), f"   {times}")
+    return line(mark), line(named, (contrast.words, f"bold {mark[1]}"), f"   {times}")
 
 
 def _differing(difference: RunDifference) -> Iterator[Paragraph]:
@@ -297,9 +291,9 @@ def _node_table(findings: Sequence[NodeFinding]) -> Rows:
                 "–" if one.noise_pct is None else f"± {two_digits(one.noise_pct)} %",
                 "–" if one.chance is None else f"{two_digits(100 * one.chance)} %",
             )
-            suspected = one.state == "suspected"
-            style = "bold $text-error" if suspected else MUTED if one.state == "not enough runs" else ""
-            cells = line((f"{'✗' if suspected else ' '} {_cells(texts, widths)}  ", style))
+            label = node_label(one.state)
+            style = f"bold {STYLES[label.tone]}" if label.tone == "bad" else STYLES[label.tone]
+            cells = line((f"{label.glyph} {_cells(texts, widths)}  ", style))
             drawn += hanging(cells, line((one.words, style)), width)
         if others:
             words = f"{plural(len(others), 'node')} without runs to be held against: {compress(others)}"

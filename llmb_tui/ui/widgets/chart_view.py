@@ -13,13 +13,13 @@ from textual.widget import Widget
 from llmb_tui.analysis.chart import Chart, Point, Role, Series
 from llmb_tui.language.quantities import step_time
 from llmb_tui.ui.widgets import plot
-from llmb_tui.ui.widgets.plot import UNICODE, Canvas, Glyphs, Kind, Part, Scale
+from llmb_tui.ui.widgets.plot import UNICODE, Canvas, CellKind, Glyphs, Part, Scale
 
 LEAST_SIZE = (30, 6)
 """Columns and rows; in less there is nothing to see."""
 _COLUMNS_A_TICK = 10
 
-_KINDS: dict[Role, Kind] = {
+_KINDS: dict[Role, CellKind] = {
     "expected": "axis",
     "published": "line",
     "estimated": "axis",
@@ -166,7 +166,7 @@ def _label_points(canvas: Canvas, chart: Chart, series: Series, scale: Scale, fr
         _write(canvas, places, text, _KINDS[series.role], free)
 
 
-def _write(canvas: Canvas, places: Sequence[tuple[int, int]], text: str, kind: Kind, free: Sequence[str]) -> None:
+def _write(canvas: Canvas, places: Sequence[tuple[int, int]], text: str, kind: CellKind, free: Sequence[str]) -> None:
     """At the first of these (row, column) where it covers only what may be covered; nowhere without one."""
     for row, column in places:
         if 0 <= row < len(canvas) and column >= 0 and column + len(text) <= len(canvas[0]):

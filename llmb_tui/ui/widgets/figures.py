@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, get_args
 
 from textual.content import Content
 from textual.reactive import var
@@ -20,9 +20,10 @@ from llmb_tui.language.quantities import (
     tflops,
     tokens_per_s,
 )
+from llmb_tui.language.states import Severity, memory_label, severity_label
 from llmb_tui.language.text import plural
 from llmb_tui.ui import units
-from llmb_tui.ui.text import MUTED, Part, hanging, line
+from llmb_tui.ui.text import MUTED, STYLES, Part, hanging, line
 from llmb_tui.ui.widgets.texts import WrappedLines
 
 if TYPE_CHECKING:
@@ -78,17 +79,19 @@ def strip(plan: Plan, measured: MeasuredHere | None) -> list[Content]:
     p = plan.parallelism
     table = " ".join(f"{name.upper()} {units.optional(getattr(p, name))}{_mark(plan, name)}" for name in _TABLE)
     first = line(table, (f" · {plan.nodes} × {plan.gpus_per_node} · seq {p.seq_len}", MUTED))
-    memory = f"memory {_memory_used(plan)}   {plan.memory.verdict}" if plan.memory else "memory not known"
+    memory = (
+        f"memory {_memory_used(plan)}   {memory_label(plan.memory.verdict).word}" if plan.memory else "memory not known"
+    )
     third = line(memory, " · ", _cost_text(plan), *_counts(plan.problems))
     if plan.estimate is None:
         return [first, line(("no honest step time can be given", MUTED)), third]
-    from llmb_tui.plan.plan import METHOD_NAMES
+    from llmb_tui.language.states import method_word
 
     e = plan.estimate
     parts: list[Part] = [
         (e.step_time_text, "bold"),
         f"  {step_time_range(e.low_s, e.high_s)}  ",
-        (METHOD_NAMES[e.method], "$text-accent"),
+        (method_word(e.method), "$text-accent"),
     ]
     if measured is not None:
         parts += ["  ", (step_time(measured.step_time_s), "bold"), (f" {measured.label}", "$text-accent")]
@@ -110,10 +113,10 @@ def skeleton(width: int) -> list[Content]:
 def _counts(problems: tuple[Problem, ...]) -> list[Part]:
     """How many problems of each severity, and the key that shows them."""
     parts: list[Part] = []
-    for severity, (glyph, style) in units.SEVERITIES.items():
-        count = sum(problem.severity == severity for problem in problems)
+    for label in map(severity_label, get_args(Severity)):
+        count = sum(severity_label(problem.severity) == label for problem in problems)
         if count:
-            parts += ["   ", (f"{glyph} {plural(count, severity)}", style)]
+            parts += ["   ", (f"{label.glyph} {plural(count, label.word)}", STYLES[label.tone])]
     return [*parts, (" (p)", MUTED)] if parts else []
 
 
@@ -158,10 +161,10 @@ def _mark(plan: Plan, name: str) -> str:
 
 def _expected(e: Estimate, width: int) -> list[Content]:
     """The number, its band, the method in words and the anchor; the anchor is folded, never cut."""
-    from llmb_tui.plan.plan import METHOD_WORDS
+    from llmb_tui.language.states import method_phrase
 
     drawn = units.track(e.step_time_s, e.low_s, e.high_s, 15)
-    words = METHOD_WORDS[e.method]
+    words = method_phrase(e.method)
     basis = f": {e.basis}" if e.basis and e.basis not in words else ""
     return [
         *hanging(
@@ -206,8 +209,8 @@ def _resources(plan: Plan, width: int) -> list[Content]:
         size = f"{given(plan.checkpoint_gb)} GB"
     memory: list[Part] = [("not known", MUTED)]
     if plan.memory is not None:
-        style = "" if plan.memory.verdict == "fits" else "$text-warning"
-        memory = [f"{_memory_used(plan)}   ", (plan.memory.verdict, style)]
+        label = memory_label(plan.memory.verdict)
+        memory = [f"{_memory_used(plan)}   ", (label.word, STYLES[label.tone])]
     return [
         *_flow("1T tokens", [training, [("checkpoint ", MUTED), size]], width),
         *hanging(_row("memory"), line(*memory), width),

@@ -10,49 +10,22 @@ from typing import ClassVar
 from textual.binding import Binding, BindingType
 from textual.content import Content
 
-from llmb_tui.cluster.job import TERMINAL_STATES
 from llmb_tui.language.labels import gpus_cell, workload_label
 from llmb_tui.language.quantities import percent, short_age, step_time_digits
+from llmb_tui.language.states import VerdictResult, method_phrase, state_label, verdict_label
 from llmb_tui.language.text import plural
 from llmb_tui.launch.note import NO_NOTE, Note
 from llmb_tui.launch.run import Run
-from llmb_tui.plan.plan import METHOD_WORDS
 from llmb_tui.ui.text import MUTED, Part, line, lines
 from llmb_tui.ui.units import filled
-from llmb_tui.ui.widgets.keyed_table import Cell, Key, KeyedTable, Row, TableColumn, Tone
+from llmb_tui.ui.widgets.keyed_table import Cell, Key, KeyedTable, Row, TableColumn, label_cell
 from llmb_tui.ui.widgets.run_header import what_runs
-from llmb_tui.ui.widgets.run_parts import RESULTS
-from llmb_tui.watch.state import Result, RunRecord, RunsChanged, RunState, Stage
+from llmb_tui.watch.report import label_of
+from llmb_tui.watch.state import RunRecord, RunsChanged, RunState
 
 _WIDE_FROM = 116
-STAGES: dict[Stage, Cell] = {
-    "queued": ("◐ queued", "warning"),
-    "image": ("● image", "now"),
-    "start": ("● start", "now"),
-    "warm-up": ("● warm-up", "now"),
-    "measuring": ("● measuring", "now"),
-    "suspended": ("‖ suspended", "warning"),
-    "completing": ("● completing", "now"),
-    "done": ("✓ done", "good"),
-    "failed": ("✗ failed", "bad"),
-    "timeout": ("✗ timeout", "bad"),
-    "node_fail": ("✗ node fail", "bad"),
-    "cancelled": ("■ cancelled", "quiet"),
-}
-_SUBMISSIONS: dict[str, Cell] = {
-    "unknown": ("? unknown", "warning"),
-    "refused": ("✗ refused", "bad"),
-    "withdrawn": ("✗ withdrawn", "bad"),
-    "intended": ("○ prepared", "quiet"),
-}
-_BY_STATE: dict[str, Cell] = {
-    "PENDING": STAGES["queued"],
-    "RUNNING": ("● running", "now"),
-    "COMPLETED": STAGES["done"],
-    "SUSPENDED": STAGES["suspended"],
-    "CANCELLED": STAGES["cancelled"],
-}
-_TONES: dict[Result, Tone] = {"PASS": "good", "WARN": "warning", "FAIL": "bad"}
+_STATE = 12
+"""Cells of most states."""
 BAR_CELLS = 4
 _NAMED_IN_QUESTION = 8
 
@@ -62,16 +35,16 @@ def job_row(run: Run, state: RunState, marked: bool, now: float, note: Note = NO
     selection, estimate = run.plan.selection, run.plan.estimate
     progress, verdict = state.progress, state.verdict
     total = progress.steps_total or run.plan.steps
-    against = f"{percent(verdict.ratio * 100)} of {METHOD_WORDS[estimate.method]}" if verdict and estimate else ""
+    against = f"{percent(verdict.ratio * 100)} of {method_phrase(estimate.method)}" if verdict and estimate else ""
     return {
-        "mark": ("x", "now") if marked else ("•" if note else "", "quiet"),
-        "state": state_cell(run, state),
+        "mark": ("x", "active") if marked else ("•" if note else "", "quiet"),
+        "state": label_cell(label_of(run, state)),
         "workload": (workload_label(selection.workload, selection.size, selection.dtype), "plain"),
         "scale": (gpus_cell(selection.scale, selection.gpu), "plain"),
         "where": (run.cluster, "plain"),
         "procedure": (run.procedure, "quiet"),
         "steps": (f"{progress.steps_done}/{total}" if progress.steps_done else "–", "plain"),
-        "bar": (filled(progress.steps_done, total, BAR_CELLS), "now"),
+        "bar": (filled(progress.steps_done, total, BAR_CELLS), "active"),
         "median": ("–" if progress.median_s is None else step_time_digits(progress.median_s), "plain"),
         "against": (against, "plain"),
         "verdict": result_cell(verdict.result) if verdict else ("–", "quiet"),
@@ -85,21 +58,9 @@ def age_cell(run: Run, now: float) -> Cell:
     return short_age(now - (run.submitted_at or run.created_at)), "quiet"
 
 
-def result_cell(result: Result) -> Cell:
+def result_cell(result: VerdictResult) -> Cell:
     """Glyph and word."""
-    return f"{RESULTS[result][0]} {result}", _TONES[result]
-
-
-def state_cell(run: Run, state: RunState) -> Cell:
-    """Glyph and word: the submission while it is open, else the stage, else what its scheduler last said."""
-    if run.submission != "submitted":
-        return _SUBMISSIONS[run.submission]
-    if state.stage in STAGES:
-        return STAGES[state.stage]
-    said = run.job_state or "submitted"
-    if said in _BY_STATE:
-        return _BY_STATE[said]
-    return STAGES["failed"] if said in TERMINAL_STATES else (f"○ {said.lower()}", "quiet")
+    return label_cell(verdict_label(result))
 
 
 def has_words(run_id: str, row: Row, words: Sequence[str]) -> bool:
@@ -126,7 +87,7 @@ def cancel_question(runs: Sequence[Run]) -> Content:
     what += [f"Withdraw {plural(prepared, 'run')} of which nothing was sent"] * bool(prepared)
     rows = [line(f"{'; '.join(what)}?"), Content("")]
     for run in named:
-        job = f"{', '.join(run.job_ids) or 'not sent':<10}"
+        job = f"{', '.join(run.job_ids) or state_label('intended').word:<13}"
         rows.append(line((job, "bold"), f"  {what_runs(run)} · {run.cluster}"))
     if len(runs) > len(named):
         rows.append(line((f"and {len(runs) - len(named)} more", MUTED)))
@@ -134,12 +95,15 @@ def cancel_question(runs: Sequence[Run]) -> Content:
     return lines(*rows)
 
 
-def job_columns(width: int) -> list[TableColumn]:
-    """For a terminal of that many cells: together 78 with the gaps, and 119 on a wide one."""
+def job_columns(width: int, state: int = _STATE) -> list[TableColumn]:
+    """For a terminal of that many cells: together at most 78 with the gaps, and 119 on a wide one.
+
+    A longer `state` than usual takes the room of the age.
+    """
     wide = width >= _WIDE_FROM
     return [
         TableColumn("mark", "", 1),
-        TableColumn("state", "state", 12),
+        TableColumn("state", "state", state),
         TableColumn("workload", "workload", 18),
         TableColumn("scale", "scale", 10 if wide else 9),
         TableColumn("where", "where", 10 if wide else 5),
@@ -149,7 +113,7 @@ def job_columns(width: int) -> list[TableColumn]:
         TableColumn("median", "median", 6),
         *([TableColumn("against", "of expected", 20)] if wide else ()),
         TableColumn("verdict", "result", 6),
-        TableColumn("age", "age", 3),
+        *([TableColumn("age", "age", 3)] if state <= _STATE else ()),
     ]
 
 
@@ -203,8 +167,8 @@ class JobTable(KeyedTable):
         """The line above the rows."""
         runs = [record.run for record in self._records.values()]
         going, prepared = sum(run.going for run in runs), sum(run.submission == "intended" for run in runs)
-        words = f"{going} going · {len(runs) - going - prepared} ended" if runs else "none yet"
-        words += f" · {prepared} prepared" if prepared else ""
+        words = f"{going} active · {len(runs) - going - prepared} finished" if runs else "none yet"
+        words += f" · {prepared} {state_label('intended').word}" if prepared else ""
         parts: list[Part] = [("Runs", "bold"), f"   {words}"]
         if len(self.shown) != len(runs):
             parts.append((f"   {len(self.shown)} shown", "$text-accent"))
@@ -220,7 +184,7 @@ class JobTable(KeyedTable):
         runs = [record.run for record in self._records.values()]
         notes = [run.cancel_note for run in runs if run.going and run.cancel_note]
         if any(run.submission == "intended" for run in runs):
-            notes.append("What is prepared was not sent: its own screen submits it, c withdraws it.")
+            notes.append("Open a run that is not submitted to submit it; c withdraws it.")
         return notes
 
     @property
@@ -275,7 +239,11 @@ class JobTable(KeyedTable):
             self._rows[run_id] = job_row(record.run, record.state, run_id in self._marked, now, note)
         rows = ((run_id, self._rows[run_id]) for run_id in self._records)
         wanted: dict[Key, Row] = {run_id: row for run_id, row in rows if has_words(run_id, row, self._words)}
-        self.show(job_columns(self.app.size.width), wanted)
+        self._lay_out(wanted)
 
     def on_resize(self) -> None:
-        self.show(job_columns(self.app.size.width), self.shown)
+        self._lay_out(self.shown)
+
+    def _lay_out(self, rows: Mapping[Key, Row]) -> None:
+        longest = max((len(row["state"][0]) for row in rows.values()), default=0)
+        self.show(job_columns(self.app.size.width, max(longest, _STATE)), rows)

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import ClassVar, Literal
+from typing import ClassVar
 
 from rich.text import Text
 from textual import on
@@ -15,10 +15,10 @@ from textual.binding import Binding, BindingType
 from textual.coordinate import Coordinate
 from textual.widgets import DataTable, Input
 
+from llmb_tui.language.states import Label, Tone
 from llmb_tui.language.text import clean_line
 
 Key = Hashable
-Tone = Literal["plain", "quiet", "now", "good", "warning", "bad"]
 Cell = tuple[str, Tone]
 Row = dict[str, Cell]
 """Cells by column."""
@@ -34,6 +34,11 @@ class TableColumn:
     figures: bool = False
 
 
+def label_cell(label: Label) -> Cell:
+    """Glyph and word of a state."""
+    return label.text, label.tone
+
+
 def room_beside(columns: Iterable[TableColumn], width: int) -> int:
     """The cells that one more column can have in a table of that many, its scrollbar left out."""
     return width - sum(column.width + 1 for column in columns) - 1
@@ -42,7 +47,7 @@ def room_beside(columns: Iterable[TableColumn], width: int) -> int:
 class KeyedTable(DataTable[Text]):
     """Rows of clean text in the order in which they are given. Where none stays, the cursor goes to the first."""
 
-    COMPONENT_CLASSES: ClassVar[set[str]] = {"row--quiet", "row--now", "row--good", "row--warning", "row--bad"}
+    COMPONENT_CLASSES: ClassVar[set[str]] = {"row--quiet", "row--active", "row--good", "row--warning", "row--bad"}
     DEFAULT_CSS = """
     KeyedTable {
         height: 1fr;
@@ -50,7 +55,7 @@ class KeyedTable(DataTable[Text]):
         background: transparent;
         scrollbar-size: 0 1;
         .row--quiet { text-style: dim; }
-        .row--now { color: $text-accent; }
+        .row--active { color: $text-accent; }
         .row--good { color: $text-success; text-style: bold; }
         .row--warning { color: $text-warning; text-style: bold; }
         .row--bad { color: $text-error; text-style: bold; }

@@ -14,15 +14,15 @@ from textual.content import Content
 from llmb_tui.language.ticks import round_steps, tick_label
 from llmb_tui.ui.text import MUTED
 
-Kind = Literal["axis", "band", "line", "outside", "now", "blank"]
-Part = tuple[str, Kind]
+CellKind = Literal["axis", "band", "line", "outside", "now", "blank"]
+Part = tuple[str, CellKind]
 Canvas = list[list[Part]]
 """The cells of a plot, the lowest row first."""
 
 _SAME = 1e-6
 """Values that differ by no more than this part of them are drawn as one: no label that fits tells them apart."""
 _FACTORS = (1, 1.5, 2, 2.5, 3, 4, 5, 6, 8)
-_STYLES: dict[Kind, str] = {
+_STYLES: dict[CellKind, str] = {
     "axis": MUTED,
     "band": "dim $text-success",
     "line": "bold $text",

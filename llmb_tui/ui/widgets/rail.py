@@ -8,18 +8,13 @@ from textual import events
 from textual.content import Content
 from textual.reactive import var
 
-from llmb_tui.ui.text import MUTED, hanging, line
+from llmb_tui.language.states import mark_label
+from llmb_tui.ui.text import MUTED, STYLES, hanging, line, state_mark
 from llmb_tui.ui.widgets.texts import WrappedLines
-from llmb_tui.wizard.steps import TITLES, Mark, StepId, StepStatus
+from llmb_tui.wizard.steps import TITLES, StepId, StepStatus
 
 if TYPE_CHECKING:
     from llmb_tui.wizard.state import WizardState
-
-_GLYPHS: dict[Mark, tuple[str, str]] = {
-    "done": ("✓", "$text-success"),
-    "open": (" ", ""),
-    "flagged": ("✗", "$text-error"),
-}
 
 
 class Rail(WrappedLines):
@@ -53,7 +48,8 @@ class Rail(WrappedLines):
         rows = []
         roomy = self.size.height >= 3 * len(TITLES)
         for one in self.steps:
-            glyph, style = _GLYPHS[one.mark]
+            label = mark_label(one.mark)
+            glyph, style = label.glyph, STYLES[label.tone]
             current = one.step is self.current
             if current and one.mark != "flagged":
                 glyph, style = "▸", "bold"
@@ -69,5 +65,6 @@ class Rail(WrappedLines):
         flagged = [TITLES[one.step] for one in self.steps if one.mark == "flagged"]
         parts = [line((f"{int(self.current)}/{len(TITLES)} {TITLES[self.current]}", "bold"))]
         parts += [line((answer, MUTED)) for answer in answers]
-        parts += [line((f"✗ {title}", "$text-error")) for title in flagged]
+        glyph, style = state_mark(mark_label("flagged"))
+        parts += [line((f"{glyph}{title}", style)) for title in flagged]
         return Content(" · ").join(parts)

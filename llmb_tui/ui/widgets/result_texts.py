@@ -23,13 +23,13 @@ from llmb_tui.language.quantities import (
     step_time_range_digits,
     two_digits,
 )
+from llmb_tui.language.states import RunStateName, method_phrase, state_label
 from llmb_tui.language.text import plural
 from llmb_tui.launch.note import NO_NOTE, Note
 from llmb_tui.launch.procedures import PROCEDURES
-from llmb_tui.plan.plan import METHOD_WORDS
 from llmb_tui.ui.text import MUTED, Part, heading, line, notices_words
-from llmb_tui.ui.widgets.job_table import STAGES, result_cell
-from llmb_tui.ui.widgets.keyed_table import Cell, Key, Row, TableColumn, room_beside
+from llmb_tui.ui.widgets.job_table import result_cell
+from llmb_tui.ui.widgets.keyed_table import Cell, Key, Row, TableColumn, label_cell, room_beside
 from llmb_tui.ui.widgets.plot import terminal_glyphs
 from llmb_tui.watch.validity import unknown_words
 
@@ -43,7 +43,7 @@ _PADDING = 2
 """Cells beside the heading, left and right."""
 # Values within so much of the fastest one are drawn in the lower half: noise is no mountain.
 _LEAST_HEIGHT = 0.1
-MARK: Cell = ("x", "now")
+MARK: Cell = ("x", "active")
 NO_MARK: Cell = ("", "plain")
 _NONE: Cell = ("–", "quiet")
 _HEADINGS: dict[Grouping, str] = {"release": "recipe release", "none": "workload"}
@@ -296,7 +296,7 @@ def _basis(group: ResultGroup) -> list[Part]:
         parts = [repeats.noise_words]
         estimate = group.first.plan.estimate
         if estimate is not None and group.ratio is not None:
-            against = f"{METHOD_WORDS[estimate.method]} {estimate.step_time_text}"
+            against = f"{method_phrase(estimate.method)} {estimate.step_time_text}"
             parts.append(f"; {percent(100 * group.ratio)} of {against}")
     return [*parts, (f"; without {without}" if without else "", MUTED)]
 
@@ -362,10 +362,10 @@ def spark(values: Sequence[tuple[float, float]], span: Span, cells: int) -> str:
     return "".join(" " if top is None else levels[top] for top in tops)
 
 
-def _end(state: str) -> Cell:
+def _end(state: RunStateName) -> Cell:
     """How a run without a verdict ended."""
-    cell = next((cell for stage, cell in STAGES.items() if stage == state), (state, "quiet"))
-    return (cell[0], "quiet") if state == "done" else cell
+    text, tone = label_cell(state_label(state))
+    return text, "quiet" if state == "done" else tone
 
 
 def _count(group: ResultGroup) -> str:

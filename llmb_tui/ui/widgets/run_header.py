@@ -12,31 +12,18 @@ from llmb_tui.errors import Trouble
 from llmb_tui.language.instants import local_time
 from llmb_tui.language.labels import run_label
 from llmb_tui.language.quantities import age, clock
+from llmb_tui.language.states import Stage, link_label, mark_label, state_label
 from llmb_tui.language.text import capital, plural
 from llmb_tui.launch.procedures import PROCEDURES
 from llmb_tui.launch.run import Run
-from llmb_tui.ui.text import MUTED, line, lines, plain, told
+from llmb_tui.ui.text import MUTED, STYLES, line, lines, plain, state_mark, state_part, told
 from llmb_tui.ui.units import gauge
 from llmb_tui.ui.widgets.run_parts import RunPart
-from llmb_tui.watch.state import ENDED, FAILED, Link, RunState, Stage
+from llmb_tui.watch.state import ENDED, FAILED, RunState
 
-_LINKS: dict[Link, tuple[str, str, str]] = {
-    "live": ("●", "live", "$text-success"),
-    "connecting": ("○", "connecting", "$text-warning"),
-    "lost": ("✗", "link lost", "bold $text-error"),
-    "closed": ("○", "closed", MUTED),
-}
 # A training step takes seconds; a log that is silent for longer is worth a look.
 _SILENT_FROM_S = 120.0
 STAGES: tuple[Stage, ...] = ("queued", "image", "start", "warm-up", "measuring", "done")
-ENDS: dict[Stage, tuple[str, str]] = {
-    "suspended": ("‖ suspended", "$text-warning"),
-    "completing": ("● completing", "$text-accent"),
-    "failed": ("✗ failed", "$text-error"),
-    "timeout": ("✗ timeout", "$text-error"),
-    "node_fail": ("✗ node fail", "$text-error"),
-    "cancelled": ("■ cancelled", "$text-warning"),
-}
 _JOINT = " ── "
 _GAP = 3
 _BAR_CELLS = (10, 40)
@@ -47,9 +34,9 @@ LOG_IN = lines(
 
 _SUBMISSIONS = {
     "unknown": "It is not known whether this {job} was submitted.",
-    "refused": "{scheduler} refused the {job}.",
+    "refused": "{scheduler} rejected the {job}.",
     "withdrawn": "This run has no {job}, and never will.",
-    "intended": "This run was prepared, and nothing of it was sent.",
+    "intended": "This run is not submitted: its cluster has nothing of it.",
 }
 
 
@@ -77,7 +64,7 @@ def job_text(run: Run, state: RunState) -> Content:
     job, words = state.job, run.words
     parts = [line(jobs_of(run, job.id if job else ""))]
     if job is None:
-        parts.append(line(run.job_state or f"submission {run.submission}"))
+        parts.append(line(run.job_state or state_label(run.submission).word))
     else:
         elapsed = f" {clock(job.elapsed_s)}" if job.elapsed_s else ""
         parts.append(line((f"{job.state}{elapsed}", "bold")))
@@ -112,8 +99,10 @@ def jobs_of(run: Run, seen: str = "") -> str:
 def link_text(state: RunState, short: bool = False) -> Content:
     """The link as glyph and word, and how old the newest log byte is of a run that goes on; else it is closed."""
     goes_on = state.stage not in ENDED
-    glyph, word, style = _LINKS[state.link if goes_on or state.link != "live" else "closed"]
-    parts = [Content.styled(f"{glyph} {word}", style)]
+    words, style = state_part(link_label(state.link if goes_on or state.link != "live" else "closed"))
+    if state.link == "lost":
+        style = f"bold {style}"
+    parts = [Content.styled(words, style)]
     if short:
         return parts[0]
     if state.link == "live" and state.log_bytes and goes_on:
@@ -182,33 +171,36 @@ def stage_line(state: RunState, width: int) -> Content:
 
 def _all_stages(state: RunState) -> Content:
     if state.stage == "submitted":
-        parts = [Content.styled(f"○ {stage}", MUTED) for stage in STAGES]
+        parts = [_ahead(stage) for stage in STAGES]
         return Content.styled(_JOINT, MUTED).join(parts)
     current = STAGES.index(reached(state))
-    ended = state.stage in ENDS
-    parts = [Content.assemble(("✓ ", "$text-success"), stage) for stage in STAGES[:current]]
-    if ended:
-        parts.append(Content.assemble(("● ", MUTED), STAGES[current]))
-        words, style = ENDS[state.stage]
-        parts.append(Content.styled(words, f"bold {style}"))
-    elif state.stage == "done":
-        parts.append(Content.styled("✓ done", "bold $text-success"))
-    else:
-        parts.append(Content.styled(f"● {STAGES[current]}", "bold $text-accent"))
-        parts += [Content.styled(f"○ {stage}", MUTED) for stage in STAGES[current + 1 :]]
+    parts = [line(state_mark(mark_label("done")), stage) for stage in STAGES[:current]]
+    if state.stage not in STAGES:
+        parts.append(line((f"{state_label(STAGES[current]).glyph} ", MUTED), STAGES[current]))
+    parts.append(_stage(state.stage))
+    if state.stage in STAGES:
+        parts += [_ahead(stage) for stage in STAGES[current + 1 :]]
     return Content.styled(_JOINT, MUTED).join(parts)
 
 
 def _current_stage(state: RunState) -> Content:
     if state.stage == "submitted":
-        return Content.styled("○ not known yet", MUTED)
-    if state.stage in ENDS:
-        words, style = ENDS[state.stage]
-        return Content.styled(f"{words} at {reached(state)}", f"bold {style}")
-    if state.stage == "done":
-        return Content.styled("✓ done", "bold $text-success")
+        return line((f"{mark_label('open').glyph} not known yet", MUTED))
+    if state.stage not in STAGES:
+        return _stage(state.stage, f" at {reached(state)}")
     place = f" {STAGES.index(state.stage) + 1}/{len(STAGES)}"
-    return Content.assemble((f"● {state.stage}", "bold $text-accent"), (place, MUTED))
+    return _stage(state.stage) + line("" if state.stage == "done" else (place, MUTED))
+
+
+def _stage(stage: Stage, more: str = "") -> Content:
+    """The stage that a run is in; quiet ones are bold too."""
+    label = state_label(stage)
+    return line((label.text + more, "bold" if label.tone == "quiet" else f"bold {STYLES[label.tone]}"))
+
+
+def _ahead(stage: Stage) -> Content:
+    """A stage that a run is still to reach."""
+    return line((f"{mark_label('open').glyph} {stage}", MUTED))
 
 
 def _progress(state: RunState) -> Content:

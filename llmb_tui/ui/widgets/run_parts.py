@@ -11,19 +11,15 @@ from textual.reactive import var
 from textual.widget import Widget
 
 from llmb_tui.language.quantities import byte_size, four_digits, gigabytes, percent, step_time, tokens_per_s
+from llmb_tui.language.states import method_phrase, verdict_label
 from llmb_tui.launch.procedures import PROCEDURES
 from llmb_tui.launch.run import Run
-from llmb_tui.plan.plan import METHOD_WORDS, Plan
-from llmb_tui.ui.text import MUTED, line, lines
-from llmb_tui.watch.state import ENDED, Progress, Result, RunState, Verdict
+from llmb_tui.plan.plan import Plan
+from llmb_tui.ui.text import MUTED, line, lines, state_part
+from llmb_tui.watch.state import ENDED, Progress, RunState, Verdict
 
 Trend = Literal["↓", "↑", "→", ""]
 _STRIP_HEIGHT = 2
-RESULTS: dict[Result, tuple[str, str]] = {
-    "PASS": ("✓", "$text-success"),
-    "WARN": ("!", "$text-warning"),
-    "FAIL": ("✗", "$text-error"),
-}
 
 
 class RunPart(Widget):
@@ -176,8 +172,8 @@ class Metrics(RunCard):
 
 def result_word(verdict: Verdict) -> Content:
     """Glyph and word; the word alone says it all."""
-    glyph, style = RESULTS[verdict.result]
-    return Content.styled(f"{glyph} {verdict.result}", f"bold {style}")
+    words, style = state_part(verdict_label(verdict.result))
+    return Content.styled(words, f"bold {style}")
 
 
 def verdict_card(state: RunState, against: str, procedure: str) -> Content:
@@ -227,7 +223,7 @@ class VerdictCard(RunCard):
         return state.verdict, state.no_verdict, state.stage, state.validity
 
     def draw(self, run: Run, state: RunState) -> Content:
-        against = METHOD_WORDS[run.plan.estimate.method] if run.plan.estimate else "expected"
+        against = method_phrase(run.plan.estimate.method) if run.plan.estimate else "expected"
         if self.content_size.height < _STRIP_HEIGHT:
             return verdict_strip(state, against, PROCEDURES[run.procedure].name, self.content_size.width)
         return verdict_card(state, against, PROCEDURES[run.procedure].title)

@@ -9,23 +9,17 @@ from textual.reactive import reactive, var
 from textual.widget import Widget
 
 from llmb_tui.language.quantities import milliseconds
-from llmb_tui.ui.text import MUTED, line
+from llmb_tui.language.states import Label, link_label, probe_label
+from llmb_tui.ui.text import line, state_mark
 
 if TYPE_CHECKING:
     from llmb_tui.cluster.link import LinkHealth
     from llmb_tui.cluster.profile import ClusterProfile
-    from llmb_tui.wizard.state import Link, WizardState
+    from llmb_tui.language.states import ProbeState
+    from llmb_tui.wizard.state import WizardState
 
 # In a narrower terminal the rail's one line says what is chosen.
 _ABOUT_FROM_WIDTH = 100
-# Glyph, style and word: a colour alone says nothing.
-_LINKS: dict[Link, tuple[str, str, str]] = {
-    "none": ("", "", ""),
-    "unknown": ("○", MUTED, ""),
-    "connecting": ("◐", "$text-warning", "connecting"),
-    "connected": ("●", "$text-success", ""),
-    "failed": ("✗", "$text-error", "no connection"),
-}
 
 
 def notice(profile: ClusterProfile, observed: bool) -> str:
@@ -39,7 +33,7 @@ class StatusBar(Widget):
     state: var[WizardState | None] = var["WizardState | None"](None)
     about: reactive[str] = reactive("")
     cluster: reactive[str] = reactive("")
-    link: reactive[Link] = reactive["Link"]("none")
+    link: reactive[ProbeState] = reactive["ProbeState"]("none")
     health: reactive[LinkHealth | None] = reactive["LinkHealth | None"](None)
     """How the connection is by its own heartbeat; None while there is none."""
     notice: reactive[str] = reactive("")
@@ -72,20 +66,25 @@ class StatusBar(Widget):
         if not self.cluster:
             return Content("")
         wide = self.size.width >= _ABOUT_FROM_WIDTH
-        glyph, style, word = _LINKS[self.link] if self.health is None else _felt(self.health, wide)
+        if self.health is None:
+            label = probe_label(self.link)
+            word = label.word if self.link in ("connecting", "failed") else ""
+        else:
+            label, word = _felt(self.health, wide)
         notice = line((f" {self.notice} ", "reverse"), "  ") if self.notice else Content("")
-        return notice + line((glyph, style), " ", self.cluster, f" {word}" if word else "", " ")
+        return notice + line(state_mark(label), self.cluster, f" {word}" if word else "", " ")
 
 
-def _felt(health: LinkHealth, wide: bool) -> tuple[str, str, str]:
-    """Glyph, style and words for a connection that was made; few words unless there is room."""
+def _felt(health: LinkHealth, wide: bool) -> tuple[Label, str]:
+    """State of a connection that was made, and its words; few words unless there is room."""
+    label = link_label(health.state)
     if health.state == "live":
-        if health.note:
-            return "◐", "$text-warning", health.note
+        if health.note:  # an answer is late
+            return link_label("connecting"), health.note
         trip = health.round_trip_s
-        return "●", "$text-success", "" if trip is None else milliseconds(trip)
+        return label, "" if trip is None else milliseconds(trip)
     if health.state == "connecting":
-        return "◐", "$text-warning", health.note or "connecting"
+        return label, health.note or label.word
     if health.state == "needs-login":
-        return "✗", "$text-error", health.note if wide else "log in again"
-    return "✗", "$text-error", f"link lost, {health.note}" if wide and health.note else "link lost"
+        return label, health.note if wide else label.word
+    return label, f"{label.word}, {health.note}" if wide and health.note else label.word

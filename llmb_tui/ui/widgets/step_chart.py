@@ -9,9 +9,10 @@ from textual.content import Content
 
 from llmb_tui.analysis.chart import shown_values
 from llmb_tui.language.quantities import count, step_time_digits, step_time_range
+from llmb_tui.language.states import method_phrase
 from llmb_tui.language.ticks import round_steps
 from llmb_tui.launch.run import Run
-from llmb_tui.plan.plan import METHOD_WORDS, Estimate
+from llmb_tui.plan.plan import Estimate
 from llmb_tui.ui.widgets import plot
 from llmb_tui.ui.widgets.plot import UNICODE, Canvas, Glyphs, Part, Scale
 from llmb_tui.ui.widgets.run_parts import RunCard
@@ -87,7 +88,7 @@ def expected_caption(estimate: Estimate | None, width: int, glyphs: Glyphs = UNI
     if estimate is None:
         return "no expected step time"
     short = f"{glyphs.band} expected {step_time_range(estimate.low_s, estimate.high_s)}"
-    full = f"{short}, {METHOD_WORDS[estimate.method]}"
+    full = f"{short}, {method_phrase(estimate.method)}"
     return full if len(full) <= width else short
 
 

@@ -15,16 +15,15 @@ from llmb_tui.language.quantities import (
     step_time_range,
     step_time_range_digits,
 )
+from llmb_tui.language.states import method_phrase, method_word, row_label, severity_label, verdict_label
 from llmb_tui.language.text import plural
-from llmb_tui.plan.plan import METHOD_NAMES, METHOD_WORDS, expected_step_time
+from llmb_tui.plan.plan import expected_step_time
 from llmb_tui.suites.draft_plan import DraftPlan
 from llmb_tui.suites.suite_plan import Nodes, PlannedRow, SuitePlan
 from llmb_tui.suites.suite_progress import RowProgress, SuiteProgress
-from llmb_tui.ui import units
-from llmb_tui.ui.text import MUTED, Part
+from llmb_tui.ui.text import MUTED, STYLES, Part
 from llmb_tui.ui.widgets.job_table import job_row
-from llmb_tui.ui.widgets.keyed_table import Cell, Key, Row, TableColumn, room_beside
-from llmb_tui.ui.widgets.run_parts import RESULTS
+from llmb_tui.ui.widgets.keyed_table import Cell, Key, Row, TableColumn, label_cell, room_beside
 from llmb_tui.ui.widgets.texts import Paragraph, fact
 
 if TYPE_CHECKING:
@@ -84,7 +83,7 @@ def _cells(planned: PlannedRow, label: str) -> Row:
             step_time_range_digits(estimate.low_s, estimate.high_s) if estimate else "no estimate",
             "quiet",
         ),
-        "source": (METHOD_NAMES[estimate.method] if estimate else "", "quiet"),
+        "source": (method_word(estimate.method) if estimate else "", "quiet"),
         "hours": (
             gpu_hours_digits(hours) if hours is not None else f"≤{gpu_hours_digits(planned.most_gpu_hours)}",
             "plain",
@@ -95,19 +94,22 @@ def _cells(planned: PlannedRow, label: str) -> Row:
 
 def _mark(planned: PlannedRow) -> Cell:
     if planned.blockers:
-        return "✗", "bad"
-    return ("!", "warning") if any(one.severity == "warning" for one in planned.notes) else ("", "plain")
+        worst = severity_label("error")
+    elif any(one.severity == "warning" for one in planned.notes):
+        worst = severity_label("warning")
+    else:
+        return "", "plain"
+    return worst.glyph, worst.tone
 
 
 def about_row(planned: PlannedRow, out: bool) -> tuple[Paragraph, ...]:
     """The row under the cursor in words: what stands against it first."""
     parts = [fact("run", (planned.row.key, "bold"), ("   taken out: x puts it back" if out else "", MUTED))]
     for problem in (*planned.blockers, *planned.notes):
-        glyph, _ = units.SEVERITIES[problem.severity]
-        parts.append(fact(f"{glyph} {problem.severity}", problem.reason, (f" {problem.fix}".rstrip(), MUTED)))
+        parts.append(fact(severity_label(problem.severity).text, problem.reason, (f" {problem.fix}".rstrip(), MUTED)))
     if (estimate := planned.plan.estimate) is not None:
         words = f"{estimate.step_time_text}, {step_time_range(estimate.low_s, estimate.high_s)}"
-        method, anchor = f" {METHOD_WORDS[estimate.method]}", f", {estimate.anchor}"
+        method, anchor = f" {method_phrase(estimate.method)}", f", {estimate.anchor}"
         parts.insert(1, fact("expected", words, (method, MUTED), (anchor, MUTED)))
     return tuple(parts)
 
@@ -153,10 +155,16 @@ def _against(plan: DraftPlan) -> tuple[Paragraph, ...]:
     """The suite's own blockers in words; how many rows have some."""
     parts = []
     for problem in plan.sent.suite_blockers if plan.sent else ():
-        parts.append(fact("✗ error", (problem.reason, "$text-error"), (f" {problem.fix}".rstrip(), MUTED)))
+        parts.append(
+            fact(severity_label("error").text, (problem.reason, "$text-error"), (f" {problem.fix}".rstrip(), MUTED))
+        )
     if blocked := len(plan.blocked):
         words = f"{plural(blocked, 'row')} cannot be run as they are"
-        parts.append(fact("✗ error", (words, "$text-error"), (": X takes them out, the cursor says why", MUTED)))
+        parts.append(
+            fact(
+                severity_label("error").text, (words, "$text-error"), (": X takes them out, the cursor says why", MUTED)
+            )
+        )
     return tuple(parts)
 
 
@@ -165,7 +173,7 @@ def progress_columns(width: int) -> tuple[TableColumn, ...]:
     wide = width >= _PROGRESS_WIDE_FROM
     fixed = [
         TableColumn("gpus", "GPUs", 5, figures=True),
-        TableColumn("state", "state", 12),
+        TableColumn("state", "state", 15),
         TableColumn("steps", "steps", 9, figures=True),
         *([TableColumn("bar", "", 4)] if wide else ()),
         TableColumn("step", "step, s", 7, figures=True),
@@ -186,14 +194,13 @@ def _progress_cells(row: RowProgress, label: str) -> Row:
     if record is None:
         cells: Row = dict.fromkeys(("steps", "bar", "against", "verdict", "job"), ("", "quiet"))
         expected = f"~{expected_step_time(estimate.method)(estimate.step_time_s)}" if estimate else "–"
-        state: Cell = ("○ not sent", "quiet") if row.trouble is None else ("? unknown", "warning")
-        cells |= {"state": state, "step": (expected, "quiet")}
+        cells |= {"state": label_cell(row.label), "step": (expected, "quiet")}
     else:
         cells = job_row(record.run, record.state, False, record.run.created_at)
         cells |= {"step": cells["median"], "job": (", ".join(record.run.job_ids), "quiet")}
         verdict = record.state.verdict
         if verdict is not None and estimate is not None:  # shorter than in a list of runs, where nothing explains it
-            cells["against"] = f"{percent(verdict.ratio * 100)} of {METHOD_NAMES[estimate.method]}", "plain"
+            cells["against"] = f"{percent(verdict.ratio * 100)} of {method_word(estimate.method)}", "plain"
         if row.step_time_s is not None:
             cells["step"] = step_time_digits(row.step_time_s), "plain"
     gpus = str(row.planned.row.selection.scale)
@@ -210,7 +217,7 @@ def progress_sums(progress: SuiteProgress, sending: Sending | None) -> tuple[Par
     parts += _sending(progress, sending)
     outcome = outcome_of(progress)
     for at, words in enumerate(words for words in outcome.lines if words != progress.words):
-        style = RESULTS[outcome.result][1] if outcome.result and not at else ""
+        style = STYLES[verdict_label(outcome.result).tone] if outcome.result and not at else ""
         parts.append(fact("" if at else "answer", (words, style)))
     return tuple(parts)
 
@@ -223,7 +230,7 @@ def _left(progress: SuiteProgress) -> tuple[Part, ...]:
 
 
 def _sending(progress: SuiteProgress, sending: Sending | None) -> tuple[Paragraph, ...]:
-    unsent = plural(progress.count("not sent"), "run")
+    unsent, word = plural(progress.count("not sent"), "run"), row_label("not sent").word
     if sending is not None and sending.goes_on:
         most, words = progress.plan.suite.at_most, sending.words or "connecting"
         if _STANDING.match(words):  # the line above says it as it is now
@@ -233,12 +240,15 @@ def _sending(progress: SuiteProgress, sending: Sending | None) -> tuple[Paragrap
     if sending is not None and (trouble := sending.trouble) is not None:
         parts.append(fact("✗ stopped", (trouble.what, "$text-error"), (f" {trouble.fix}".rstrip(), MUTED)))
     if progress.plan.suite.cancelled:
-        parts.append(fact("cancelled", f"{unsent} not sent, and none will be."))
+        parts.append(fact(row_label("cancelled").word, f"{unsent} {word}, and none will be."))
     elif progress.stopped:
         parts.append(fact("stopped", f"{plural(progress.failures, 'failure')}: nothing more is sent."))
     elif progress.count("not sent"):
-        parts.append(fact("not sent", f"{unsent}: ", ("s goes on", "bold"), " where it stopped."))
+        what = "it" if progress.count("not sent") == 1 else "them"
+        parts.append(fact("next", f"{unsent} {word}: ", (f"s submits {what}", "bold"), "."))
     if (refused := progress.count("refused")) and not progress.plan.suite.cancelled:
         again = f"s sends {'it' if refused == 1 else 'them'} again"
-        parts.append(fact("refused", f"{plural(refused, 'run')}: ", (again, "bold"), ", c ends the suite."))
+        parts.append(
+            fact(row_label("refused").word, f"{plural(refused, 'run')}: ", (again, "bold"), ", c ends the suite.")
+        )
     return tuple(parts)

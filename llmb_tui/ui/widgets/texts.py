@@ -7,7 +7,7 @@ painted again.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from typing import TYPE_CHECKING, ClassVar
+from typing import TYPE_CHECKING, ClassVar, get_args
 
 from textual.binding import Binding, BindingType
 from textual.containers import VerticalScroll
@@ -21,8 +21,8 @@ from textual.visual import Visual
 from textual.widget import Widget
 from textual.widgets import Static
 
-from llmb_tui.ui import units
-from llmb_tui.ui.text import MUTED, Part, hanging, line, lines
+from llmb_tui.language.states import Severity, severity_label
+from llmb_tui.ui.text import MUTED, STYLES, Part, hanging, line, lines, state_mark
 
 if TYPE_CHECKING:
     from llmb_tui.plan.plan import Problem
@@ -130,15 +130,15 @@ def text(*parts: Part) -> Paragraph:
 
 def remarks(problems: Iterable[Problem]) -> tuple[Paragraph, ...]:
     """Every problem, the worst first."""
-    worst_first = sorted(problems, key=lambda problem: list(units.SEVERITIES).index(problem.severity))
+    worst_first = sorted(problems, key=lambda problem: get_args(Severity).index(problem.severity))
     return tuple(remark(problem, problem.severity) for problem in worst_first)
 
 
 def remark(problem: Problem, word: str) -> Paragraph:
     """One problem under a word of its own."""
-    glyph, style = units.SEVERITIES[problem.severity]
+    label = severity_label(problem.severity)
     fix = f" {problem.fix}" if problem.fix else ""
-    return line((f"{glyph} ", style)), line((f"{word}: ", style), problem.reason, (fix, MUTED))
+    return line(state_mark(label)), line((f"{word}: ", STYLES[label.tone]), problem.reason, (fix, MUTED))
 
 
 _SCROLL_KEYS: list[BindingType] = [

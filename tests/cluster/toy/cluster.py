@@ -10,9 +10,10 @@ from llmb_tui.cluster.cluster import Cluster, SchedulerTrouble
 from llmb_tui.cluster.failures import Disconnected, Unreachable
 from llmb_tui.cluster.job import Job
 from llmb_tui.cluster.job_log import JobLog
-from llmb_tui.cluster.link import LinkHealth, LinkState
+from llmb_tui.cluster.link import LinkHealth
 from llmb_tui.cluster.prompter import Prompter
 from llmb_tui.cluster.remote_file import Proof, Sample, cksum
+from llmb_tui.language.states import LinkState
 from tests.cluster.toy.profile import ToyProfile
 
 

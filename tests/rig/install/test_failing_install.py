@@ -99,7 +99,7 @@ def test_a_job_that_slurm_refuses_is_said(site: Site, rig: Rig) -> None:
     with enroot_on_nodes_only(rig):
         state = failed_image(site.run(profile))
     assert "Invalid account" in state.detail
-    assert state.reason == "Slurm refused the job of this step."
+    assert state.reason == "Slurm rejected the job of this step."
     assert "account" in state.fix
 
 

@@ -172,7 +172,7 @@ def test_a_refusal_is_told_in_words(trial: Trial, case: Refused) -> None:
     lines = [case.line] if case.line else []
     with _strict_qos(trial.rig, case.limit), trial.session() as session, pytest.raises(Trouble) as caught:
         trial.submit(session, run, *lines)
-    assert caught.value.what.startswith("Slurm refused the job: ")
+    assert caught.value.what.startswith("Slurm rejected the job: ")
     assert case.what in caught.value.what
     assert case.words in caught.value.why
     assert case.mend in caught.value.fix

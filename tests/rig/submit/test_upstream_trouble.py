@@ -65,7 +65,7 @@ def test_slurms_own_refusal_is_told_in_its_words(batch: Trial, nemo_run: Trial) 
         run = trial.new(account="nobody", command=command)
         with trial.session() as session, pytest.raises(Trouble) as caught:
             trial.submit(session, run)
-        assert caught.value.what.startswith("Slurm refused the job: account `nobody` is not one of yours")
+        assert caught.value.what.startswith("Slurm rejected the job: account `nobody` is not one of yours")
         assert "Invalid account or account/partition combination specified" in caught.value.why
         assert caught.value.exit_code == 1
         trial.settle()

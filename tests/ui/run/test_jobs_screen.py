@@ -8,7 +8,7 @@ from collections.abc import Callable
 from dataclasses import replace
 from functools import cache
 from types import SimpleNamespace
-from typing import Any, cast
+from typing import Any, cast, get_args
 
 import pytest
 from textual.app import App
@@ -18,13 +18,15 @@ from textual.widgets import Static
 from llmb_tui.cluster.job import Job
 from llmb_tui.cluster.slurm.cluster import SlurmCluster
 from llmb_tui.errors import Trouble
+from llmb_tui.language.states import Stage, state_label
 from llmb_tui.launch.policy import Policy
 from llmb_tui.launch.run import Cancel, Run
 from llmb_tui.ui.dialogs import Confirm, Failure
 from llmb_tui.ui.screens.jobs import JobsScreen
 from llmb_tui.ui.screens.run import RunScreen
-from llmb_tui.ui.widgets.job_table import STAGES, JobTable, job_columns, job_row, state_cell
+from llmb_tui.ui.widgets.job_table import JobTable, job_columns, job_row
 from llmb_tui.watch.job_poller import JobPoller
+from llmb_tui.watch.report import label_of
 from llmb_tui.watch.state import RunState
 from tests.kit.frames import Frames
 from tests.kit.pilot import SIZE, on_screen, on_top, rows, text_of, until
@@ -65,7 +67,7 @@ def test_the_columns_have_room_for_what_stands_in_them(terminal: int, together: 
     assert sum(width.values()) + len(width) == together
     assert width.get("against", 99) >= len("100.0 % of published")
     assert width["steps"] >= len("1000/1000")
-    assert width["state"] == max(len(words) for words, _ in STAGES.values())
+    assert width["state"] == max(len(state_label(stage).text) for stage in get_args(Stage))
 
 
 @pytest.mark.parametrize("size", [(80, 24), SIZE])
@@ -94,13 +96,13 @@ async def test_each_run_has_a_row_with_what_is_known_of_it(open_jobs: OpenJobs) 
         ]
         assert [row[1] for row in cells(app)] == [
             "● measuring",
-            "◐ queued",
+            "◌ queued",
             "✓ done",
             "✗ failed",
             "■ cancelled",
             "? unknown",
         ]
-        assert text_of(app, "#jobs-head").startswith("Runs   3 going · 3 ended")
+        assert text_of(app, "#jobs-head").startswith("Runs   3 active · 3 finished")
 
 
 async def test_a_simulated_cluster_is_called_so(open_jobs: OpenJobs) -> None:
@@ -162,7 +164,7 @@ async def test_a_run_that_went_while_the_list_was_covered_is_in_it_no_more(open_
         await pilot.press("q")
         await on_top(pilot, JobsScreen)
         await until(pilot, lambda: len(cells(app)) == 5, "five runs")
-        assert text_of(app, "#jobs-head").startswith("Runs   3 going · 2 ended")
+        assert text_of(app, "#jobs-head").startswith("Runs   3 active · 2 finished")
 
 
 async def test_a_first_look_that_fails_takes_only_those_off_the_list_that_are_gone(open_jobs: OpenJobs) -> None:
@@ -181,7 +183,7 @@ async def test_a_first_look_that_fails_takes_only_those_off_the_list_that_are_go
         folder.unlink()
         away.rename(folder)
         await until(pilot, lambda: "This machine" not in text_of(app, "#jobs-note"), "a look that did not fail")
-        assert text_of(app, "#jobs-head").startswith("Runs   3 going · 2 ended")
+        assert text_of(app, "#jobs-head").startswith("Runs   3 active · 2 finished")
         assert len(cells(app)) == 5
 
 
@@ -280,13 +282,15 @@ async def test_what_was_prepared_says_what_can_be_done_and_is_withdrawn(open_job
         services.runs.save(make_run(run_id, submission="intended", job_ids=(), job_state=None))
     async with app.run_test(size=SIZE) as pilot:
         await listed(pilot, app, 2)
-        await until(pilot, lambda: "was not sent" in text_of(app, "#jobs-note"), "what can be done")
-        assert text_of(app, "#jobs-head") == "Runs   0 going · 0 ended · 2 prepared"
+        await until(pilot, lambda: "not submitted to submit" in text_of(app, "#jobs-note"), "what can be done")
+        assert text_of(app, "#jobs-head") == "Runs   0 active · 0 finished · 2 not submitted"
         await pilot.press("x", "c")
         await until(pilot, lambda: not isinstance(app.screen, JobsScreen), "the question")
         assert "Withdraw 1 run of which nothing was sent?" in on_screen(app)
         await pilot.press("y")
-        await until(pilot, lambda: text_of(app, "#jobs-head") == "Runs   0 going · 1 ended · 1 prepared", "withdrawn")
+        await until(
+            pilot, lambda: text_of(app, "#jobs-head") == "Runs   0 active · 1 finished · 1 not submitted", "withdrawn"
+        )
     assert {services.runs.load(run_id).submission for run_id in ("bbb1", "bbb2")} == {"intended", "withdrawn"}
 
 
@@ -397,10 +401,16 @@ def test_names_from_outside_are_no_markup_in_a_cell() -> None:
 
 @pytest.mark.parametrize(
     ("job_state", "word"),
-    [("PENDING", "◐ queued"), ("TIMEOUT", "✗ failed"), ("CANCELLED", "■ cancelled"), (None, "○ submitted")],
+    [
+        ("PENDING", "◌ queued"),
+        ("TIMEOUT", "✗ timeout"),
+        ("RUNNING", "● running"),
+        ("CANCELLED", "■ cancelled"),
+        (None, "● submitted"),
+    ],
 )
 def test_without_a_log_slurms_word_counts(job_state: str | None, word: str) -> None:
-    assert state_cell(make_run(job_state=job_state), RunState("k3f9a2"))[0] == word
+    assert label_of(make_run(job_state=job_state), RunState("k3f9a2")).text == word
 
 
 async def test_a_note_is_said_of_a_run_shown_and_found_by_the_filter(open_jobs: OpenJobs) -> None:
@@ -414,7 +424,7 @@ async def test_a_note_is_said_of_a_run_shown_and_found_by_the_filter(open_jobs: 
         await pilot.press("up")
         assert text_of(app, "#jobs-said") == ""
         await pilot.press("slash", *"#after", "enter")
-        assert [row[1] for row in cells(app)] == ["◐ queued"]
+        assert [row[1] for row in cells(app)] == ["◌ queued"]
         await pilot.press("n", "tab", *"after", "enter")
         await until(pilot, lambda: text_of(app, "#jobs-said") == "#after slow node", "one tag less")
         await pilot.press("n", *"gone", "escape")

@@ -8,6 +8,7 @@ import pytest
 from textual.app import App, ComposeResult
 
 from llmb_tui.language.quantities import age, clock
+from llmb_tui.language.states import VerdictResult
 from llmb_tui.ui.units import gauge
 from llmb_tui.ui.widgets.run_header import header_lines, reached, stage_line
 from llmb_tui.ui.widgets.run_parts import (
@@ -19,7 +20,7 @@ from llmb_tui.ui.widgets.run_parts import (
     verdict_card,
     verdict_strip,
 )
-from llmb_tui.watch.state import Progress, Result, RunState, Verdict
+from llmb_tui.watch.state import Progress, RunState, Verdict
 from tests.kit.runs import make_run
 from tests.ui.run.run_states import STATES, progress
 
@@ -66,7 +67,7 @@ def test_a_failed_run_keeps_the_stage_that_it_reached() -> None:
     assert reached(STATES["failed"]) == "warm-up"
     line = stage_line(STATES["failed"], 118).plain
     assert line.startswith("✓ queued ── ✓ image ── ✓ start ── ● warm-up ── ✗ failed")
-    assert stage_line(replace(STATES["queued"], stage="cancelled"), 60).plain.startswith("● queued ── ■ cancelled")
+    assert stage_line(replace(STATES["queued"], stage="cancelled"), 60).plain.startswith("◌ queued ── ■ cancelled")
 
 
 def test_before_anything_is_known_nothing_is_claimed() -> None:
@@ -186,7 +187,7 @@ def test_no_verdict_says_why() -> None:
 
 
 @pytest.mark.parametrize(("result", "glyph"), [("PASS", "✓"), ("WARN", "!"), ("FAIL", "✗")])
-def test_each_result_has_a_word_and_a_glyph(result: Result, glyph: str) -> None:
+def test_each_result_has_a_word_and_a_glyph(result: VerdictResult, glyph: str) -> None:
     verdict = STATES["measuring"].verdict
     assert isinstance(verdict, Verdict)
     state = replace(STATES["measuring"], verdict=replace(verdict, result=result))

@@ -252,7 +252,7 @@ async def test_an_intent_is_submitted_by_a_key_after_a_question(open_run: OpenRu
     app, services = open_run(STATES["queued"], run=INTENDED)
     services.launcher = SimpleNamespace(resume=resume)
     async with app.run_test(size=SIZE) as pilot:
-        await until(pilot, lambda: "nothing of it was sent" in text_of(app, "#notice"), "the notice")
+        await until(pilot, lambda: "is not submitted" in text_of(app, "#notice"), "the notice")
         assert "The connection to eos broke." in text_of(app, "#notice")
         assert "s submits it as it was agreed to, w withdraws it." in text_of(app, "#notice")
         assert submission_keys(app) == {"submit": True, "withdraw": True}
@@ -280,7 +280,7 @@ async def test_why_an_intent_was_not_submitted_is_shown_and_it_can_be_withdrawn(
     app, services = open_run(run=INTENDED)
     services.launcher = SimpleNamespace(resume=refuse)
     async with app.run_test(size=SIZE) as pilot:
-        await until(pilot, lambda: "nothing of it was sent" in text_of(app, "#notice"), "the notice")
+        await until(pilot, lambda: "is not submitted" in text_of(app, "#notice"), "the notice")
         await pilot.press("s")
         await until(pilot, lambda: not isinstance(app.screen, RunScreen), "the question")
         await pilot.press("y")

@@ -169,7 +169,7 @@ async def test_one_yes_that_names_the_gpu_hours_sends_it(open_suite: OpenSuite) 
         await on_top(pilot, SuiteWatchScreen)
         await until(pilot, lambda: "checking eos" in text_of(app, "#watch-sums"), "it goes on")
         services.sender.let_go.set()
-        await until(pilot, lambda: "s goes on" in text_of(app, "#watch-sums"), "it says what is left")
+        await until(pilot, lambda: "s submits" in text_of(app, "#watch-sums"), "it says what is left")
 
 
 @pytest.mark.parametrize("changed", [False, True])

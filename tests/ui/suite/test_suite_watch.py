@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
+from typing import Any, get_args
 
 import pytest
 from textual.app import App
@@ -14,6 +14,7 @@ from textual.pilot import Pilot
 from textual.widgets import Input
 
 from llmb_tui.errors import Trouble
+from llmb_tui.language.states import Stage, Submission, state_label
 from llmb_tui.launch.policy import Policy
 from llmb_tui.suites.submissions import Sending
 from llmb_tui.suites.suite_progress import log_to_read
@@ -22,7 +23,6 @@ from llmb_tui.ui.screens.report import ReportScreen
 from llmb_tui.ui.screens.result_view import ResultView
 from llmb_tui.ui.screens.run import RunScreen
 from llmb_tui.ui.screens.suite_watch import SuiteRows, SuiteWatchScreen
-from llmb_tui.ui.widgets.job_table import STAGES
 from llmb_tui.ui.widgets.suite_texts import progress_columns, progress_sums
 from tests.kit.pilot import SIZE, actions, by_head, on_screen, on_top, text_of, until
 from tests.ui.run.run_states import log_text
@@ -44,7 +44,7 @@ async def read(pilot: Pilot[Any]) -> SuiteWatchScreen:
 @pytest.mark.parametrize("terminal", [80, 120])
 def test_the_columns_have_room_for_what_stands_in_them(terminal: int) -> None:
     width = {column.key: column.width for column in progress_columns(terminal)}
-    assert width["state"] == max(len(words) for words, _ in STAGES.values())
+    assert width["state"] == max(len(state_label(state).text) for state in (*get_args(Stage), *get_args(Submission)))
     assert width["steps"] >= len("1000/1000")
 
 
@@ -56,15 +56,15 @@ async def test_each_run_has_a_row_and_all_of_them_sums(open_watch: OpenWatch) ->
     app, _ = open_watch()
     async with app.run_test(size=SIZE) as pilot:
         await read(pilot)
-        assert column(app, "state") == ["✓ done", "● measuring", "◐ queued", "✗ failed", "○ not sent"]
+        assert column(app, "state") == ["✓ done", "● measuring", "◌ queued", "✗ failed", "○ not submitted"]
         assert column(app, "steps") == ["50/50", "31/50", "–", "3/50", ""]
         assert column(app, "verdict")[0] == "✓ PASS"
         assert column(app, "gpus") == ["64", "64", "16", "32", "128"]
         assert column(app, "step")[-1].startswith("~")
         sums = text_of(app, "#watch-sums")
-        assert "1 of 5 runs done: 1 PASS · 1 failed · 1 running · 1 waiting · 1 not sent" in sums
+        assert "1 of 5 runs done: 1 PASS · 1 failed · 1 running · 1 queued · 1 not submitted" in sums
         assert "GPU-hours" in sums
-        assert "s goes on where it stopped" in sums
+        assert "s submits it" in sums
 
 
 async def test_a_run_that_changes_repaints_its_own_row_alone(
@@ -107,7 +107,7 @@ async def test_a_run_that_cannot_be_read_is_unknown_and_says_why(open_watch: Ope
     (services.runs.folder("25100908533aaa3") / "run.json").write_text("{")
     async with app.run_test(size=SIZE) as pilot:
         await read(pilot)
-        assert column(app, "state")[3:] == ["? unknown", "○ not sent"]
+        assert column(app, "state")[3:] == ["? unknown", "○ not submitted"]
         await pilot.press("j", "j", "j", "enter")
         await on_top(pilot, Failure)
         assert "run.json" in on_screen(app)
@@ -121,10 +121,12 @@ async def test_it_is_cancelled_after_a_question(open_watch: OpenWatch) -> None:
             assert services.sender.cancelled == []
             await pilot.press("c")
             await on_top(pilot, Confirm)
-            assert "2 runs that wait or run, and 1 run not sent yet" in on_screen(app)
+            assert "2 runs that wait or run, and 1 run not submitted yet" in on_screen(app)
             await pilot.press(answer)
             await on_top(pilot, SuiteWatchScreen)
-        await until(pilot, lambda: "1 run not sent, and none will be" in text_of(app, "#watch-sums"), "it is known")
+        await until(
+            pilot, lambda: "1 run not submitted, and none will be" in text_of(app, "#watch-sums"), "it is known"
+        )
         assert [suite.id for suite in services.sender.cancelled] == [SUITE_ID]
         assert "go_on" not in actions(screen)
 
@@ -153,7 +155,7 @@ async def test_it_goes_on_where_it_stopped(open_watch: OpenWatch) -> None:
         assert "go_on" not in actions(screen)
         await pilot.press("s")
         services.sender.let_go.set()
-        await until(pilot, lambda: "s goes on" in text_of(app, "#watch-sums"), "it is over")
+        await until(pilot, lambda: "s submits" in text_of(app, "#watch-sums"), "it is over")
         assert [suite.id for suite in services.sender.sent] == [SUITE_ID]
 
 
@@ -171,7 +173,7 @@ async def test_what_was_refused_is_sent_again_or_given_up(open_watch: OpenWatch)
         assert {"go_on", "cancel"} <= actions(screen)
         await pilot.press("c")
         await on_top(pilot, Confirm)
-        assert "0 runs that wait or run, and 1 run not sent yet" in on_screen(app)
+        assert "0 runs that wait or run, and 1 run not submitted yet" in on_screen(app)
         await pilot.press("y")
         await on_top(pilot, SuiteWatchScreen)
         await until(pilot, lambda: not {"go_on", "cancel"} & actions(screen), "it is over")
@@ -236,4 +238,4 @@ def test_what_ended_a_submission_early_is_said(open_watch: OpenWatch) -> None:
     sending = Sending("job 1", goes_on=False, trouble=Trouble("eos is not ready.", "No image.", "Install."))
     parts = by_head(progress_sums(progress, sending))
     assert parts["✗ stopped"] == "eos is not ready. Install."
-    assert parts["not sent"] == "1 run: s goes on where it stopped."
+    assert parts["next"] == "1 run not submitted: s submits it."

@@ -192,9 +192,7 @@ async def test_who_leaves_meanwhile_is_told_where_they_are_and_nothing_is_submit
         await pilot.press("1")
         services.slow.may_end.set()
         await until(pilot, lambda: state_of(wizard).launch is None, "it is over")
-        await until(
-            pilot, lambda: "is submitted to eos, jobs 102, 101" in " ".join(on_screen(app).split()), "it is told"
-        )
+        await until(pilot, lambda: "on eos, jobs 102, 101: submitted" in " ".join(on_screen(app).split()), "it is told")
         assert (app.screen, step_of(pilot)) == (wizard, StepId.WORKLOAD)
         await until(pilot, lambda: "1 run is going" in on_screen(app), "it is among the runs")
     assert len(services.slow.drafts) == 1
