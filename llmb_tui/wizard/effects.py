@@ -6,13 +6,11 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal
 
 if TYPE_CHECKING:
-    from llmb_tui.catalog.catalog import Catalog
     from llmb_tui.cluster.profile import ClusterProfile
     from llmb_tui.errors import Trouble
     from llmb_tui.launch.prepared import PreparedRun
     from llmb_tui.launch.run import Run
     from llmb_tui.launch.step_state import StepState
-    from llmb_tui.plan.selection import ProcedureId, Selection
     from llmb_tui.preflight.report import Preflight
     from llmb_tui.preflight.secret import SecretId
     from llmb_tui.request import RunRequest
@@ -97,13 +95,6 @@ class Tell:
 
 
 @dataclass(frozen=True, slots=True)
-class Copy:
-    """Put a text on the clipboard."""
-
-    text: str
-
-
-@dataclass(frozen=True, slots=True)
 class ShowFailure:
     """Show what went wrong with the submission, until it is read."""
 
@@ -136,35 +127,6 @@ class EditCluster:
 
 
 @dataclass(frozen=True, slots=True)
-class AskForVariables:
-    """Ask which variables of a login shell shall be in a cluster's profile."""
-
-    profile: ClusterProfile
-    network: tuple[tuple[str, str], ...]
-    """(name, value); taken together."""
-    paths: tuple[tuple[str, str], ...]
-    """(name, value); asked for one by one."""
-
-
-@dataclass(frozen=True, slots=True)
-class ListLayouts:
-    """Show the valid layouts of a selection, to take one."""
-
-    catalog: Catalog
-    selection: Selection
-
-
-@dataclass(frozen=True, slots=True)
-class PlanSuite:
-    """Make several runs of a selection on a cluster."""
-
-    selection: Selection
-    procedure: ProcedureId
-    cluster: str
-    """Name of its profile."""
-
-
-@dataclass(frozen=True, slots=True)
 class OpenRun:
     """Show a run's own screen."""
 
@@ -172,5 +134,5 @@ class OpenRun:
 
 
 ClusterTask = Probe | Install | Prepare | PrepareAhead | Submit
-Dialog = ShowFailure | AskToSubmit | AskForKeys | AskForVariables | EditCluster | ListLayouts | PlanSuite | OpenRun
-Effect = ClusterTask | ReadOwnResults | ReadRuns | StartRestTimer | Arrive | Tell | Copy | Dialog
+Dialog = ShowFailure | AskToSubmit | AskForKeys | EditCluster | OpenRun
+Effect = ClusterTask | ReadOwnResults | ReadRuns | StartRestTimer | Arrive | Tell | Dialog

@@ -38,13 +38,10 @@ class StepTaken:
     step: StepId
 
 
-ClusterAction = Literal["check", "add", "edit", "variables", "install", "keys"]
-Action = ClusterAction | Literal["back", "next", "enter", "layouts", "submit", "again", "watch", "copy", "suite"]
-"""What a key asks for: connect to the cluster and check it; enter a new cluster, change the chosen one, take what a
-login shell sets there into it; run the missing install steps; show the keys that an install may need. And a step back;
-on; what the step is for, then on; show the valid layouts; submit the run that is shown; start over with the same
-answers; watch the newest run that goes on; copy the choice as a command line; make several runs of
-the choice."""
+Action = Literal["check", "install", "keys", "back", "next", "enter", "submit", "again"]
+"""What a key asks for: connect to the cluster and check it; run the missing install steps; show the keys that an
+install may need; a step back; on; what the step is for, then on; submit the run that is shown; start over with the same
+answers."""
 
 
 @dataclass(frozen=True, slots=True)

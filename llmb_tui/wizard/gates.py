@@ -6,8 +6,7 @@ from llmb_tui.language.states import StepMark
 from llmb_tui.plan.options import chosen_options
 from llmb_tui.plan.plan import Parallelism, Plan, Problem
 from llmb_tui.plan.selection import LAYOUT, Field, ProcedureId
-from llmb_tui.wizard.answers import input_problems
-from llmb_tui.wizard.events import Action
+from llmb_tui.wizard.answers import command, input_problems
 from llmb_tui.wizard.state import WizardState
 from llmb_tui.wizard.steps import StepId, StepStatus
 
@@ -117,8 +116,15 @@ def no_login_node(state: WizardState) -> str:
     return profile.no_login_node if profile is not None else ""
 
 
-def refused(state: WizardState) -> frozenset[Action]:
-    """What the step's keys would do and cannot now."""
+def command_line(state: WizardState) -> str:
+    """The choice as a command line; empty while it is no selection."""
+    profile, chosen = state.proposal.profile, state.proposal.selection
+    cluster = profile.name if profile is not None else None
+    return command(chosen, cluster, other_procedure(state)) if chosen is not None else ""
+
+
+def refused(state: WizardState) -> frozenset[str]:
+    """Actions of the step's keys that are not possible now."""
     if state.step is StepId.INSTALL and observed(state):
         return frozenset({"install", "keys"})
     if state.step in (StepId.CLUSTER, StepId.INSTALL) and no_login_node(state):

@@ -9,11 +9,10 @@ from typing import Literal
 from llmb_tui.cluster.profile import ClusterProfile
 from llmb_tui.language.states import state_label
 from llmb_tui.launch.run import Run
-from llmb_tui.preflight.report import NETWORK_VARIABLES, PATH_VARIABLES
 from llmb_tui.request import RunRequest
 from llmb_tui.wizard import effects, events
-from llmb_tui.wizard.answers import Answers, answer, answers_of, command, gone
-from llmb_tui.wizard.gates import first_error, following, observed, other_procedure, problems, submit_blocker
+from llmb_tui.wizard.answers import Answers, answer, answers_of, gone
+from llmb_tui.wizard.gates import first_error, following, observed, problems, submit_blocker
 from llmb_tui.wizard.proposal import objection_key, propose
 from llmb_tui.wizard.state import ClusterState, Launch, Rules, Task, WizardState, identity
 from llmb_tui.wizard.steps import StepId
@@ -123,37 +122,6 @@ def _show_keys(state: WizardState) -> Change:
     return state, (effects.AskForKeys(request, state.cluster.key_would_help),) if request is not None else ()
 
 
-def _show_variables(state: WizardState) -> Change:
-    profile, preflight = state.proposal.profile, state.cluster.preflight
-    if profile is None or preflight is None:
-        return state, (effects.Tell("The cluster was not checked yet: c connects and checks."),)
-    variables = {check.id: check.variables for check in preflight.checks}
-    network, paths = variables.get(NETWORK_VARIABLES, ()), variables.get(PATH_VARIABLES, ())
-    if not network and not paths:
-        return state, (effects.Tell("A login shell there sets nothing that a job would lack.", "information"),)
-    return state, (effects.AskForVariables(profile, network, paths),)
-
-
-def _list_layouts(state: WizardState) -> Change:
-    chosen = state.proposal.selection
-    return state, (effects.ListLayouts(state.rules.catalog, chosen),) if chosen is not None else ()
-
-
-def _plan_suite(state: WizardState) -> Change:
-    chosen, profile = state.proposal.selection, state.proposal.profile
-    if chosen is None:
-        return state, ()
-    if profile is None:
-        return state, (effects.Tell("A suite is planned for a cluster: step 4 chooses one."),)
-    return state, (effects.PlanSuite(chosen, state.procedure, profile.name),)
-
-
-def _copy(state: WizardState) -> Change:
-    profile, chosen = state.proposal.profile, state.proposal.selection
-    cluster = profile.name if profile is not None else None
-    return state, (effects.Copy(command(chosen, cluster, other_procedure(state))),) if chosen is not None else ()
-
-
 def _again(state: WizardState) -> Change:
     state, first = go(replace(state, cluster=replace(state.cluster, prepared=None, launched=None)), StepId.WORKLOAD)
     return then(first, prepare_ahead(state))
@@ -186,17 +154,10 @@ _ACTIONS: dict[events.Action, Callable[[WizardState], Change]] = {
     "next": _go_on,
     "enter": _enter,
     "check": _check,
-    "add": lambda state: (state, (effects.EditCluster(None),)),
-    "edit": lambda state: (state, (effects.EditCluster(state.proposal.profile),)),
     "install": install,
     "keys": _show_keys,
-    "variables": _show_variables,
-    "layouts": _list_layouts,
     "submit": ask_to_submit,
     "again": _again,
-    "copy": _copy,
-    "suite": _plan_suite,
-    "watch": lambda state: (state, (effects.OpenRun(state.going[0].id),) if state.going else ()),
 }
 
 

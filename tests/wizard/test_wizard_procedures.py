@@ -14,9 +14,7 @@ from llmb_tui.plan.plan import Problem
 from llmb_tui.plan.selection import ProcedureId
 from llmb_tui.wizard.answers import Answers, answer, answers_of, command, value_of
 from llmb_tui.wizard.choices import Choice, procedures
-from llmb_tui.wizard.effects import Copy
-from llmb_tui.wizard.events import Asked
-from llmb_tui.wizard.gates import summary
+from llmb_tui.wizard.gates import command_line, summary
 from llmb_tui.wizard.steps import StepId
 from tests.kit.runs import NEMOTRON
 from tests.launch.runai.workload_cases import NEMOTRON_340B, PROFILE
@@ -93,14 +91,10 @@ def test_rail_and_command_name_no_procedure_that_the_cluster_does_not_have(
     wizard = Wizard(catalog, replace(ON_BOTH, procedure=chosen), cluster, profiles=(EOS, PROFILE))
     assert wizard.state.procedure == procedures_on(wizard.state.proposal.profile)[0]
     assert summary(wizard.state, StepId.SCALE) == "256 GPUs"
-    (copied,) = wizard.tell(Asked("copy"))
-    assert isinstance(copied, Copy)
-    assert copied.text.endswith(f"--scale 256 --cluster {cluster}")
+    assert command_line(wizard.state).endswith(f"--scale 256 --cluster {cluster}")
 
 
 def test_rail_and_command_name_the_published_one_where_it_would_run(catalog: Catalog) -> None:
     wizard = Wizard(catalog, replace(ON_BOTH, procedure="upstream"))
     assert summary(wizard.state, StepId.SCALE) == "256 GPUs · NVIDIA's own scripts"
-    (copied,) = wizard.tell(Asked("copy"))
-    assert isinstance(copied, Copy)
-    assert copied.text.endswith("--cluster eos --procedure upstream")
+    assert command_line(wizard.state).endswith("--cluster eos --procedure upstream")

@@ -17,12 +17,9 @@ from llmb_tui.wizard.answers import Answers
 from llmb_tui.wizard.effects import (
     Arrive,
     AskForKeys,
-    AskForVariables,
     AskToSubmit,
-    Copy,
     EditCluster,
     Install,
-    ListLayouts,
     OpenRun,
     Prepare,
     PrepareAhead,
@@ -59,7 +56,8 @@ from llmb_tui.wizard.events import (
     Submitted,
     TaskEnded,
 )
-from llmb_tui.wizard.gates import mark, refused
+from llmb_tui.wizard.gates import command_line, mark, refused
+from llmb_tui.wizard.site_variables import SiteVariables, site_variables
 from llmb_tui.wizard.steps import StepId
 from llmb_tui.wizard.update import update
 from tests.kit.runs import NEMOTRON as NEMOTRON_64
@@ -157,17 +155,12 @@ class TestSteps:
 
     def test_the_choice_is_copied_as_a_command_line(self, wizard: Wizard) -> None:
         words = "llmb-tui submit -w nemotron4@25.04 -s 15b --gpu h100 -d bf16 --scale 16 --cluster eos"
-        assert wizard.tell(Asked("copy")) == (Copy(words),)
+        assert command_line(wizard.state) == words
         wizard.tell(Answered("cluster", "gone"))
-        assert wizard.tell(Asked("copy")) == (Copy(words.replace("submit", "plan").removesuffix(" --cluster eos")),)
+        assert command_line(wizard.state) == words.replace("submit", "plan").removesuffix(" --cluster eos")
         wizard.tell(Answered("cluster", "eos"))
         wizard.tell(Answered("time_limit", "1"))
-        assert wizard.tell(Asked("copy")) == ()
-
-    def test_the_valid_layouts_are_those_of_the_selection(self, wizard: Wizard, catalog: Catalog) -> None:
-        assert wizard.tell(Asked("layouts")) == (ListLayouts(catalog, wizard.plan.selection),)
-        wizard.tell(Answered("time_limit", "1"))
-        assert wizard.tell(Asked("layouts")) == ()
+        assert command_line(wizard.state) == ""
 
 
 class TestLooks:
@@ -277,9 +270,6 @@ class TestLooks:
             ReadOwnResults("new"),
             Probe(wizard.request, attended=True, early=True),
         )
-
-    def test_a_cluster_is_entered_or_changed(self, wizard: Wizard) -> None:
-        assert wizard.tell(Asked("add"), Asked("edit")) == (EditCluster(None), EditCluster(EOS))
 
     def test_what_the_other_procedures_want_to_know_is_looked_for_once(self, wizard: Wizard) -> None:
         wizard.tell(Rested(), EarlyChecked(wizard.request, ()))
@@ -406,17 +396,18 @@ class TestInstall:
         assert Wizard(catalog, cluster=None).tell(Asked("keys")) == ()
 
     def test_what_a_login_shell_sets_is_asked_for_once_it_is_known(self, wizard: Wizard) -> None:
-        (hint,) = wizard.tell(Asked("variables"))
-        assert hint == Tell("The cluster was not checked yet: c connects and checks.")
-        (hint,) = wizard.connected().tell(Asked("variables"))
-        assert hint == Tell("A login shell there sets nothing that a job would lack.", "information")
+        assert site_variables(wizard.state) == Tell("The cluster was not checked yet: c connects and checks.")
+        wizard.connected()
+        assert site_variables(wizard.state) == Tell(
+            "A login shell there sets nothing that a job would lack.", "information"
+        )
         network, paths = (("NCCL_IB_HCA", "mlx5_0"),), (("LD_LIBRARY_PATH", "/opt/lib"),)
         checks = (
             Check(NETWORK_VARIABLES, "Site's variables", "warning", "", "", "", variables=network),
             Check(PATH_VARIABLES, "Site's paths", "ok", "", "", "", variables=paths),
         )
         wizard.tell(CheckDone(wizard.request, Preflight(checks), whole=True))
-        assert wizard.tell(Asked("variables")) == (AskForVariables(wizard.request.profile, network, paths),)
+        assert site_variables(wizard.state) == SiteVariables(wizard.request.profile, network, paths)
 
     def test_what_went_wrong_is_told_until_it_is_tried_again(self, wizard: Wizard) -> None:
         wizard.connected().tell(Asked("install"), Failed(wizard.request, "install", LOST))
@@ -627,12 +618,10 @@ class TestReadings:
         run = draft_of(wizard.request).run
         wizard.tell(RunsRead((run,), run))
         assert (wizard.state.going, wizard.state.cluster.launched) == ((run,), None)
-        assert wizard.tell(Asked("watch")) == (OpenRun(run.id),)
         wizard.tell(Submitted(wizard.request, run))
         newer = replace(run, job_state="COMPLETED")
         wizard.tell(RunsRead((), newer))
         assert wizard.state.cluster.launched is newer
-        assert wizard.tell(Asked("watch")) == ()
         wizard.tell(RunsRead((), replace(run, id="other")))
         assert wizard.state.cluster.launched is newer
 

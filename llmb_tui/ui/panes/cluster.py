@@ -20,7 +20,7 @@ from llmb_tui.wizard.choices import Choice
 from llmb_tui.wizard.steps import StepId
 
 if TYPE_CHECKING:
-    from llmb_tui.wizard.effects import AskForVariables
+    from llmb_tui.wizard.site_variables import SiteVariables
     from llmb_tui.wizard.state import WizardState
 
 # What has to be mended is not looked for below what is well.
@@ -39,10 +39,10 @@ class ClusterPane(Pane):
         Binding(
             "c", "screen.ask('check')", "Check", id="cluster.check", tooltip="Connect to the cluster and check it again"
         ),
-        Binding("n", "screen.ask('add')", "New", id="cluster.new", tooltip="Enter another cluster"),
+        Binding("n", "screen.add_cluster", "New", id="cluster.new", tooltip="Enter another cluster"),
         Binding(
             "v",
-            "screen.ask('variables')",
+            "screen.variables",
             "Variables",
             show=False,
             id="cluster.variables",
@@ -51,7 +51,7 @@ class ClusterPane(Pane):
         Binding(
             "d", "screen.disk", "Disk", id="cluster.disk", tooltip="What this program has put there, and removing it"
         ),
-        Binding("e", "screen.ask('edit')", "Edit", id="cluster.edit", tooltip="Change the chosen cluster"),
+        Binding("e", "screen.edit_cluster", "Edit", id="cluster.edit", tooltip="Change the chosen cluster"),
     ]
 
     def __init__(self, dispatch: Dispatch) -> None:
@@ -99,7 +99,7 @@ def link_parts(state: WizardState) -> tuple[Paragraph, ...]:
     return tuple(parts)
 
 
-def variable_questions(asked: AskForVariables) -> tuple[tuple[Content, Mapping[str, str]], ...]:
+def variable_questions(asked: SiteVariables) -> tuple[tuple[Content, Mapping[str, str]], ...]:
     """Each question, and what a yes takes into the profile."""
     name = asked.profile.name
     questions: list[tuple[Content, Mapping[str, str]]] = []

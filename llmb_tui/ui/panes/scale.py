@@ -32,7 +32,6 @@ from llmb_tui.ui.widgets.choices import ChoiceList, FindableChoices, Switches, T
 from llmb_tui.ui.widgets.texts import Paragraph, Paragraphs, label, remark, text
 from llmb_tui.wizard.answers import value_of
 from llmb_tui.wizard.choices import choices, no_typing, procedures, switches
-from llmb_tui.wizard.events import Asked
 from llmb_tui.wizard.gates import layout_problems, other_layout, shown
 from llmb_tui.wizard.state import WizardState
 from llmb_tui.wizard.steps import StepId
@@ -121,9 +120,9 @@ class ScalePane(Pane):
         self._layout.open()
         self._open("#layout", self._layout.first)
 
-    def action_layouts(self) -> None:
+    async def action_layouts(self) -> None:
         self._layout.open()
-        self.dispatch(Asked("layouts"))
+        await self.run_action("screen.layouts")
 
     def action_recipes_layout(self) -> None:
         self.give("layout", "")
@@ -214,7 +213,7 @@ class LayoutPart(Vertical):
                     yield self._fields[field.name]
         yield Paragraphs(id="layout-checks")
         with Horizontal(classes="ways"):
-            yield Button("valid layouts ^l", action="screen.ask('layouts')", id="valid-layouts", compact=True)
+            yield Button("valid layouts ^l", action="screen.layouts", id="valid-layouts", compact=True)
             yield Button("the recipe's ^r", id="recipes-layout", compact=True)
 
     @property

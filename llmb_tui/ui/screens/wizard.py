@@ -35,11 +35,13 @@ from llmb_tui.ui.widgets.status_bar import StatusBar
 from llmb_tui.wizard.steps import TITLES, StepId
 
 if TYPE_CHECKING:
+    from llmb_tui.cluster.profile import ClusterProfile
     from llmb_tui.cluster.prompter import Prompter
     from llmb_tui.launch.run import Run
     from llmb_tui.services import Services
     from llmb_tui.suites.draft import SuiteDraft
     from llmb_tui.wizard import effects, events
+    from llmb_tui.wizard.site_variables import SiteVariables
     from llmb_tui.wizard.state import WizardState
     from llmb_tui.wizard.transitions import Change
 
@@ -62,12 +64,12 @@ _KEYS: list[BindingType] = [
     Binding("escape", "leave_field", "Leave the field", id="wizard.list", tooltip="From a field to the list"),
     Binding("slash", "find", "Find", key_display="/", id="wizard.find", tooltip="Narrow the list by typing"),
     Binding("p", "preview", "Preview", id="wizard.preview", tooltip="The whole preview, its chart, or the form again"),
-    Binding("y", "ask('copy')", "Copy", id="wizard.copy", tooltip="Copy the choice as a command line"),
+    Binding("y", "copy", "Copy", id="wizard.copy", tooltip="Copy the choice as a command line"),
     Binding("J", "app.jobs", "Runs", id="wizard.jobs", tooltip="All runs, and those that are going"),
     # The key bar of a small terminal has no room for it; that of the runs names it.
     Binding("R", "app.results", "Results", show=False, id="wizard.results", tooltip="The runs that are over, compared"),
-    Binding("S", "ask('suite')", "Suite…", id="wizard.suite", tooltip="Several runs as one: scales, repeats, layouts"),
-    Binding("w", "ask('watch')", "Watch", show=False, id="wizard.watch", tooltip="Watch the newest run that is going"),
+    Binding("S", "plan_suite", "Suite…", id="wizard.suite", tooltip="Several runs as one: scales, repeats, layouts"),
+    Binding("w", "watch", "Watch", show=False, id="wizard.watch", tooltip="Watch the newest run that is going"),
     *(
         Binding(str(int(step)), f"go({int(step)})", title, show=False, id=f"wizard.step{int(step)}", tooltip=_STRAIGHT)
         for step, title in TITLES.items()
@@ -105,7 +107,7 @@ Tab and shift+tab go from field to field, and to what is said of the plan where 
         self._rest: Timer | None = None
         self._pulse: Timer | None = None
         """Runs while the screen is seen: what is painted below another screen has all of that painted too."""
-        self._refused: frozenset[events.Action] = frozenset()
+        self._refused: frozenset[str] = frozenset()
         self._suite: SuiteDraft | None = None
         """What was chosen of the last suite."""
         self._left_field: Widget | None = None
@@ -155,10 +157,10 @@ Tab and shift+tab go from field to field, and to what is said of the plan where 
         if action == "find":
             body = self.query_one_optional(WizardBody)
             return body is not None and body.is_mounted and body.pane.FINDABLE and not typing
-        if action == "ask":
-            if "suite" in parameters and (self.state is None or self.state.step not in _SUITE_STEPS):
-                return False
-            return None if self._refused.intersection(parameters) else True
+        if action == "plan_suite":
+            return self.state is not None and self.state.step in _SUITE_STEPS
+        if self._refused.intersection((action, *parameters)):
+            return None
         return typing if action == "leave_field" else True
 
     def watch_state(self, state: WizardState | None) -> None:
@@ -187,9 +189,9 @@ Tab and shift+tab go from field to field, and to what is said of the plan where 
         """A grey key says why it is."""
         active = self.active_bindings.get(event.key)
         if active is not None and not active.enabled:
-            _, _, parameters = parse(active.binding.action)
-            for action in self._refused.intersection(parameters):
-                self.action_ask(action)
+            _, name, parameters = parse(active.binding.action)
+            if self._refused.intersection((name, *parameters)):
+                getattr(self, f"action_{name}")(*parameters)
 
     def action_go(self, step: int) -> None:
         from llmb_tui.wizard.events import StepTaken
@@ -221,6 +223,45 @@ Tab and shift+tab go from field to field, and to what is said of the plan where 
         field, self._left_field = self._left_field, None
         if field is not None and self.focused is None:
             self.call_after_refresh(self.set_focus, field)
+
+    def action_copy(self) -> None:
+        from llmb_tui.ui.clipboard import copy
+        from llmb_tui.wizard.gates import command_line
+
+        if self.state is not None and (words := command_line(self.state)):
+            copy(self.app, words, words)
+
+    def action_add_cluster(self) -> None:
+        self._edit_cluster(None)
+
+    def action_edit_cluster(self) -> None:
+        if self.state is not None:
+            self._edit_cluster(self.state.proposal.profile)
+
+    def action_watch(self) -> None:
+        if self.state is not None and self.state.going:
+            self._open_run(self.state.going[0].id)
+
+    def action_layouts(self) -> None:
+        from llmb_tui.ui.screens.layouts import LayoutsDialog
+        from llmb_tui.wizard import events
+
+        chosen = self.state.proposal.selection if self.state is not None else None
+        if self.state is not None and chosen is not None:
+            dialog = LayoutsDialog(self.state.rules.catalog, chosen)
+            self._ask(dialog, partial(events.Answered, "layout"))
+
+    def action_variables(self) -> None:
+        from llmb_tui.wizard.effects import Tell
+        from llmb_tui.wizard.site_variables import site_variables
+
+        if self.state is None:
+            return
+        found = site_variables(self.state)
+        if isinstance(found, Tell):
+            tell(self.app, found.words, found.severity)
+        else:
+            self._take_variables(found)
 
     def action_disk(self) -> None:
         """What is on the chosen cluster; without one there is nothing to look at."""
@@ -254,7 +295,6 @@ Tab and shift+tab go from field to field, and to what is said of the plan where 
             self._run_effect(effect)
 
     def _run_effect(self, effect: effects.Effect) -> None:
-        from llmb_tui.ui.clipboard import copy
         from llmb_tui.wizard import effects, events
 
         match effect:
@@ -272,8 +312,6 @@ Tab and shift+tab go from field to field, and to what is said of the plan where 
                 self._arrive()
             case effects.Tell(words, severity):
                 tell(self.app, words, severity)
-            case effects.Copy(text):
-                copy(self.app, text, text)
             case _:
                 self._show(effect)
 
@@ -298,21 +336,21 @@ Tab and shift+tab go from field to field, and to what is said of the plan where 
                 else:
                     self.app.push_screen(KeysDialog(services, prompter, request, wanted))
             case effects.EditCluster(profile):
-                from llmb_tui.ui.screens.cluster_editor import ClusterEditor
-
-                self._ask(ClusterEditor(services, prompter, profile), events.ProfileSaved)
-            case effects.AskForVariables():
-                self._take_variables(effect)
-            case effects.ListLayouts(catalog, selection):
-                from llmb_tui.ui.screens.layouts import LayoutsDialog
-
-                self._ask(LayoutsDialog(catalog, selection), partial(events.Answered, "layout"))
-            case effects.PlanSuite():
-                self._plan_suite(effect)
+                self._edit_cluster(profile)
             case effects.OpenRun(run_id):
-                from llmb_tui.ui.screens.run import RunScreen
+                self._open_run(run_id)
 
-                self.app.push_screen(RunScreen(services, prompter, run_id))
+    def _edit_cluster(self, profile: ClusterProfile | None) -> None:
+        """`profile`: None for a new cluster."""
+        from llmb_tui.ui.screens.cluster_editor import ClusterEditor
+        from llmb_tui.wizard.events import ProfileSaved
+
+        self._ask(ClusterEditor(self._services, self._prompter, profile), ProfileSaved)
+
+    def _open_run(self, run_id: str) -> None:
+        from llmb_tui.ui.screens.run import RunScreen
+
+        self.app.push_screen(RunScreen(self._services, self._prompter, run_id))
 
     def _ask(self, screen: Screen[_Answer], event_of: Callable[[_Answer], events.Event]) -> None:
         """Open it; an answer that is no refusal is an event."""
@@ -323,12 +361,17 @@ Tab and shift+tab go from field to field, and to what is said of the plan where 
 
         self.app.push_screen(screen, answered)
 
-    def _plan_suite(self, wanted: effects.PlanSuite) -> None:
-        """What was chosen of it before is there again, unless another run is the base."""
+    def action_plan_suite(self) -> None:
+        """Plan several runs of the choice; what was chosen before is there again, unless another run is the base."""
         from llmb_tui.suites.draft import draft_of
         from llmb_tui.ui.screens.suite import SuiteScreen
 
-        draft, base = draft_of(wanted.selection, wanted.procedure, wanted.cluster), attrgetter(*_SUITE_BASE)
+        if self.state is None or (chosen := self.state.proposal.selection) is None:
+            return
+        if (profile := self.state.proposal.profile) is None:
+            tell(self.app, "A suite is planned for a cluster: step 4 chooses one.", "warning")
+            return
+        draft, base = draft_of(chosen, self.state.procedure, profile.name), attrgetter(*_SUITE_BASE)
         if self._suite is not None and base(self._suite) == base(draft):
             draft = self._suite
 
@@ -338,7 +381,7 @@ Tab and shift+tab go from field to field, and to what is said of the plan where 
         self.app.push_screen(SuiteScreen(self._services, self._prompter, draft), keep)
 
     @background(group="variables", exclusive=True)
-    async def _take_variables(self, asked: effects.AskForVariables) -> None:
+    async def _take_variables(self, asked: SiteVariables) -> None:
         from llmb_tui.ui.dialogs import Confirm
         from llmb_tui.ui.panes.cluster import variable_questions
         from llmb_tui.wizard.events import ProfileSaved
