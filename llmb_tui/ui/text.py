@@ -14,7 +14,7 @@ from textual.content import Content
 from textual.widgets import Static
 
 from llmb_tui.errors import Trouble
-from llmb_tui.language.states import Label, Tone
+from llmb_tui.language.states import Label, Tone, severity_label
 from llmb_tui.language.text import clean, clean_line
 
 MUTED = "dim"
@@ -50,6 +50,10 @@ def state_part(label: Label) -> tuple[str, str]:
 def state_mark(label: Label) -> tuple[str, str]:
     """Glyph of a state, in the style of its tone, with a blank after it."""
     return f"{label.glyph} ", STYLES[label.tone]
+
+
+ERROR_MARK = state_mark(severity_label("error"))
+"""Before what failed or is not possible."""
 
 
 def _clean_part(part: Part) -> Part:

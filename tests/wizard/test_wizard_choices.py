@@ -93,7 +93,7 @@ def test_published_is_a_scale_whose_plan_has_a_published_result(catalog: Catalog
 
 def test_a_time_of_another_release_is_named_as_that(catalog: Catalog) -> None:
     answers = Answers(recipe="nemotron4-340b@25.12", size="340b", gpu="gb200", dtype="fp8")
-    assert offered(catalog, answers, "scale")["128"].detail == "no result   32 nodes  1.48 s in 25.05"
+    assert offered(catalog, answers, "scale")["128"].detail == "no result   32 nodes  1.483 s in 25.05"
 
 
 def test_a_proxy_is_named(catalog: Catalog) -> None:

@@ -20,7 +20,7 @@ from llmb_tui.ui.dialogs import Confirm
 from llmb_tui.ui.forms.form import ProfileForm
 from llmb_tui.ui.forms.forms import FORMS
 from llmb_tui.ui.key_order import KeyOrder
-from llmb_tui.ui.text import MUTED, line, lines, told
+from llmb_tui.ui.text import ERROR_MARK, MUTED, line, lines, told
 from llmb_tui.ui.widgets.choices import ChoiceList
 from llmb_tui.ui.widgets.key_bar import KeyBar
 from llmb_tui.ui.widgets.texts import Scroller
@@ -164,7 +164,7 @@ configuration of NVIDIA's llmb-run says, or node pools, claims and credentials. 
     def _blame(self, trouble: Trouble | None) -> None:
         """Show what is wrong below the form, and put the focus where it can be mended."""
         fault = self.query_one("#fault", Static)
-        fault.update(line(("✗ ", "$text-error")) + told(trouble) if trouble else "")
+        fault.update(line(ERROR_MARK) + told(trouble) if trouble else "")
         field = self.form.at_fault(trouble) if trouble else None
         if field is not None:
             field.arrive()

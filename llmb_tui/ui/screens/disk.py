@@ -25,7 +25,7 @@ from llmb_tui.language.text import plural
 from llmb_tui.services import Services
 from llmb_tui.ui.daemon import background, go_on, in_daemon, show_failure
 from llmb_tui.ui.dialogs import Confirm
-from llmb_tui.ui.text import MUTED, Part, heading, line, lines, tell, trouble_line
+from llmb_tui.ui.text import ERROR_MARK, MUTED, Part, heading, line, lines, tell, trouble_line
 from llmb_tui.ui.widgets.key_bar import KeyBar
 from llmb_tui.ui.widgets.keyed_table import Key, KeyedTable, Row, TableColumn, room_beside
 from llmb_tui.ui.widgets.status_bar import notice
@@ -121,7 +121,7 @@ below the rows says why. A run's record, plan and verdict stay on this machine."
         try:
             removal = await in_daemon(lambda: self._take_away(paths))
         except Trouble as trouble:
-            self._say(("✗ ", "$text-error"), trouble_line(trouble))
+            self._say(ERROR_MARK, trouble_line(trouble))
             show_failure(self.app, trouble)
             return
         finally:
@@ -150,7 +150,7 @@ below the rows says why. A run's record, plan and verdict stay on this machine."
             self._things = {one.path: one for one in await in_daemon(self._look)}
         except Trouble as trouble:
             self._things = {}
-            self._say(("✗ ", "$text-error"), trouble_line(trouble))
+            self._say(ERROR_MARK, trouble_line(trouble))
         else:
             self._say(("● ", "$text-success"), f"{said} {summary(tuple(self._things.values()))}".lstrip())
         self._marked &= {one.path for one in self._things.values() if not one.kept}

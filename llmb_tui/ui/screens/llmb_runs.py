@@ -20,7 +20,7 @@ from llmb_tui.language.quantities import age
 from llmb_tui.language.states import Tone
 from llmb_tui.services import Services
 from llmb_tui.ui.daemon import background, in_daemon
-from llmb_tui.ui.text import MUTED, Part, heading, line, tell, trouble_line
+from llmb_tui.ui.text import ERROR_MARK, MUTED, Part, heading, line, tell, trouble_line
 from llmb_tui.ui.widgets.choices import ChoiceList
 from llmb_tui.ui.widgets.key_bar import KeyBar
 from llmb_tui.ui.widgets.keyed_table import Key, KeyedTable, Row, TableColumn, room_beside
@@ -115,7 +115,7 @@ A run is judged by the preset of its own release: one that no preset has cannot 
         try:
             self._profiles = await in_daemon(self._services.clusters.profiles)
         except Trouble as trouble:
-            self._say(("✗ ", "$text-error"), trouble_line(trouble))
+            self._say(ERROR_MARK, trouble_line(trouble))
             return
         names = [profile.name for profile in self._profiles if not profile.no_login_node]
         wanted = self._cluster if self._cluster in names else ""
@@ -140,7 +140,7 @@ A run is judged by the preset of its own release: one that no preset has cannot 
             self._runs, self._of = {f"{one.run.folder}{one.run.job_id}": one for one in found}, cluster
         except Trouble as trouble:
             self._runs = {}
-            self._say(("✗ ", "$text-error"), f"{cluster}: {trouble_line(trouble)}")
+            self._say(ERROR_MARK, f"{cluster}: {trouble_line(trouble)}")
         else:
             self._say(*counts(cluster, self._runs.values()))
         self._show_rows()

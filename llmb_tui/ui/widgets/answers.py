@@ -35,7 +35,7 @@ from llmb_tui.language.quantities import (
 )
 from llmb_tui.language.states import contrast_label, node_label, verdict_label
 from llmb_tui.language.text import plural
-from llmb_tui.ui.text import MUTED, STYLES, hanging, line, state_mark
+from llmb_tui.ui.text import ERROR_MARK, MUTED, STYLES, hanging, line, state_mark
 from llmb_tui.ui.widgets.result_texts import group_name
 from llmb_tui.ui.widgets.texts import Paragraph, Rows, folded
 
@@ -175,7 +175,7 @@ def _against(head: str, comparison: Comparison) -> Iterator[Paragraph]:
     likeness = comparison.likeness
     yield line(), line((head, "bold"), (f"   {PURPOSES[likeness.purpose]}", MUTED))
     for refusal in likeness.refusals:
-        yield line(("✗ ", "$text-error")), line(("not compared: ", "$text-error"), refusal.words)
+        yield line(ERROR_MARK), line(("not compared: ", "$text-error"), refusal.words)
     for contrast in comparison.contrasts:
         yield _contrast(comparison, contrast)
     if not comparison.contrasts and not likeness.refusals:

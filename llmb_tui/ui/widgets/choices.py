@@ -21,7 +21,7 @@ from textual.widgets import Input, OptionList, Static
 from textual.widgets.option_list import Option
 
 from llmb_tui.ui.compositor import forget_size
-from llmb_tui.ui.text import MUTED, line
+from llmb_tui.ui.text import ERROR_MARK, MUTED, line
 
 if TYPE_CHECKING:
     from llmb_tui.wizard.choices import Choice, Switch
@@ -204,7 +204,7 @@ class ChoiceList(VerticalList):
             mark = Strip([Segment("▸ ", next(iter(strip)).style)])
         else:
             style = self.get_visual_style("option-list--option", "option-list--option-disabled")
-            mark = Visual.to_strips(self, line(("✗ ", "$text-error")), 2, 1, style)[0]
+            mark = Visual.to_strips(self, line(ERROR_MARK), 2, 1, style)[0]
         return Strip.join([mark, strip.crop(2)])
 
 
@@ -351,5 +351,5 @@ def _row(switch: Switch) -> Content:
     box = "[x]" if switch.on else "[ ]"
     if not switch.disabled_reason:
         return line(f"  {box} {switch.label:<17}", (switch.detail, MUTED))
-    mark = ("✗ ", "$text-error") if switch.on else "  "
+    mark = ERROR_MARK if switch.on else "  "
     return line(mark, (f"{box} {switch.label} – {switch.disabled_reason}", MUTED))
