@@ -27,7 +27,7 @@ def worst(data: bytes) -> Diagnosis | None:
     return replace(match.diagnosis(), line=display_text(line)) if match else None
 
 
-def of_job(job: Job, scheduler: str = "Slurm") -> Diagnosis | None:
+def of_job(job: Job, scheduler: str) -> Diagnosis | None:
     """Why a job failed as far as its scheduler's own words for its end say; None of one that did not."""
     code = f"exit code {job.exit_code}" if job.exit_code and job.exit_code != "0:0" else ""
     told, rule_set = ", ".join(filter(None, (job.state, code, job.reason, *job.bad_nodes))), rules("job")

@@ -107,7 +107,7 @@ def test_a_failure_after_a_bar_is_seen_although_the_bar_is_painted_again(hydra_f
     ],
 )
 def test_where_the_log_says_nothing_slurm_does(job: Job, reason: str, line: str) -> None:
-    found = of_job(job)
+    found = of_job(job, "Slurm")
     assert found is not None
     assert reason in found.reason
     assert line in found.line
@@ -127,11 +127,11 @@ def test_of_a_workload_nothing_is_said_of_a_batch_script(state: str, reason: str
 
 @pytest.mark.parametrize("state", ["COMPLETED", "CANCELLED", "RUNNING", "PENDING"])
 def test_a_job_that_did_not_fail_has_no_reason(state: str) -> None:
-    assert of_job(Job("1", "a", state)) is None
+    assert of_job(Job("1", "a", state), "Slurm") is None
 
 
 def test_slurm_tells_more_than_a_symptom_and_less_than_a_cause() -> None:
-    node, late = of_job(Job("1", "a", "NODE_FAIL")), of_job(Job("1", "a", "TIMEOUT"))
+    node, late = of_job(Job("1", "a", "NODE_FAIL"), "Slurm"), of_job(Job("1", "a", "TIMEOUT"), "Slurm")
     symptom, cause = worst(f"{WATCHDOG}\n".encode()), worst(b"RuntimeError: CUDA error: out of memory\n")
     weights = [failure.weight for failure in (cause, node, symptom, late) if failure]
     assert len(weights) == 4
