@@ -6,7 +6,7 @@ import threading
 import time
 from collections import deque
 
-_MINUTE_S = 60.0
+PERIOD_S = 60.0
 
 
 class CallRate:
@@ -25,6 +25,6 @@ class CallRate:
     def last_minute(self) -> int:
         """How many were made in the last 60 seconds."""
         with self._lock:
-            while self._calls and self._calls[0] < time.monotonic() - _MINUTE_S:
+            while self._calls and self._calls[0] < time.monotonic() - PERIOD_S:
                 self._calls.popleft()
             return len(self._calls)

@@ -11,6 +11,8 @@ import math
 _STEP_DIGITS, _STEP_DECIMALS = 4, 3
 _LEAST_DIFFERENCE = 1e-4
 """What differs by less is written as 0: `.2g` would have an exponent."""
+_LARGEST_COUNT = 1e15
+"""From here on a number is written with an exponent."""
 _UNITS = ((1e12, "TB"), (1e9, "GB"), (1e6, "MB"), (1e3, "kB"))
 
 
@@ -26,7 +28,7 @@ def given(number: float) -> str:
 
 def four_digits(number: float) -> str:
     """A number that is none of the quantities below: `0.1234`, `12.34`, `12,345`."""
-    return count(number) if abs(number) >= 1000 else f"{number:.4g}"
+    return count(number) if 1000 <= abs(number) < _LARGEST_COUNT else f"{number:.4g}"
 
 
 def flops(number: float) -> str:

@@ -285,7 +285,7 @@ def test_calls_of_the_last_minute_are_counted(
     session.stream(["true"]).close()
     until(lambda: session.health.round_trip_s is not None)  # a heartbeat is no call
     assert session.calls_last_minute == 4
-    monkeypatch.setattr("llmb_tui.rates._MINUTE_S", 0.0)
+    monkeypatch.setattr("llmb_tui.cluster.call_rate.PERIOD_S", 0.0)
     assert session.calls_last_minute == 0
 
 

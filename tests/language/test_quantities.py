@@ -103,7 +103,12 @@ def test_what_was_given_keeps_its_digits() -> None:
 
 
 def test_other_numbers() -> None:
-    assert [four_digits(11.2345), four_digits(12_345.6), four_digits(0.00001)] == ["11.23", "12,346", "1e-05"]
+    assert [four_digits(number) for number in (11.2345, 12_345.6, 0.00001, 1.5e308)] == [
+        "11.23",
+        "12,346",
+        "1e-05",
+        "1.5e+308",
+    ]
     assert [days(21.86), days(1.234), days(None)] == ["21.9 days", "1.23 days", "none for a proxy"]
     assert [clock(59), clock(3661), clock(90_061)] == ["00:59", "1:01:01", "1d 01:01:01"]
     assert [age(240), short_age(240), short_age(7_200)] == ["4 min", "4m", "2h"]

@@ -127,7 +127,7 @@ def test_a_refusal_keeps_slurms_words(stage: Stage) -> None:
 def test_a_refused_run_stays_refused(stage: Stage) -> None:
     stage.on_sbatch("echo 'sbatch: error: Invalid account' >&2; exit 1")
     for _ in range(2):
-        with pytest.raises(Trouble, match="refused"):
+        with pytest.raises(Trouble, match="rejected"):
             stage.submit()
         stage.on_sbatch("")
     assert stage.jobs() == []

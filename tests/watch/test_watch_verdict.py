@@ -239,7 +239,7 @@ def test_a_median_over_two_starts_says_so(plan: Plan) -> None:
     progress = fold(progress_of(plan, [2.0] * 20), [Step(15, 50, step_time_s=2.0)], plan)
     verdict, _ = judge(plan, LAST, progress, finished=False, threshold=THRESHOLD)
     assert verdict is not None
-    assert verdict.reasons[0].startswith("So far: median of 11 steps after 5 of warm-up, ± 0.0 %, of 2 starts.")
+    assert verdict.reasons[0].startswith("So far: median of 11 steps after 5 of warm-up, ± 0 %, of 2 starts.")
 
 
 def test_a_last_step_that_still_warms_up_is_a_warning(plan: Plan) -> None:
@@ -251,7 +251,7 @@ def test_a_last_step_that_still_warms_up_is_a_warning(plan: Plan) -> None:
 def test_so_far_the_median_counts_and_it_says_so(plan: Plan) -> None:
     verdict = verdict_of(plan, [30.0] * 5 + [2.0] * 20, finished=False)
     assert (verdict.result, verdict.measured_s) == ("PASS", 2.0)
-    assert verdict.reasons[0] == ("So far: median of 20 steps after 5 of warm-up, ± 0.0 %. What counts: last step.")
+    assert verdict.reasons[0] == ("So far: median of 20 steps after 5 of warm-up, ± 0 %. What counts: last step.")
 
 
 @pytest.mark.parametrize(("last", "result"), [(2.0, "PASS"), (2.5, "FAIL")])

@@ -290,7 +290,7 @@ def test_a_full_disk(rig: Rig, look: Look) -> None:
     folder = rig.new_dir()
     with rig.full_disk(folder, megabytes=1):
         found = look(install_dir=str(folder))
-    assert (found["disk"].status, found["disk"].found) == ("failed", "0 GB")
+    assert (found["disk"].status, found["disk"].found) == ("failed", "1.05 MB")
 
 
 def test_an_image_that_is_there_takes_no_space(rig: Rig, look: Look, unused_port: int) -> None:

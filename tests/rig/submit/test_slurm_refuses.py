@@ -67,7 +67,7 @@ CASES = {
         spec={"time_limit": "06:00:00"},
     ),
     "time-debug": Refused(
-        what="partition `debug` gives at most 30 minutes, the run asks for 1 hour",
+        what="partition `debug` gives at most 30 min, the run asks for 1 h",
         words="Requested time limit is invalid",
         mend="or choose partition `batch`, `small` or `cpu`",
         spec={"partition": "debug", "time_limit": "01:00:00"},
@@ -150,7 +150,7 @@ CASES = {
         limit="MaxSubmitJobsPerUser=0",
     ),
     "qos-time": Refused(
-        what="gives less time than the 30 minutes that the run asks for",
+        what="gives less time than the 30 min that the run asks for",
         words="QOSMaxWallDurationPerJobLimit",
         mend="Lower the time limit",
         spec={"options": (("qos", "strict"),)},
