@@ -15,13 +15,13 @@ from tests.kit.pilot import SIZE, actions, at_scale, choose, loaded, on_top, sta
 async def test_a_suite_is_planned_for_a_cluster(app: LlmbApp) -> None:
     async with app.run_test(size=SIZE) as pilot:
         wizard = await at_scale(pilot)
-        assert "ask('suite" in actions(wizard)
+        assert "plan_suite" in actions(wizard)
         await pilot.press("S")
         await pilot.pause()
         assert isinstance(app.screen, WizardScreen)
         assert "A suite is planned for a cluster: step 4 chooses one." in [one.message for one in app._notifications]
         await pilot.press("1")
-        assert "ask('suite" not in actions(wizard)
+        assert "plan_suite" not in actions(wizard)
 
 
 async def test_its_base_is_the_wizards_choice_and_its_choices_stay(services: Services, app: LlmbApp) -> None:
