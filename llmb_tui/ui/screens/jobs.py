@@ -112,6 +112,10 @@ Runs that NVIDIA's own llmb-run started are opened from their list (o), suites f
         self.table.focus()
         self._ages = self.set_interval(_AGE_EVERY_S, self.table.grow_older)
 
+    def on_resize(self) -> None:
+        """The heading is as wide as the screen, which its widget is only after this."""
+        self.call_after_refresh(self._show_around)
+
     def on_screen_suspend(self) -> None:
         if self._ages is not None:
             self._ages.pause()

@@ -110,6 +110,10 @@ async def test_a_simulated_cluster_is_called_so(open_jobs: OpenJobs) -> None:
     services.clusters.notice = "simulated, clock x30"
     async with app.run_test(size=(80, 24)) as pilot:
         await until(pilot, lambda: "eos: simulated, clock x30" in text_of(app, "#jobs-head"), "the notice")
+        for width in (160, 80):
+            await pilot.resize_terminal(width, 24)
+            await until(pilot, lambda at=width: at - 4 < len(text_of(app, "#jobs-head")) <= at, "the whole line")
+            assert text_of(app, "#jobs-head").rstrip().endswith("clock x30")
 
 
 async def test_a_narrow_terminal_shows_every_row_whole(open_jobs: OpenJobs) -> None:
