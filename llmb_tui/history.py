@@ -45,7 +45,7 @@ class History:
         return RunResult(record, facts)
 
     def ran(self, result: RunResult) -> Ran:
-        """Everything that is known of how a run ran; `result` with its whole log. Raises Trouble."""
+        """The sources of a difference for one run; `result` has its whole log. Raises Trouble."""
         return Ran(result.run, self._runs.script(result.id), result.facts)
 
     def first_of(self, configuration: Configuration) -> RunResult | None:

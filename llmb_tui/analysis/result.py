@@ -112,7 +112,7 @@ class LossDifference:
 
 @dataclass(frozen=True)
 class RunResult:
-    """One run with what follows from it. Times are seconds."""
+    """The record of one run and the figures that follow from it. Times are seconds."""
 
     record: RunRecord
     facts: LogFacts | None = None
@@ -125,7 +125,7 @@ class RunResult:
 
     @property
     def progress(self) -> Progress:
-        """What its log says of its steps: `step_times_s` has the first hundred and the newest ones."""
+        """Progress by the run's log; `step_times_s` has the first hundred steps and the newest ones."""
         return self.record.state.progress
 
     @property
@@ -165,7 +165,7 @@ class RunResult:
 
     @property
     def state(self) -> RunStateName:
-        """In one word: `done`, or how it ended, or where it is."""
+        """State of the run in one word, such as `done`, `failed` or `measuring`."""
         return state_word(self.record.run, self.record.state)
 
     @property
@@ -190,7 +190,7 @@ class RunResult:
 
     @cached_property
     def comparable(self) -> bool:
-        """It ran to its end, long enough for the rule, and nothing that it did beside slowed it down."""
+        """The run ended well, had enough steps for the rule, and had no option that slows it down."""
         done = self.record.state.stage == "done"
         return done and benchmark_s(self.plan, self.rule, self.progress, self.validity) is not None
 

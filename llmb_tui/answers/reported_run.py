@@ -60,7 +60,7 @@ def subtitle(one: ReportedRun) -> str:
 
 
 def bad_end(one: ReportedRun) -> str:
-    """How a run that was judged ended all the same, and why; empty where it ended well, or is without a verdict."""
+    """How and why a judged run ended badly; empty for a run that ended well or has no verdict."""
     result = one.result
     if result.verdict is None or result.state not in BAD_ENDS:
         return ""
@@ -69,7 +69,7 @@ def bad_end(one: ReportedRun) -> str:
 
 
 def banner(one: ReportedRun) -> Banner:
-    """The verdict in a sentence, or that there is none; a run that did not end well has none, whatever came before."""
+    """The verdict in a sentence. A run that ended badly is headed by its end and not by a verdict."""
     verdict, simulated = one.result.verdict, SIMULATED if one.result.simulated else ""
     if verdict is None:
         state = one.result.record.state

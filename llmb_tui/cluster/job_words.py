@@ -10,14 +10,14 @@ from llmb_tui.language.text import clean_line
 
 
 def words_of_job(job: Job) -> str:
-    """Why it waits or who cancelled it, and how it ended where that was not well; may be empty."""
+    """Reason why a job waits, who cancelled it, or the exit code of a bad end; may be empty."""
     ended = f"exit {job.exit_code}" if job.finished and job.exit_code not in (None, "0:0") else ""
     reason = pending_reason(job.reason) if job.waiting else clean_line(job.reason)
     return " · ".join(filter(None, (ended, reason)))
 
 
 def pending_reason(reason: str) -> str:
-    """Slurm's reason for waiting in plain words; Slurm's own, clean, where there are none."""
+    """Slurm's reason for waiting in plain words if a rule has them; otherwise Slurm's own text, clean."""
     word = reason.strip()
     word = word[1:-1] if word.startswith("(") and word.endswith(")") else word
     rule_set = rules("pending")

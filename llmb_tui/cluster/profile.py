@@ -8,7 +8,7 @@ from typing import Any, ClassVar, Protocol
 
 @dataclass(frozen=True, slots=True)
 class PrivateNames:
-    """Names of a site that nobody else may read."""
+    """Names that an anonymous export must hide."""
 
     host: str
     user: str = ""

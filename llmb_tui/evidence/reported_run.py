@@ -22,7 +22,7 @@ from llmb_tui.store.files import text_in
 
 @dataclass(frozen=True, slots=True)
 class ReportedRun:
-    """All that a report needs of one run."""
+    """Everything that a report needs of one run."""
 
     result: RunResult
     threshold: float
@@ -30,7 +30,7 @@ class ReportedRun:
     recipe_title: str = ""
     """Empty where this machine does not have the recipe any more."""
     script: str = ""
-    """What was submitted, without secrets; empty where it is not here."""
+    """The submitted script, without secrets; empty if this machine has no copy."""
     script_sha256: str = ""
     """Of the file as it was submitted."""
     log_sha256: str = ""
@@ -38,9 +38,9 @@ class ReportedRun:
     accounting: str = ""
     """What the scheduler's accounting said when it was over, without secrets."""
     loss_against_first: LossDifference | None = None
-    """How losses differ from those of the first run of the same configuration; None where it is itself that."""
+    """Difference of the losses from the first run of the same configuration; None for that run itself."""
     note: str = ""
-    """What a person has said of it."""
+    """Note and tags of the run."""
     over_scale: tuple[AtScale, ...] = ()
     other_scales: tuple[RunResult, ...] = ()
     """Comparable runs that differ in their scale alone, itself among them."""

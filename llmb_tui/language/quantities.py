@@ -27,7 +27,7 @@ def given(number: float) -> str:
 
 
 def four_digits(number: float) -> str:
-    """A number that is none of the quantities below: `0.1234`, `12.34`, `12,345`."""
+    """A number without a format of its own below: `0.1234`, `12.34`, `12,345`."""
     return count(number) if 1000 <= abs(number) < _LARGEST_COUNT else f"{number:.4g}"
 
 
@@ -59,7 +59,7 @@ def step_time_range(low_s: float, high_s: float) -> str:
 
 
 def seconds(duration_s: float) -> str:
-    """A measured time that is no step's, such as a checkpoint's: `12.34 s`."""
+    """A measured time other than a step time, such as a checkpoint's: `12.34 s`."""
     return f"{four_digits(duration_s)} s"
 
 

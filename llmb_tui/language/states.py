@@ -212,7 +212,7 @@ def mark_label(mark: StepMark) -> Label:
 
 
 ValidityOutcome = Literal["ok", "failed", "unknown"]
-"""Of a check that a run was what it claims to be (CONTRACT: `validity`)."""
+"""Outcome of one validity check (CONTRACT: `validity`)."""
 
 
 def validity_label(outcome: ValidityOutcome) -> Label:

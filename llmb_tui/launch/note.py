@@ -1,4 +1,4 @@
-"""`Note`: what people say of one run, and the tags that they give it."""
+"""`Note`: a person's note on one run, and its tags."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True, slots=True)
 class Note:
-    """What is said of one run, on one line, and its tags in order."""
+    """A note of one line, and tags in order."""
 
     text: str = ""
     tags: tuple[str, ...] = ()

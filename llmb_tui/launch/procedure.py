@@ -51,7 +51,7 @@ class ScriptCheck:
     checked: str
     """What was compared, in words."""
     differences: tuple[str, ...]
-    """Names of what the script has otherwise."""
+    """Names of the parts in which the script differs."""
 
 
 class Procedure(Protocol):

@@ -26,10 +26,10 @@ class Spec:
     notes: tuple[str, ...] = ()
     """Differences between the job and the recipe or the selection, apart from changed variables: a few words each."""
     otherwise: tuple[str, ...] = ()
-    """What a step time depends on, and was otherwise in the runs that the expected one rests on: a few words each."""
+    """Conditions that affect the step time and differ from the runs behind the expected one: a few words each."""
 
     def results_folder(self, log: JobLog | None) -> str:  # noqa: ARG002 - only some need the log
-        """Folder on the cluster with what a person may look for after the run; empty if there is none."""
+        """Folder on the cluster with the run's results; empty if the procedure has none."""
         return ""
 
     @property

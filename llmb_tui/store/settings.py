@@ -1,7 +1,7 @@
 """`Settings`: what a person has set for all clusters and runs, in `config.toml`, the environment or by a flag.
 
 Layers, the later one wins: what is here, the file, variables (`LLMB_TUI_VERDICT__THRESHOLD`), flags (`--set
-verdict.threshold=0.97`). pydantic checks them; it is imported only where one of the last three sets something.
+verdict.threshold=0.97`). pydantic checks them; it is imported only if one of the last three sets a value.
 """
 
 from __future__ import annotations
@@ -191,7 +191,7 @@ def _layers(file: Path, flags: Sequence[str]) -> _Layers:
 
 
 def _by_flag(flags: Sequence[str]) -> dict[str, Any]:
-    """The flags. Text that is no TOML value is taken as it is: `theme=nord` needs no quotes."""
+    """Values of the flags. Text that is not a TOML value is a string: `theme=nord` needs no quotes."""
     document: dict[str, Any] = {}
     for flag in flags:
         key, equals, text = flag.partition("=")

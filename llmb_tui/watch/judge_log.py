@@ -1,4 +1,4 @@
-"""`log_result`: the result of a run by its log, whoever started it; judged if it is known what was trained."""
+"""`log_result`: the result of a run by its log, with a verdict if the trained configuration is known."""
 
 from __future__ import annotations
 

@@ -13,7 +13,7 @@ _PIECE = 1 << 18
 
 
 def last_lines(path: Path, count: int) -> list[str]:
-    """The last lines of a file; none if there is no such file. A line of 64 KiB and more is cut."""
+    """The last lines of a file; empty if the file does not exist. A line of 64 KiB and more is cut."""
     try:
         with path.open("rb") as file:
             start = max(file.seek(0, 2) - _TAIL_BYTES, 0)
@@ -43,7 +43,7 @@ class LineReader:
                 yield from self._splitter.feed(data)
 
     def last(self) -> Iterator[str]:
-        """The last line, where it has no end."""
+        """The last line if it has no newline yet."""
         if self._splitter.rest:
             yield self._splitter.rest
 
@@ -66,5 +66,5 @@ class CopiesReader:
         yield from self._reader.new()
 
     def last(self) -> Iterator[str]:
-        """The last line, where it has no end."""
+        """The last line if it has no newline yet."""
         return self._reader.last()

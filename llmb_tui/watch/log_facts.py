@@ -1,4 +1,4 @@
-"""`LogFacts`: everything that one training log says for a result, whoever started the run."""
+"""`LogFacts`: the facts of one training log that a result needs, for any run."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ class CheckpointTime:
 
     kind: Literal["save", "load"]
     iteration: int | None
-    """As the log counts; None where it does not say."""
+    """Iteration number of the log; None if the log does not give it."""
     seconds: float
 
 
@@ -47,7 +47,7 @@ class LogFacts:
 
     @property
     def versions_by_name(self) -> dict[str, str]:
-        """What it says of each thing, several nodes' with commas."""
+        """Version by name; versions of several nodes are joined by commas."""
         found: dict[str, list[str]] = {}
         for name, value in self.versions:
             found.setdefault(name, []).append(value)

@@ -1,4 +1,4 @@
-"""`LogResult`: what one log says of its run, whoever started it."""
+"""`LogResult`: the result of a run by one log, also of a run that another program started."""
 
 from __future__ import annotations
 
@@ -23,13 +23,13 @@ class LogResult:
     """Logs of earlier starts of the same job, which do not count."""
     facts: LogFacts
     plan: Plan | None
-    """What was trained, as it was written down or a person said; None where nobody did."""
+    """The trained configuration, from a file next to the log or from the user; None if unknown."""
     rule: ResultRule
-    """Of its recipe; where that is not known, its last step."""
+    """Rule of the recipe; the last step if the recipe is unknown."""
     step_time_s: float | None
     """By that rule."""
     verdict: Verdict | None
     reason: str
-    """Why there is no verdict; empty where there is one."""
+    """Reason why there is no verdict; empty if there is a verdict."""
     validity: tuple[ValidityCheck, ...] = ()
     """The checks that can be made of a log whose plan is known."""

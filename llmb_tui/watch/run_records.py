@@ -40,7 +40,7 @@ class _CacheEntry:
 
 
 class RecordCache(Generic[Value]):
-    """What follows from the record of each run, worked out again only when the record is another. Thread-safe."""
+    """A value for the record of each run, computed again only when the record changes. Thread-safe."""
 
     def __init__(self, work_out: Callable[[RunRecord], Value]) -> None:
         self._work_out = work_out

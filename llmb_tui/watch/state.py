@@ -226,10 +226,10 @@ class RunRecord:
 
 @dataclass(frozen=True, slots=True)
 class RunsChanged:
-    """What is another than in the event before; the first one that a follower gets has everything."""
+    """Changes since the event before; the first event of a follower has all runs."""
 
     changed: tuple[RunRecord, ...] = ()
-    """New runs, and those that stand otherwise."""
+    """New runs, and runs whose record changed."""
     gone: tuple[str, ...] = ()
     """Ids of runs that are here no more."""
     unreadable: int = 0

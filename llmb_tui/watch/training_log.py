@@ -1,4 +1,4 @@
-"""`TrainingLog`: a log of any training, here or on a cluster, whoever started it, and what is known of its run."""
+"""`TrainingLog`: a log of any training, on this machine or on a cluster, with the files next to it."""
 
 from __future__ import annotations
 
@@ -25,9 +25,9 @@ class TrainingLog:
     open: Callable[[], BinaryIO]
     """Raises OSError."""
     run: LlmbRun | None = None
-    """What llmb-run wrote beside it."""
+    """The run as llmb-run describes it next to the log."""
     plan: str = ""
-    """The plan that the direct procedure leaves beside it, as it stands there."""
+    """Text of the plan file that the direct procedure leaves next to the log."""
     note: str = ""
     """Why what was read of it is not all."""
 
@@ -43,7 +43,7 @@ class TrainingLog:
 
     @property
     def job_id(self) -> str:
-        """Of the job that wrote it, by its name; empty where that does not say."""
+        """Job id by the file's name; empty if the name has none."""
         known = job_and_start(self.file_name)
         return known[0] if known else ""
 
@@ -51,7 +51,7 @@ class TrainingLog:
 def job_and_start(name: str) -> tuple[str, int] | None:
     """(job id, how often the job was restarted) of a log's name, as llmb-run reads it; None for another name.
 
-    Of several logs of a job the highest number counts. `slurm-<job>.out` is one only where there is no other.
+    The log with the highest number counts. `slurm-<job>.out` counts only for a job without another log.
     """
     if match := _LLMB_LOG.fullmatch(name):
         return match[1], int(match[2])

@@ -117,7 +117,7 @@ def no_login_node(state: WizardState) -> str:
 
 
 def command_line(state: WizardState) -> str:
-    """The choice as a command line; empty while it is no selection."""
+    """The choice as a command line; empty while the choice is incomplete or invalid."""
     profile, chosen = state.proposal.profile, state.proposal.selection
     cluster = profile.name if profile is not None else None
     return command(chosen, cluster, other_procedure(state)) if chosen is not None else ""

@@ -1,4 +1,4 @@
-"""Numbers and times become text in `language/`: a format of its own elsewhere would write a quantity twice."""
+"""Numbers and times become text in `language/`: a second format elsewhere would write a quantity in two ways."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ OWN_FORMATS = {
     ("launch/naming.py", "strftime"): "the time in a run's id",
     ("ui/screens/results.py", "strftime"): "the date in a file's name",
 }
-"""(file, format) that is not of `language/`, and why it is none of a quantity that people read."""
+"""(file, format) outside `language/`, with the reason why it writes no quantity for people."""
 # Digits, thousands separators or a decimal presentation; a width, an alignment, bits and hexadecimal digits are none.
 _NUMBER = re.compile(r"[,_.]|[deEfFgGn%]$|strftime")
 _TEMPLATE = re.compile(r"\{[^{}]*:([^{}]*)\}")

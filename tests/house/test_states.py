@@ -1,4 +1,4 @@
-"""Each set of states has one table, in `language/states.py`, and each state a word, a glyph and a tone of its own."""
+"""Each set of states has one table, in `language/states.py`; each state has a word, a glyph and a tone."""
 
 from __future__ import annotations
 

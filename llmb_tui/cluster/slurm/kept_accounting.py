@@ -19,7 +19,7 @@ def kept_rows(text: str) -> list[dict[str, str]]:
 
 
 def accounted_jobs(text: str) -> list[Job]:
-    """The starts of jobs in kept accounting. Raises ValueError for a number that is none."""
+    """Starts of jobs in kept accounting. Raises ValueError for a value that is not a number."""
     return list(map(_job, kept_rows(text)))
 
 

@@ -56,7 +56,7 @@ BESIDE = (
     ProfileField("transport", "transport", "ssh; local: this machine is the login node"),
     ProfileField("gpu_request", "GPU request", "gpus-per-node, gres or none"),
 )
-"""What the form asks otherwise, or not at all."""
+"""Fields that the form asks in another way, or not at all."""
 
 
 def slurm_texts_of(profile: SlurmProfile) -> dict[str, str]:

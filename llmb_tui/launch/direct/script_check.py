@@ -17,7 +17,7 @@ _HEAD = {"nodes": "nodes", "ntasks-per-node": "tasks_per_node", "time": "time_li
 
 
 def script_differences(spec: LaunchSpec, script: str) -> Iterator[str]:
-    """Names of what the script has otherwise than the record."""
+    """Names of the parts in which the script differs from the record."""
     exported: dict[str, list[str]] = {}
     for name, text in _EXPORTED.findall(script):
         exported.setdefault(name, []).append(text)

@@ -1,4 +1,4 @@
-"""`LlmbRun`: a run that NVIDIA's llmb-run started, as the file beside its logs describes it."""
+"""`LlmbRun`: a run that NVIDIA's llmb-run started, by the file that llmb-run writes next to its logs."""
 
 from __future__ import annotations
 
@@ -41,4 +41,4 @@ class LlmbRun:
     log: JobLog | None = None
     """None where its logs have no name that can be known."""
     unreadable: str = ""
-    """Why its file says nothing; empty where it does."""
+    """Reason why the file cannot be read; empty if it was read."""

@@ -1,4 +1,4 @@
-"""Lists the runs that NVIDIA's llmb-run started, and reads the file beside their logs that describes one.
+"""Lists the runs that NVIDIA's llmb-run started, and reads the file next to the logs that describes a run.
 
 Facts: `llmb_run/run_config.py` of NVIDIA/dgxc-benchmarking at v25.08 to v26.06.01, which writes
 `llmb-config_<job>.yaml` into the job's folder after it was submitted; `llmb_run/job_logs.py` for the names of the logs.

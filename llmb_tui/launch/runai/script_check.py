@@ -12,7 +12,7 @@ CHECKED = "variables, image and name"
 
 
 def request_differences(spec: RunaiSpec, script: str) -> Iterator[str]:
-    """Names of what the request has otherwise than the record."""
+    """Names of the parts in which the request differs from the record."""
     try:
         request: Any = json.loads(script)
         body = request["spec"]

@@ -113,7 +113,7 @@ Runs that NVIDIA's own llmb-run started are opened from their list (o), suites f
         self._ages = self.set_interval(_AGE_EVERY_S, self.table.grow_older)
 
     def on_resize(self) -> None:
-        """The heading is as wide as the screen, which its widget is only after this."""
+        """Write the heading again for the new width."""
         self.call_after_refresh(self._show_around)
 
     def on_screen_suspend(self) -> None:

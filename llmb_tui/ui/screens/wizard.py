@@ -362,7 +362,7 @@ Tab and shift+tab go from field to field, and to what is said of the plan where 
         self.app.push_screen(screen, answered)
 
     def action_plan_suite(self) -> None:
-        """Plan several runs of the choice; what was chosen before is there again, unless another run is the base."""
+        """Plan several runs of the choice; keep the last draft if it has the same base."""
         from llmb_tui.suites.draft import draft_of
         from llmb_tui.ui.screens.suite import SuiteScreen
 

@@ -20,7 +20,7 @@ from llmb_tui.watch.state import RunState
 
 _X_AXIS_FROM_HEIGHT = 6
 _NOW_CELLS = 5
-"""For the newest step time: the line must not move where it has fewer digits."""
+"""For the newest step time: a value with fewer digits must not move the line."""
 
 
 def make_scale(values: Sequence[float], expected: tuple[float, float] | None, rows: int) -> Scale:

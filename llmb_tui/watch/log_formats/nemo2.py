@@ -11,7 +11,7 @@ from llmb_tui.watch.log_formats.record import LONGEST_RECORD, NEMO_FIELDS, step_
 from llmb_tui.watch.state import LONGEST_STEP_S, MOST_TFLOPS, SHORTEST_STEP_S, Step
 
 _NEMO = re.compile(rb"Training epoch (\d+), iteration (\d{1,15})/(\d{1,15}) \| ([^\r\n]{0,%d})[\r\n]" % LONGEST_RECORD)
-# The same where NeMo's versions agree on the order: most lines by far. What is no such line, `_NEMO` reads.
+# The same in the order that NeMo's versions share, which most lines have. `_NEMO` reads the others.
 _USUAL = re.compile(
     rb"Training epoch 0, iteration (D{1,15})/(D{1,15}) \| lr: N \| global_batch_size: (D{1,15}) \| global_step: N"
     rb"(?: \| (?:peak_memory_usage|max_memory_reserved): (D{1,25}))?"
