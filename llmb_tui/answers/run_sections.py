@@ -174,8 +174,8 @@ def _arithmetic(verdict: Verdict, threshold: float) -> str:
     return (
         f"{verdict.result}: the expected step time over the measured one, {step_time(verdict.measured_s)}, is "
         f"{percent(100 * verdict.ratio)}. From {given(100 * threshold)} % on a run passes; below, it fails if the step "
-        "takes longer than the band allows, and is WARN within it. It is WARN as well, whatever the ratio, where the "
-        "two cannot be compared fairly; then it is said here why."
+        "takes longer than the band allows, and is WARN within it. It is also WARN, at any ratio, if "
+        "the two cannot be compared fairly; the reasons follow."
     )
 
 
@@ -205,7 +205,7 @@ def _asked(one: ReportedRun) -> Facts:
         Fact("Scaling", plan.scaling),
         Fact("Steps", f"{count(plan.steps)}, in {plan.time_limit} at most"),
         Fact("Procedure", PROCEDURES[one.result.run.procedure].title),
-        Fact("Set by hand", ", ".join(f"{name.replace('_', ' ')} {count(value)}" for name, value in overrides.items())),
+        Fact("Manual overrides", ", ".join(f"{name.replace('_', ' ')} {count(value)}" for name, value in overrides.items())),
         Fact("Beside the benchmark", ", ".join(option.label for option in chosen_options(plan.options))),
         Fact("Cost, as expected", "" if plan.gpu_hours is None else f"{gpu_hours(plan.gpu_hours)} and start-up"),
         Fact("Note of the operator", one.note),
@@ -258,7 +258,7 @@ def _deviations(one: ReportedRun) -> Iterator[Block]:
     found += [f"Otherwise than in the runs behind the expected step time: {words}." for words in run.otherwise]
     overrides = plan.selection.overrides.set_fields()
     found += [
-        f"{name.replace('_', ' ').upper()} was set by hand to {count(value)}." for name, value in overrides.items()
+        f"{name.replace('_', ' ').upper()} is a manual override: {count(value)}." for name, value in overrides.items()
     ]
     for name in _LAYOUT if plan.printed is not None and not overrides else ():
         printed, ran = getattr(plan.printed, name), getattr(plan.parallelism, name)

@@ -67,7 +67,7 @@ def _remove(services: Services, arguments: argparse.Namespace, things: Sequence[
     for path, why in removal.kept.items():
         say(f"{path} was not removed. {why}")
     if removal.left:
-        say(f"{removal.left} `llmb-tui disk {arguments.cluster} --remove trash` goes on.")
+        say(f"{removal.left} Continue with `llmb-tui disk {arguments.cluster} --remove trash`.")
     return 2 if removal.kept or removal.left else 0
 
 

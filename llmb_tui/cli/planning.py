@@ -217,7 +217,7 @@ def print_layouts(plan: Plan, ranking: Layouts, *, as_json: bool) -> None:
         print_table(_LAYOUT, map(_layout_row, ranking.best))
     print_line(
         f"{len(ranking.best)} of {count(ranking.valid)} valid layouts. Two whose bands overlap are equally fast as far "
-        f"as is known; a layout that nobody has tuned can be slower than its band."
+        f"as is known; a layout that was never tuned can be slower than its band."
     )
 
 

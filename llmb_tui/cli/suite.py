@@ -167,7 +167,7 @@ def _watch(services: Services, arguments: argparse.Namespace) -> int:
     if not arguments.json:
         _print_progress(progress, as_json=False)
     if not progress.stopped and (unsent := progress.count("not sent")):
-        say(f"{plural(unsent, 'run')} {row_label('not sent').word}: `llmb-tui suite submit {suite.id}` goes on.")
+        say(f"{plural(unsent, 'run')} {row_label('not sent').word}. Continue with `llmb-tui suite submit {suite.id}`.")
     return _exit_code(progress, lost, strict=arguments.strict)
 
 
@@ -346,7 +346,7 @@ def _agree(services: Services, plan: SuitePlan, going: Suite | None, arguments: 
         return
     say(f"{what}. That is above the limit of {given(limit)}: type the number of GPU-hours to submit it: ", end="")
     if not _is_shown(read_line(), hours):
-        raise Trouble(no, f"What was typed is not {gpu_hours_digits(hours)}.", exit_code=1)
+        raise Trouble(no, f"The typed number is not {gpu_hours_digits(hours)}.", exit_code=1)
 
 
 def _is_shown(said: float | str, hours: float) -> bool:

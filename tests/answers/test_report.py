@@ -185,7 +185,7 @@ def test_a_doubtful_run_says_why() -> None:
         "h", 2.0, replace(NEMOTRON, overrides=Overrides(tp=4), options=RunOptions(save_checkpoint=True))
     )
     deviations = section(document([reported(by_hand)], NOW), "Deviations from the published procedure")
-    assert "TP was set by hand to 4." in deviations
+    assert "TP is a manual override: 4." in deviations
     assert "save checkpoint" in deviations
 
 
