@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from functools import cache
 
-from llmb_tui.analysis.difference import Ran
+from llmb_tui.analysis.difference import RunSources
 from llmb_tui.analysis.result import (
     Configuration,
     LossDifference,
@@ -44,9 +44,9 @@ class History:
         facts = read_log(log, run.log_format) if log.is_file() else kept_facts(log.parent)
         return RunResult(record, facts)
 
-    def ran(self, result: RunResult) -> Ran:
+    def sources(self, result: RunResult) -> RunSources:
         """The sources of a difference for one run; `result` has its whole log. Raises Trouble."""
-        return Ran(result.run, self._runs.script(result.id), result.facts)
+        return RunSources(result.run, self._runs.script(result.id), result.facts)
 
     def first_of(self, configuration: Configuration) -> RunResult | None:
         """The first run of it that came to its end, with all that its log says."""

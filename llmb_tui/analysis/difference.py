@@ -33,7 +33,7 @@ Part = Literal["versions", "plan", "launch", "environment", "settings"]
 
 
 @dataclass(frozen=True, slots=True)
-class Ran:
+class RunSources:
     """One run with everything that is known of how it ran."""
 
     run: Run
@@ -78,7 +78,7 @@ class RunDifference:
     """What nobody can say, a sentence each."""
 
 
-def difference(before: Ran, after: Ran) -> RunDifference:
+def difference(before: RunSources, after: RunSources) -> RunDifference:
     """What differs between two runs; what is known of one of them only is no difference."""
     changes = [change for part, of in _PARTS.items() for change in _changes(part, of(before), of(after))]
     was, now = _texts(before), _texts(after)
@@ -100,11 +100,11 @@ def _shown(name: str, value: str | None) -> str | None:
     return None if value is None else clean(hidden_value(name, value))
 
 
-def _versions(ran: Ran) -> dict[str, str]:
+def _versions(ran: RunSources) -> dict[str, str]:
     return ran.facts.versions_by_name if ran.facts else {}
 
 
-def _plan(ran: Ran) -> dict[str, str]:
+def _plan(ran: RunSources) -> dict[str, str]:
     """What was trained and where."""
     run = ran.run
     what = configuration_of(run.plan)
@@ -117,7 +117,7 @@ def _plan(ran: Ran) -> dict[str, str]:
     return {name: _plain(value, run) for name, value in found.items() if is_given(value)}
 
 
-def _launch(ran: Ran) -> dict[str, str] | None:
+def _launch(ran: RunSources) -> dict[str, str] | None:
     """The fields of its spec that have a value."""
     spec = ran.run.spec
     if spec is None:
@@ -126,13 +126,13 @@ def _launch(ran: Ran) -> dict[str, str] | None:
     return {name: text for name, value in found.items() if (text := _plain(value, ran.run))}
 
 
-def _environment(ran: Ran) -> dict[str, str] | None:
+def _environment(ran: RunSources) -> dict[str, str] | None:
     """NVIDIA's own scripts set one of their own, which no spec has."""
     env = getattr(ran.run.spec, "env", None)
     return None if env is None else {name: _plain(value, ran.run) for name, value in env}
 
 
-_PARTS: dict[Part, Callable[[Ran], Mapping[str, str] | None]] = {
+_PARTS: dict[Part, Callable[[RunSources], Mapping[str, str] | None]] = {
     "versions": lambda ran: _versions(ran) or None,
     "plan": _plan,
     "launch": _launch,
@@ -141,7 +141,7 @@ _PARTS: dict[Part, Callable[[Ran], Mapping[str, str] | None]] = {
 }
 
 
-def _texts(ran: Ran) -> dict[str, str]:
+def _texts(ran: RunSources) -> dict[str, str]:
     """By name: the script, and the files that travelled with it; the plan is compared by its parts."""
     files = {name: _without_own(text, ran.run) for name, text in getattr(ran.run.spec, "files", ()) if name != _PLAN}
     return files | ({"script": _without_own(ran.script, ran.run)} if ran.script else {})
@@ -178,7 +178,7 @@ def _lines(text: str) -> list[str]:
     return lines
 
 
-def _unknown(before: Ran, after: Ran) -> Iterable[str]:
+def _unknown(before: RunSources, after: RunSources) -> Iterable[str]:
     for ran in (before, after):
         if ran.facts is None:
             yield f"The log of run {ran.run.id} is not here: it would name versions."

@@ -205,7 +205,10 @@ def _asked(one: ReportedRun) -> Facts:
         Fact("Scaling", plan.scaling),
         Fact("Steps", f"{count(plan.steps)}, in {plan.time_limit} at most"),
         Fact("Procedure", PROCEDURES[one.result.run.procedure].title),
-        Fact("Manual overrides", ", ".join(f"{name.replace('_', ' ')} {count(value)}" for name, value in overrides.items())),
+        Fact(
+            "Manual overrides",
+            ", ".join(f"{name.replace('_', ' ')} {count(value)}" for name, value in overrides.items()),
+        ),
         Fact("Beside the benchmark", ", ".join(option.label for option in chosen_options(plan.options))),
         Fact("Cost, as expected", "" if plan.gpu_hours is None else f"{gpu_hours(plan.gpu_hours)} and start-up"),
         Fact("Note of the operator", one.note),

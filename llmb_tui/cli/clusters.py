@@ -24,7 +24,7 @@ from llmb_tui.cluster.kinds import KINDS, UNNAMED
 from llmb_tui.cluster.profile_fields import ProfileField, text_of
 from llmb_tui.cluster.profiles import profile_document
 from llmb_tui.errors import Trouble
-from llmb_tui.language.quantities import gpu_hours
+from llmb_tui.language.quantities import count, gpu_hours
 from llmb_tui.language.states import check_label, install_label
 from llmb_tui.language.text import plural
 from llmb_tui.launch.prepared import PreparedRun
@@ -352,5 +352,5 @@ def _agree(services: Services, request: RunRequest, *, yes: bool) -> None:
     if not yes:
         plan = request.plan
         cost = "unknown GPU-hours" if plan.gpu_hours is None else f"{gpu_hours(plan.gpu_hours)} and start-up"
-        question = f"Submit {plan.selection.scale} GPUs on {request.profile.name}, {cost}?"
+        question = f"Submit {count(plan.selection.scale)} GPUs on {request.profile.name}, {cost}?"
         agree(question, "Nothing was submitted.", "Add --yes to submit without asking.")

@@ -103,7 +103,7 @@ def _changed(services: Services, comparison: Comparison, *, two_sides: bool) -> 
         pair = (comparison.contrasts[0].base.runs[-1], comparison.contrasts[0].other.runs[-1])
     if len(pair) != 2:
         return None
-    before, after = (services.history.ran(services.history.result(run.id)) for run in pair)
+    before, after = (services.history.sources(services.history.result(run.id)) for run in pair)
     return difference(before, after)
 
 

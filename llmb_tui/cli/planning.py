@@ -169,7 +169,7 @@ def _list_row(plan: Plan) -> tuple[str, ...]:
 
 
 def _words(selection: Selection) -> str:
-    gpus = f"{selection.scale} GPUs"
+    gpus = f"{count(selection.scale)} GPUs"
     return f"{selection.recipe_id} {selection.size} · {selection.gpu.upper()} · {selection.dtype} · {gpus}"
 
 

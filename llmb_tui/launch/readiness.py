@@ -9,7 +9,7 @@ from llmb_tui.cluster.failures import ObserverMode
 from llmb_tui.cluster.profile import ClusterProfile
 from llmb_tui.cluster.slurm.partition import parse_time
 from llmb_tui.errors import Trouble
-from llmb_tui.language.quantities import given, gpu_hours
+from llmb_tui.language.quantities import count, given, gpu_hours
 from llmb_tui.launch.policy import Policy
 from llmb_tui.launch.procedure_loader import preview
 from llmb_tui.launch.step_state import StepState
@@ -88,7 +88,7 @@ def _limit(plan: Plan, policy: Policy) -> Iterator[Problem]:
     hours = plan.selection.scale * longest_s / 3600
     if hours > policy.gpu_hours:
         reason = (
-            f"{plan.selection.scale} GPUs for at most {plan.time_limit} are {gpu_hours(hours)}, "
+            f"{count(plan.selection.scale)} GPUs for at most {plan.time_limit} are {gpu_hours(hours)}, "
             f"and the limit of one run is {given(policy.gpu_hours)}."
         )
         fix = "Lower the time limit or the number of GPUs, or raise `limits.gpu_hours` of the settings."

@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from math import gcd
 
 from llmb_tui.catalog.layout import fills_pipeline, sequence_pieces, shared_heads, stage_places
+from llmb_tui.language.quantities import count
 from llmb_tui.language.text import capital
 from llmb_tui.plan.plan import Problem, error, note, warning
 from llmb_tui.plan.resolved import ResolvedSelection, quotient
@@ -61,7 +62,7 @@ def _scale(resolved: ResolvedSelection) -> Iterator[Problem]:
     scale, base = resolved.selection.scale, resolved.base
     reasons, fixes, nearest_listed = [], [], neighbours(scale, tuple(base.rows))
     if scale not in base.rows:
-        reasons.append(f"{resolved.recipe.id} {resolved.selection.size} lists no configuration for {scale} GPUs")
+        reasons.append(f"{resolved.recipe.id} {resolved.selection.size} lists no configuration for {count(scale)} GPUs")
         fixes.append(f"choose a listed scale: {either(nearest_listed)} GPUs")
     undivided = [(_set_by_hand(resolved, names), reason) for names, reason in _divisions(resolved)]
     for field, reason in undivided:
@@ -78,7 +79,7 @@ def _scale(resolved: ResolvedSelection) -> Iterator[Problem]:
     full = base.full
     if scale < full.gpus and not full.proxy and resolved.parallelism.layers >= resolved.model.layers:
         cut = "; the recipe cuts layers there" if any(row.proxy for row in base.rows.values()) else ""
-        reason = f"{scale} GPUs are fewer than {full.gpus}, the smallest listed scale of the whole model"
+        reason = f"{count(scale)} GPUs are fewer than {count(full.gpus)}, the smallest listed scale of the whole model"
         yield warning("scale", f"{reason}: memory may not suffice{cut}.", f"Choose {full.gpus} GPUs or more.")
 
 
@@ -86,15 +87,15 @@ def _divisions(resolved: ResolvedSelection) -> Iterator[tuple[tuple[str, ...], s
     """What does not divide: the fields that could be to blame beside the scale, and why."""
     scale, plan = resolved.selection.scale, resolved.parallelism
     if scale % resolved.gpu.gpus_per_node:
-        yield (), f"{scale} GPUs do not fill nodes of {resolved.gpu.gpus_per_node}"
+        yield (), f"{count(scale)} GPUs do not fill nodes of {resolved.gpu.gpus_per_node}"
     if plan.dp is None:
         layout = plan.tp * plan.pp * plan.cp
-        yield _LAYOUT, f"TP {plan.tp} x PP {plan.pp} x CP {plan.cp} = {layout} does not divide {scale} GPUs"
+        yield _LAYOUT, f"TP {plan.tp} x PP {plan.pp} x CP {plan.cp} = {layout} does not divide {count(scale)} GPUs"
         return
     if plan.dp % plan.ep:
         yield ("ep", *_LAYOUT), f"EP {plan.ep} does not divide DP {plan.dp}"
     if "gbs" not in resolved.by_hand and resolved.base.gbs_for(scale) is None:
-        yield (), f"{resolved.base.gbs_rule} samples for each GPU are no whole batch on {scale} GPUs"
+        yield (), f"{resolved.base.gbs_rule} samples for each GPU are no whole batch on {count(scale)} GPUs"
     elif plan.ga is None:
         reason = f"MBS {plan.mbs} x DP {plan.dp} = {plan.mbs * plan.dp} does not divide GBS {plan.gbs}"
         yield ("gbs", "mbs", *_LAYOUT), reason

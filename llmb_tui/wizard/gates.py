@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from llmb_tui.language.quantities import count
 from llmb_tui.language.states import StepMark
 from llmb_tui.plan.options import chosen_options
 from llmb_tui.plan.plan import Parallelism, Plan, Problem
@@ -150,7 +151,7 @@ def summary(state: WizardState, step: StepId) -> str:
             *(option.word for option in chosen_options(answers.options)),
             *([state.rules.procedures[procedure].title] if procedure else ()),
         ]
-        words = " · ".join((f"{answers.scale} GPUs", *more))
+        words = " · ".join((f"{count(answers.scale)} GPUs", *more))
     elif step is StepId.CLUSTER and answers.cluster:
         words = answers.cluster
     elif step is StepId.INSTALL and state.proposal.request is not None:

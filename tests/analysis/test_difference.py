@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from llmb_tui.analysis.difference import Change, Ran, difference
+from llmb_tui.analysis.difference import Change, RunSources, difference
 from llmb_tui.language.redact import HIDDEN, hidden_value, without_secrets
 from llmb_tui.launch.run import Run
 from llmb_tui.launch.spec import LaunchSpec
@@ -21,13 +21,13 @@ SCRIPT = Path(__file__).parents[1] / "launch" / "golden" / "nemotron4-25.04.sh"
 TOKEN = "hf_" + "aB3" * 10
 
 
-def ran(run_id: str, script: str = "", log: str = "", **spec: object) -> Ran:
+def ran(run_id: str, script: str = "", log: str = "", **spec: object) -> RunSources:
     made = replace(make_spec(run_id), **spec)  # type: ignore[arg-type]
     run = make_run(run_id, spec=made)
-    return Ran(run, script, read_log(GOLDEN / log) if log else None)
+    return RunSources(run, script, read_log(GOLDEN / log) if log else None)
 
 
-def changed(before: Ran, after: Ran) -> dict[str, tuple[str | None, str | None]]:
+def changed(before: RunSources, after: RunSources) -> dict[str, tuple[str | None, str | None]]:
     return {one.name: (one.before, one.after) for one in difference(before, after).changes}
 
 
@@ -74,7 +74,7 @@ def test_environment_launch_and_script() -> None:
 
 def test_what_is_known_of_one_run_only_is_no_difference() -> None:
     known, unknown = ran("k3f9a2", "train\n", "nemo-2.2.1.log", env=(("A", "1"),)), make_run("m4g0b3", spec=None)
-    found = difference(known, Ran(unknown, "", None))
+    found = difference(known, RunSources(unknown, "", None))
     assert (found.changes, found.texts) == ((), ())
     assert found.unknown == (
         "The log of run m4g0b3 is not here: it would name versions.",
@@ -95,7 +95,7 @@ def test_the_plan_and_the_cluster() -> None:
     before, after = ran("k3f9a2"), ran("m4g0b3")
     layout = replace(after.run.plan.parallelism, tp=4)
     moved: Run = replace(after.run, cluster="selene", plan=replace(after.run.plan, parallelism=layout))
-    assert changed(before, Ran(moved, "", None)) == {"cluster": ("eos", "selene"), "tp": ("2", "4")}
+    assert changed(before, RunSources(moved, "", None)) == {"cluster": ("eos", "selene"), "tp": ("2", "4")}
 
 
 def test_no_secret_is_shown() -> None:

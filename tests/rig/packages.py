@@ -37,7 +37,7 @@ NEEDED = {
     "wget": "/usr/bin/wget",
 }
 """Packages of Debian, and a file that shows that one is there."""
-BESIDE = {"fish": "/usr/bin/fish", "ksh": "/usr/bin/ksh", "tcsh": "/usr/bin/tcsh", "zsh": "/usr/bin/zsh"}
+EXTRA_FIELDS = {"fish": "/usr/bin/fish", "ksh": "/usr/bin/ksh", "tcsh": "/usr/bin/tcsh", "zsh": "/usr/bin/zsh"}
 """Login shells that people have. The rig does without; a test of one that is not here is listed as not run."""
 NO_RIG = "LLMB_TUI_NO_RIG"
 """Environment variable: behave as on a machine that cannot have a rig."""
@@ -72,7 +72,7 @@ def unavailable() -> str:
 def install() -> str:
     """Install what is missing. Why that could not be done, empty when everything is there."""
     lacking = missing() if sys.platform == "linux" else list(NEEDED)
-    if not lacking and not missing(BESIDE):
+    if not lacking and not missing(EXTRA_FIELDS):
         return ""
     if sys.platform != "linux" or os.geteuid() != 0 or not shutil.which("apt-get"):
         return f"only root on Debian or Ubuntu can install {', '.join(lacking)}" if lacking else ""
@@ -81,7 +81,7 @@ def install() -> str:
         if said:
             _apt("update")
             said = _install(lacking)
-        _install(missing(BESIDE))
+        _install(missing(EXTRA_FIELDS))
     return said
 
 

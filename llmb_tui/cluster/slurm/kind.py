@@ -9,7 +9,7 @@ from llmb_tui.cluster.kind import ClusterKind
 from llmb_tui.cluster.slurm.kept_accounting import accounted_gpus, accounted_jobs
 from llmb_tui.cluster.slurm.profile import SlurmProfile
 from llmb_tui.cluster.slurm.profile_check import check_profile
-from llmb_tui.cluster.slurm.profile_fields import BESIDE, EMPTY, FIELDS, profile_of
+from llmb_tui.cluster.slurm.profile_fields import EMPTY, EXTRA_FIELDS, FIELDS, profile_of
 from llmb_tui.cluster.slurm.words import SLURM_WORDS
 
 if TYPE_CHECKING:
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 
 def _profile_of(texts: dict[str, str]) -> SlurmProfile:
-    beside: dict[str, Any] = {field.name: texts[field.name] for field in BESIDE if texts[field.name]}
+    beside: dict[str, Any] = {field.name: texts[field.name] for field in EXTRA_FIELDS if texts[field.name]}
     return profile_of(replace(EMPTY, **beside), texts)
 
 
@@ -30,7 +30,7 @@ def _open(profile: SlurmProfile) -> Cluster:
 SLURM = ClusterKind(
     SlurmProfile,
     SLURM_WORDS,
-    (*FIELDS, *BESIDE),
+    (*FIELDS, *EXTRA_FIELDS),
     "--host LOGIN_NODE --account A --partition P --install-dir DIRECTORY",
     check_profile,
     _profile_of,

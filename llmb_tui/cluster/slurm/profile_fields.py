@@ -50,7 +50,7 @@ MORE = (
 FIELDS = (*REACH, *USE, *MORE)
 """The form."""
 
-BESIDE = (
+EXTRA_FIELDS = (
     ProfileField("known_hosts", "file of known host keys", "as ssh would"),
     ProfileField("ssh_config", "OpenSSH configuration", "your own; none: none at all"),
     ProfileField("transport", "transport", "ssh; local: this machine is the login node"),

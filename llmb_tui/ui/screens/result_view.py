@@ -170,7 +170,7 @@ def compare_marked(services: Services, marked: Sequence[ResultGroup]) -> ResultA
     """Each marked group, or run, beside the others, and held against the first. Raises Trouble."""
     newest = [services.history.result(_telling(one).id) for one in marked]
     comparisons = [compare(one.runs, marked[0].runs) for one in marked[1:]]
-    first, *others = (services.history.ran(one) for one in newest)
+    first, *others = (services.history.sources(one) for one in newest)
     differences = [difference(first, one) for one in others]
     return compared(marked, newest, comparisons, differences)
 

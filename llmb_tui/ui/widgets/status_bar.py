@@ -8,7 +8,7 @@ from textual.content import Content
 from textual.reactive import reactive, var
 from textual.widget import Widget
 
-from llmb_tui.language.quantities import milliseconds
+from llmb_tui.language.quantities import count, milliseconds
 from llmb_tui.language.states import Label, link_label, probe_label
 from llmb_tui.ui.text import line, state_mark
 
@@ -45,7 +45,9 @@ class StatusBar(Widget):
 
         full, profile = state.proposal.full, state.proposal.profile
         workload = (full.recipe or "").partition("@")[0]
-        self.about = f"{workload} {full.size} · {(full.gpu or '').upper()} · {full.dtype} · {full.scale} GPUs"
+        self.about = (
+            f"{workload} {full.size} · {(full.gpu or '').upper()} · {full.dtype} · {count(full.scale or 0)} GPUs"
+        )
         name, link = (profile.name, state.cluster.link) if profile else ("", "none")
         if name != self.cluster:
             self.health = None  # that of another one's connection

@@ -9,7 +9,7 @@ import pytest
 from llmb_tui.cluster.profile_check import WrongField
 from llmb_tui.cluster.profile_fields import field_at_fault
 from llmb_tui.cluster.slurm.profile import SlurmProfile
-from llmb_tui.cluster.slurm.profile_fields import BESIDE, EMPTY, FIELDS, profile_of, slurm_texts_of
+from llmb_tui.cluster.slurm.profile_fields import EMPTY, EXTRA_FIELDS, FIELDS, profile_of, slurm_texts_of
 
 PLAIN = SlurmProfile("eos", "login", "acct", "batch", "/lustre/llmb")
 FULL = replace(
@@ -35,7 +35,9 @@ FULL = replace(
 
 
 def test_the_table_has_every_field_that_a_person_gives() -> None:
-    assert {field.name for field in (*FIELDS, *BESIDE)} | {"notice"} == {field.name for field in fields(SlurmProfile)}
+    assert {field.name for field in (*FIELDS, *EXTRA_FIELDS)} | {"notice"} == {
+        field.name for field in fields(SlurmProfile)
+    }
 
 
 @pytest.mark.parametrize("profile", [PLAIN, FULL])
