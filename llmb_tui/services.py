@@ -23,7 +23,7 @@ from llmb_tui.store.settings import Settings
 from llmb_tui.watch.timing import Timing
 
 if TYPE_CHECKING:
-    from llmb_tui.answers.reports import Reports
+    from llmb_tui.answers.report import Reports
     from llmb_tui.catalog.catalog import Catalog
     from llmb_tui.clusters import Clusters
     from llmb_tui.evidence.export import Exporter
@@ -159,7 +159,7 @@ class Services:
     @_part
     def reports(self) -> Reports:
         """What is said of runs to people who were not there."""
-        from llmb_tui.answers.reports import Reports
+        from llmb_tui.answers.report import Reports
         from llmb_tui.evidence.reported_run import RunGatherer
 
         threshold = self.settings.verdict.threshold

@@ -22,7 +22,6 @@ from llmb_tui.analysis.chart import (
 )
 from llmb_tui.analysis.result import RunResult
 from llmb_tui.analysis.scaling import ScalePoint, ScalingCurve
-from llmb_tui.analysis.table import Cell, Quantity, Table, expected_cell
 from llmb_tui.language.quantities import (
     count,
     percent,
@@ -85,7 +84,7 @@ def scale_chart(
     it is the only one of its scale. None where there is nothing to draw.
     """
     alone = [run.id for run in measured if this and run.plan.selection.scale == this.plan.selection.scale]
-    groups = _by_scale([run for run in measured if this is None or alone != [this.id] or run.id != this.id])
+    groups = by_scale([run for run in measured if this is None or alone != [this.id] or run.id != this.id])
     own = (this.plan.selection.scale, this.step_time_s) if this and this.step_time_s is not None else None
     scales = [*(point.gpus for point in points), *groups, *([own[0]] if own else [])]
     values = [value for point in points for value in (point.estimate.low_s, point.estimate.high_s)]
@@ -112,34 +111,6 @@ def scale_chart(
         series=tuple(one for one in series if one.points),
         summary=_scale_summary(points, groups, own),
     )
-
-
-def _time(value_s: float) -> Quantity:
-    return Quantity(value_s, step_time_digits)
-
-
-def _expected_cells(one: Estimate) -> tuple[Cell, ...]:
-    return expected_cell(one), _time(one.low_s), _time(one.high_s), method_phrase(one.method)
-
-
-def scale_table(points: Sequence[AtScale], measured: Sequence[RunResult]) -> Table:
-    """The numbers of such a chart."""
-    groups, expected = _by_scale(measured), {at.gpus: at.estimate for at in points}
-    rows = [
-        (
-            gpus,
-            *(
-                (expected_cell(one), _time(one.low_s), _time(one.high_s), method_phrase(one.method))
-                if one
-                else (None,) * 4
-            ),
-            _time(fmean(groups[gpus])) if gpus in groups else None,
-            len(groups.get(gpus, ())) or None,
-        )
-        for gpus in sorted({*expected, *groups})
-        for one in (expected.get(gpus),)
-    ]
-    return Table.of(("GPUs", "expected s", "from s", "to s", "it is", "measured here s", "runs"), rows)
 
 
 def efficiency_chart(curve: ScalingCurve) -> Chart:
@@ -251,7 +222,8 @@ def _expected_rule(plan: Plan) -> tuple[ReferenceLine, ...]:
     return (ReferenceLine(role, f"{method_word(estimate.method)} {estimate.step_time_text}", estimate.step_time_s),)
 
 
-def _by_scale(measured: Sequence[RunResult]) -> dict[int, list[float]]:
+def by_scale(measured: Sequence[RunResult]) -> dict[int, list[float]]:
+    """Step times, seconds, of the runs that count, by number of GPUs."""
     groups: dict[int, list[float]] = {}
     for run in measured:
         if run.comparable and run.step_time_s is not None:

@@ -1,1 +1,1 @@
-"""How is it written? Runs and suites in; a report's blocks and their HTML, Markdown and SVG out."""
+"""How is it said? Values of all rooms above in; an `Answer` out, which the writers make text of."""

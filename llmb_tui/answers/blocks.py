@@ -1,13 +1,18 @@
-"""`Document`: what a report says, before it is written in any form. Texts are as they came: who writes them escapes."""
+"""The blocks of an `Answer`, before a writer makes text of them. Texts are as they came: writers escape them. Pure."""
 
 from __future__ import annotations
 
-from dataclasses import asdict, dataclass
-from typing import Any, Literal
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Literal
 
 from llmb_tui.analysis.chart import Chart
-from llmb_tui.analysis.table import Table, bare
-from llmb_tui.language.states import VerdictResult
+from llmb_tui.answers.table import Table
+from llmb_tui.language.states import Label, Tone, VerdictResult
+
+Fold = Literal["records", "columns"]
+"""What a table does at a width that is too small for it. `records`: each row is written under its first cell;
+`columns`: the columns after the first are written in several parts, each with the first column."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -15,6 +20,8 @@ class Text:
     """A paragraph."""
 
     text: str
+    tone: Tone = "plain"
+    strong: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,6 +32,22 @@ class Bullets:
 
 
 @dataclass(frozen=True, slots=True)
+class Remark:
+    """A sentence that warns, refuses or explains, under the label of its kind."""
+
+    label: Label
+    """Its word stands before the text; an empty word leaves the glyph alone."""
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class Remarks:
+    """Remarks on the answer, in the order of their weight."""
+
+    items: tuple[Remark, ...]
+
+
+@dataclass(frozen=True, slots=True)
 class Fact:
     """One line of what is known."""
 
@@ -32,6 +55,7 @@ class Fact:
     value: str
     exact: bool = False
     """To be read letter by letter, such as a path or a checksum."""
+    tone: Tone = "plain"
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,15 +67,16 @@ class Facts:
 
 @dataclass(frozen=True, slots=True)
 class Grid:
-    """A table under what it shows."""
+    """A table under a caption, which may be empty."""
 
     caption: str
     table: Table
+    fold: Fold = "records"
 
 
 @dataclass(frozen=True, slots=True)
 class Picture:
-    """A chart; `name` is unique in its document and names its file."""
+    """A chart; `name` is unique in its answer and names its file."""
 
     name: str
     chart: Chart
@@ -59,22 +84,20 @@ class Picture:
 
 @dataclass(frozen=True, slots=True)
 class Listing:
-    """A file to the letter."""
+    """A file to the letter, or what differs between two."""
 
     title: str
     text: str
+    diff: bool = False
 
 
 @dataclass(frozen=True, slots=True)
 class Banner:
-    """A verdict, or that there is none, and what it says in a sentence."""
+    """A verdict, or that there is none, and a sentence about it."""
 
     result: VerdictResult | Literal[""]
     """Empty without a verdict."""
     words: str
-
-
-Block = Text | Bullets | Facts | Grid | Picture | Listing | Banner
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,34 +107,19 @@ class Section:
     title: str
     blocks: tuple[Block, ...]
     level: int = 2
-    """1 is the document's own."""
+    """1 is the answer's own."""
 
 
-@dataclass(frozen=True, slots=True)
-class Document:
-    """A whole report."""
-
-    title: str
-    subtitle: str
-    banners: tuple[Banner, ...]
-    """What it comes to, at its head."""
-    sections: tuple[Section, ...]
-    made: str
-    """By what, and when."""
-
-    @property
-    def pictures(self) -> tuple[Picture, ...]:
-        """All of them, in order."""
-        return tuple(one for section in self.sections for one in section.blocks if isinstance(one, Picture))
+Block = Text | Bullets | Remarks | Facts | Grid | Picture | Listing | Banner | Section
 
 
 def known(*facts: Fact) -> Facts:
-    """Those that have a value."""
+    """The facts that have a value."""
     return Facts(tuple(fact for fact in facts if fact.value))
 
 
 def narrowed(caption: str, table: Table) -> Grid:
-    """A table without columns of which nothing is known, and without those in which all rows say the same."""
+    """A table without unknown columns; a column of one text in all rows is named in the caption instead."""
     said, kept = [], []
     for heading, column in zip(table.headings, zip(*table.rows, strict=True), strict=True):
         if len(column) > 1 and isinstance(column[0], str) and len(set(column)) == 1:
@@ -123,35 +131,12 @@ def narrowed(caption: str, table: Table) -> Grid:
     return Grid(caption, Table.of([heading for heading, _ in kept], zip(*(cells for _, cells in kept), strict=True)))
 
 
-def document_json(document: Document) -> dict[str, Any]:
-    """The report as a JSON object: sections of blocks, each with its kind."""
-    return {
-        "title": document.title,
-        "subtitle": document.subtitle,
-        "verdicts": [_block(banner) for banner in document.banners],
-        "sections": [
-            {"title": section.title, "level": section.level, "blocks": [_block(block) for block in section.blocks]}
-            for section in document.sections
-        ],
-        "made": document.made,
-    }
-
-
-def _block(block: Block) -> dict[str, Any]:
-    if isinstance(block, Grid):
-        rows = [[bare(cell) for cell in row] for row in block.table.rows]
-        return {"kind": "table", "caption": block.caption, "headings": list(block.table.headings), "rows": rows}
-    if isinstance(block, Facts):
-        return {"kind": "facts", "facts": [{"label": one.label, "value": one.value} for one in block.facts]}
-    if isinstance(block, Picture):
-        return {"kind": "chart", "name": block.name, **_chart(block.chart)}
-    if isinstance(block, Banner):
-        return {"kind": "verdict", "result": block.result or None, "words": block.words}
-    if isinstance(block, Listing):
-        return {"kind": "listing", "title": block.title, "text": block.text}
-    return {"kind": "list" if isinstance(block, Bullets) else "text", **asdict(block)}
-
-
-def _chart(chart: Chart) -> dict[str, Any]:
-    series = [{"label": one.label, "points": [[point.x, point.y] for point in one.points]} for one in chart.series]
-    return {"title": chart.title, "summary": chart.summary, "x": chart.x.title, "y": chart.y.title, "series": series}
+def pictures(blocks: Sequence[Block]) -> tuple[Picture, ...]:
+    """All charts among blocks and in their sections, in order."""
+    found: list[Picture] = []
+    for block in blocks:
+        if isinstance(block, Picture):
+            found.append(block)
+        elif isinstance(block, Section):
+            found += pictures(block.blocks)
+    return tuple(found)

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from llmb_tui.analysis.result import RunResult
-from llmb_tui.analysis.table import Column, expected_cell, quantity
 from llmb_tui.answers.blocks import Banner
+from llmb_tui.answers.table import Column, expected_cell, quantity
 from llmb_tui.evidence.reported_run import ReportedRun
 from llmb_tui.language.instants import utc_time
 from llmb_tui.language.labels import gpus_label, workload_label
@@ -23,17 +23,17 @@ def speed_pct(run: RunResult) -> float | None:
 
 
 SUMMARY: tuple[Column, ...] = (
-    ("run", "id"),
-    ("verdict", lambda run: run.verdict.result if run.verdict and run.state not in BAD_ENDS else None),
-    ("what", "configuration.label"),
-    ("release", "configuration.release"),
-    ("cluster", "cluster"),
-    ("state", lambda run: state_label(run.state).word),
-    ("step s", quantity("step_time_s", step_time_digits)),
-    ("expected s", lambda run: expected_cell(run.plan.estimate)),
-    ("% of expected speed", quantity(speed_pct, percent_digits)),
-    ("tokens/s", quantity("figures.tokens_per_s", tokens_per_s)),
-    ("MFU %", quantity("figures.mfu_pct", percent_digits)),
+    Column("run", "id"),
+    Column("verdict", lambda run: run.verdict.result if run.verdict and run.state not in BAD_ENDS else None),
+    Column("what", "configuration.label"),
+    Column("release", "configuration.release"),
+    Column("cluster", "cluster"),
+    Column("state", lambda run: state_label(run.state).word),
+    Column("step s", quantity("step_time_s", step_time_digits)),
+    Column("expected s", lambda run: expected_cell(run.plan.estimate)),
+    Column("% of expected speed", quantity(speed_pct, percent_digits)),
+    Column("tokens/s", quantity("figures.tokens_per_s", tokens_per_s)),
+    Column("MFU %", quantity("figures.mfu_pct", percent_digits)),
 )
 """A result in one line of a table."""
 _BAD_END_WORDS: dict[str, str] = {

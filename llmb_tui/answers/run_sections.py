@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import fields
+from statistics import fmean
 
-from llmb_tui.analysis.charts import history_chart, scale_chart, scale_table, step_chart
+from llmb_tui.analysis.charts import by_scale, history_chart, scale_chart, step_chart
 from llmb_tui.analysis.result import RunResult
-from llmb_tui.analysis.table import Cell, Quantity, Table, expected_cell, value_at
 from llmb_tui.answers.blocks import (
     Block,
     Bullets,
@@ -22,6 +22,7 @@ from llmb_tui.answers.blocks import (
     narrowed,
 )
 from llmb_tui.answers.reported_run import bad_end
+from llmb_tui.answers.table import Cell, Quantity, Table, expected_cell, value_at
 from llmb_tui.catalog.recipe import VARIANT_WORDS
 from llmb_tui.evidence.reported_run import ReportedRun
 from llmb_tui.language.instants import utc_time
@@ -47,6 +48,7 @@ from llmb_tui.language.states import method_phrase
 from llmb_tui.language.text import capital, plural
 from llmb_tui.launch.procedures import PROCEDURES
 from llmb_tui.plan.options import chosen_options
+from llmb_tui.plan.over_scale import AtScale
 from llmb_tui.plan.plan import Parallelism, Printed
 from llmb_tui.watch.state import Verdict
 from llmb_tui.watch.validity import check_words
@@ -182,9 +184,24 @@ def _arithmetic(verdict: Verdict, threshold: float) -> str:
 def _beside(one: ReportedRun) -> Iterator[Block]:
     if (chart := scale_chart(one.over_scale, one.other_scales, one.result)) is not None:
         yield Picture(chart.name, chart)
-        yield narrowed("Step times over the number of GPUs.", scale_table(one.over_scale, one.other_scales))
+        yield narrowed("Step times over the number of GPUs.", _scale_table(one.over_scale, one.other_scales))
     if (chart := history_chart(one.repeats)) is not None:
         yield Picture(chart.name, chart)
+
+
+def _scale_table(points: Sequence[AtScale], measured: Sequence[RunResult]) -> Table:
+    """The numbers of the chart over the number of GPUs."""
+    groups, expected = by_scale(measured), {at.gpus: at.estimate for at in points}
+    rows = []
+    for gpus in sorted({*expected, *groups}):
+        estimate, times = expected.get(gpus), groups.get(gpus)
+        band: tuple[Cell, ...] = (None,) * 4
+        if estimate is not None:
+            low, high = _cell(estimate.low_s, step_time_digits), _cell(estimate.high_s, step_time_digits)
+            band = (expected_cell(estimate), low, high, method_phrase(estimate.method))
+        mean = _cell(fmean(times), step_time_digits) if times else None
+        rows.append((gpus, *band, mean, len(times) if times else None))
+    return Table.of(("GPUs", "expected s", "from s", "to s", "it is", "measured here s", "runs"), rows)
 
 
 def _asked(one: ReportedRun) -> Facts:

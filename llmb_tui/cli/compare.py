@@ -8,7 +8,13 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 
 from llmb_tui.analysis.compare import MEASURE_WORDS, Comparison, compare
-from llmb_tui.analysis.comparison_tables import (
+from llmb_tui.analysis.difference import RunDifference, difference
+from llmb_tui.analysis.document import comparison_document, nodes_document
+from llmb_tui.analysis.likeness import PURPOSES
+from llmb_tui.analysis.result import RunResult
+from llmb_tui.analysis.scaling import ScalingCurve, scaling_curves
+from llmb_tui.analysis.slow_nodes import RULE, slow_nodes
+from llmb_tui.answers.comparison_tables import (
     CHANGE,
     NODE,
     POINT,
@@ -17,13 +23,7 @@ from llmb_tui.analysis.comparison_tables import (
     contrasts_table,
     groups_table,
 )
-from llmb_tui.analysis.difference import RunDifference, difference
-from llmb_tui.analysis.document import comparison_document, nodes_document
-from llmb_tui.analysis.likeness import PURPOSES
-from llmb_tui.analysis.result import RunResult
-from llmb_tui.analysis.scaling import ScalingCurve, scaling_curves
-from llmb_tui.analysis.slow_nodes import RULE, slow_nodes
-from llmb_tui.analysis.table import Table
+from llmb_tui.answers.table import Table
 from llmb_tui.cli.output import print_as, print_json, print_line, say
 from llmb_tui.cli.user import user_services
 from llmb_tui.errors import Trouble

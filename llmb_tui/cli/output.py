@@ -8,14 +8,16 @@ import os
 import sys
 from argparse import Namespace
 from collections.abc import Iterable, Sequence
-from typing import TYPE_CHECKING, TextIO
+from typing import TYPE_CHECKING, Literal, TextIO
 
 from llmb_tui.errors import Trouble
 from llmb_tui.language.text import clean, clean_line, escaped_json, finite
 
 if TYPE_CHECKING:
-    from llmb_tui.analysis.table import Form, Table
+    from llmb_tui.answers.answer import Answer
+    from llmb_tui.answers.table import Table
 
+Form = Literal["table", "csv", "markdown"]
 _ROOM = "Send it to a file or a terminal that takes it."
 
 
@@ -76,12 +78,36 @@ def print_table(headings: Sequence[str], rows: Iterable[Sequence[str]]) -> None:
         print_line("  ".join(cells).rstrip())
 
 
+def write(answer: Answer, arguments: Namespace) -> None:
+    """Print an answer: as JSON with `--json`, else as `--format` says, else as rows of text."""
+    if arguments.json:
+        print_json(answer.make_document())
+    elif (form := getattr(arguments, "format", "table")) == "csv":
+        from llmb_tui.answers.writers.csv import csv
+
+        print_line(csv(answer.make_table()), end="")
+    elif form == "markdown":
+        from llmb_tui.answers.writers.markdown import blocks_markdown
+
+        print_line(blocks_markdown(answer.make_blocks()))
+    else:
+        from llmb_tui.answers.writers.rows import rows
+
+        print_line("\n".join(row.text for row in rows(answer.make_blocks())))
+
+
 def print_as(form: Form, table: Table) -> None:
     """A table in the form that was asked for."""
     if form == "table":
         print_table(table.headings, table.texts())
+    elif form == "csv":
+        from llmb_tui.answers.writers.csv import csv
+
+        print_line(csv(table), end="")
     else:
-        print_line(table.csv() if form == "csv" else table.markdown(), end="")
+        from llmb_tui.answers.writers.markdown import table_markdown
+
+        print_line(table_markdown(table), end="")
 
 
 def abandon(stream: TextIO) -> None:

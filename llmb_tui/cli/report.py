@@ -8,10 +8,11 @@ import time
 from collections.abc import Sequence
 from pathlib import Path
 
-from llmb_tui.answers.blocks import Document, document_json
-from llmb_tui.answers.html import html
-from llmb_tui.answers.markdown import markdown
-from llmb_tui.answers.svg import svg
+from llmb_tui.answers.answer import Answer
+from llmb_tui.answers.blocks import pictures
+from llmb_tui.answers.writers.html import html
+from llmb_tui.answers.writers.markdown import markdown
+from llmb_tui.answers.writers.svg import svg
 from llmb_tui.cli.output import print_json, print_line, say
 from llmb_tui.cli.user import confirm, has_terminal, user_services
 from llmb_tui.errors import Trouble
@@ -31,17 +32,17 @@ def report_verb(arguments: argparse.Namespace) -> int:
             "Name a file that ends with .html or .md.",
             exit_code=1,
         )
-    made = user_services(arguments).reports.document(arguments.runs, time.time())
-    pictures = made.pictures if arguments.charts else ()
-    charts = {picture.name: Path(arguments.charts) / f"{picture.name}.svg" for picture in pictures}
+    made = user_services(arguments).reports.report(arguments.runs, time.time())
+    drawn = pictures(made.make_blocks()) if arguments.charts else ()
+    charts = {picture.name: Path(arguments.charts) / f"{picture.name}.svg" for picture in drawn}
     files = [*([target] if target else []), *charts.values()]
     _agree([path for path in files if os.path.lexists(path)], force=arguments.force)
-    for picture in pictures:
+    for picture in drawn:
         write_atomic(charts[picture.name], svg(picture.chart).encode())
     if target is not None:
         write_atomic(target, _text(made, target, charts).encode())
     if arguments.json:
-        print_json({**document_json(made), "files": [str(path) for path in files]})
+        print_json({**made.make_document(), "files": [str(path) for path in files]})
         return 0
     tell = print_line
     if target is None:
@@ -52,7 +53,7 @@ def report_verb(arguments: argparse.Namespace) -> int:
     return 0
 
 
-def _text(made: Document, target: Path, charts: dict[str, Path]) -> str:
+def _text(made: Answer, target: Path, charts: dict[str, Path]) -> str:
     if target.suffix.lower() in _HTML:
         return html(made)
     return markdown(made, {name: os.path.relpath(path, target.parent) for name, path in charts.items()})

@@ -10,8 +10,8 @@ from functools import cached_property
 from typing import Any, BinaryIO
 
 from llmb_tui.analysis.document import log_document, run_result, upstream_document
-from llmb_tui.analysis.table import Cell, Column, Quantity, Table, cell_text, quantity
 from llmb_tui.analysis.upstream_rules import Rule, UpstreamResult, counts_as_log, llmb_run, parse_train_timing
+from llmb_tui.answers.table import Cell, Column, Quantity, Table, cell_text, quantity
 from llmb_tui.cli.flags import selection_mapping
 from llmb_tui.cli.logs import existing
 from llmb_tui.cli.output import print_as, print_json, print_line, say
@@ -298,46 +298,46 @@ def _checkpoint(kind: str) -> Callable[[_Document], Cell]:
 
 
 _SHORT: tuple[Column, ...] = (
-    ("run or log", "id"),
-    ("procedure", "procedure"),
-    ("state", _state),
-    ("steps", _steps),
-    ("median s", quantity("median_step_time_s", step_time_digits)),
-    ("step s", quantity("step_time_s", step_time_digits)),
-    ("expected s", _expected),
-    ("tokens/s", quantity("result.tokens_per_s", tokens_per_s)),
-    ("TFLOPS/GPU", quantity("result.tflops_per_gpu", tflops)),
-    ("MFU %", quantity("result.mfu_pct", percent_digits)),
-    ("verdict", _verdict),
+    Column("run or log", "id"),
+    Column("procedure", "procedure"),
+    Column("state", _state),
+    Column("steps", _steps),
+    Column("median s", quantity("median_step_time_s", step_time_digits)),
+    Column("step s", quantity("step_time_s", step_time_digits)),
+    Column("expected s", _expected),
+    Column("tokens/s", quantity("result.tokens_per_s", tokens_per_s)),
+    Column("TFLOPS/GPU", quantity("result.tflops_per_gpu", tflops)),
+    Column("MFU %", quantity("result.mfu_pct", percent_digits)),
+    Column("verdict", _verdict),
 )
 """What goes on a line."""
 _ALL: tuple[Column, ...] = (
-    ("id", "id"),
-    *((name, f"selection.{name}") for name in ("workload", "release", "size", "gpu", "dtype", "scale")),
-    *((name, name) for name in ("cluster", "procedure", "state", "steps_done", "steps_total", "rule")),
-    *((name, name) for name in ("step_time_s", "median_step_time_s", "last_step_time_s")),
-    *((f"steady_{name}_s", f"result.steady.{name}") for name in ("mean", "median", "stdev", "low", "high")),
-    ("expected_s", "result.estimate.step_time_s"),
-    ("expected_by", "result.estimate.method"),
-    ("published_s", "result.published.step_time_s"),
-    *((name, f"result.{name}") for name in ("tokens_per_s", "tflops_per_gpu", "mfu_pct", "days_per_1t_tokens")),
-    ("logged_tflops_per_gpu", "result.logged_tflops_per_gpu.mean"),
-    ("loss", "result.loss.words"),
-    ("loss_against_first_pct", "result.loss.against_first.last_pct"),
-    ("checkpoint_save_s", _checkpoint("save")),
-    ("checkpoint_load_s", _checkpoint("load")),
-    ("restarts", "result.restarts"),
-    ("nodes", "result.nodes"),
-    *((name, f"verdict.{name}") for name in ("result", "ratio", "against")),
-    ("reasons", _reasons),
+    Column("id", "id"),
+    *(Column(name, f"selection.{name}") for name in ("workload", "release", "size", "gpu", "dtype", "scale")),
+    *(Column(name, name) for name in ("cluster", "procedure", "state", "steps_done", "steps_total", "rule")),
+    *(Column(name, name) for name in ("step_time_s", "median_step_time_s", "last_step_time_s")),
+    *(Column(f"steady_{name}_s", f"result.steady.{name}") for name in ("mean", "median", "stdev", "low", "high")),
+    Column("expected_s", "result.estimate.step_time_s"),
+    Column("expected_by", "result.estimate.method"),
+    Column("published_s", "result.published.step_time_s"),
+    *(Column(name, f"result.{name}") for name in ("tokens_per_s", "tflops_per_gpu", "mfu_pct", "days_per_1t_tokens")),
+    Column("logged_tflops_per_gpu", "result.logged_tflops_per_gpu.mean"),
+    Column("loss", "result.loss.words"),
+    Column("loss_against_first_pct", "result.loss.against_first.last_pct"),
+    Column("checkpoint_save_s", _checkpoint("save")),
+    Column("checkpoint_load_s", _checkpoint("load")),
+    Column("restarts", "result.restarts"),
+    Column("nodes", "result.nodes"),
+    *(Column(name, f"verdict.{name}") for name in ("result", "ratio", "against")),
+    Column("reasons", _reasons),
 )
 _UPSTREAM: tuple[Column, ...] = (
-    ("run or log", "id"),
-    ("rule", "result.upstream.rule"),
-    ("status", "result.upstream.status"),
-    ("mean s", quantity("result.upstream.step_time_mean_s", step_time_digits)),
-    ("stdev s", quantity("result.upstream.step_time_stdev_s", two_digits)),
-    ("TFLOPS/GPU", quantity("result.upstream.tflops_per_gpu_mean", tflops)),
-    ("TFLOPS stdev", quantity("result.upstream.tflops_per_gpu_stdev", two_digits)),
-    ("samples", "result.upstream.samples"),
+    Column("run or log", "id"),
+    Column("rule", "result.upstream.rule"),
+    Column("status", "result.upstream.status"),
+    Column("mean s", quantity("result.upstream.step_time_mean_s", step_time_digits)),
+    Column("stdev s", quantity("result.upstream.step_time_stdev_s", two_digits)),
+    Column("TFLOPS/GPU", quantity("result.upstream.tflops_per_gpu_mean", tflops)),
+    Column("TFLOPS stdev", quantity("result.upstream.tflops_per_gpu_stdev", two_digits)),
+    Column("samples", "result.upstream.samples"),
 )

@@ -8,7 +8,7 @@ import threading
 from pathlib import Path
 from typing import Any
 
-from llmb_tui.analysis.table import Column, Table, expected_cell, quantity
+from llmb_tui.answers.table import Column, Table, expected_cell, quantity
 from llmb_tui.catalog.rows import rows
 from llmb_tui.cli.flags import selection_mapping
 from llmb_tui.cli.output import answer, print_as, print_json, print_line, print_table, say
@@ -40,22 +40,22 @@ def _steps(row: RowProgress) -> str | None:
 
 
 _PLAN: tuple[Column, ...] = (
-    ("run", "row.key"),
-    ("nodes", "plan.nodes"),
-    ("step s", lambda row: expected_cell(row.plan.estimate)),
-    ("low", quantity("plan.estimate.low_s", step_time_digits)),
-    ("high", quantity("plan.estimate.high_s", step_time_digits)),
-    ("from", lambda row: method_word(row.plan.estimate.method) if row.plan.estimate else "no number"),
-    ("GPU-hours", quantity("plan.gpu_hours", gpu_hours_digits)),
-    ("time limit", "plan.time_limit"),
+    Column("run", "row.key"),
+    Column("nodes", "plan.nodes"),
+    Column("step s", lambda row: expected_cell(row.plan.estimate)),
+    Column("low", quantity("plan.estimate.low_s", step_time_digits)),
+    Column("high", quantity("plan.estimate.high_s", step_time_digits)),
+    Column("from", lambda row: method_word(row.plan.estimate.method) if row.plan.estimate else "no number"),
+    Column("GPU-hours", quantity("plan.gpu_hours", gpu_hours_digits)),
+    Column("time limit", "plan.time_limit"),
 )
 _PROGRESS: tuple[Column, ...] = (
-    ("run", "planned.row.key"),
-    ("id", "record.run.id"),
-    ("state", "label.word"),
-    ("step", _steps),
-    ("step s", quantity("step_time_s", step_time_digits)),
-    ("verdict", "result"),
+    Column("run", "planned.row.key"),
+    Column("id", "record.run.id"),
+    Column("state", "label.word"),
+    Column("step", _steps),
+    Column("step s", quantity("step_time_s", step_time_digits)),
+    Column("verdict", "result"),
 )
 
 

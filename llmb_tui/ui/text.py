@@ -7,7 +7,7 @@ Textual's widgets parse square brackets as markup, so a path or a log line could
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 from textual.app import App
 from textual.content import Content
@@ -16,6 +16,10 @@ from textual.widgets import Static
 from llmb_tui.errors import Trouble
 from llmb_tui.language.states import Label, Tone, severity_label
 from llmb_tui.language.text import clean, clean_line
+
+if TYPE_CHECKING:
+    from llmb_tui.answers.writers.plot import CellKind
+    from llmb_tui.answers.writers.plot import Part as ChartPart
 
 MUTED = "dim"
 """Style of secondary text. (`$text-muted` is a CSS colour with an automatic part, which `Content` paints white.)"""
@@ -28,6 +32,16 @@ STYLES: dict[Tone, str] = {
     "warning": "$text-warning",
     "bad": "$text-error",
 }
+
+CELL_STYLES: dict[CellKind, str] = {
+    "axis": MUTED,
+    "band": "dim $text-success",
+    "line": "bold $text",
+    "outside": "bold $text-warning",
+    "now": "bold $text-accent",
+    "blank": "",
+}
+"""Of the parts of a chart."""
 
 Part = str | tuple[str, str] | Content
 
@@ -80,6 +94,11 @@ def heading(left: Content, notice: str, width: int) -> Content:
 def notices_words(notices: Iterable[tuple[str, str]]) -> str:
     """What has to be said of clusters, (name, notice), as a heading says it; empty for nothing."""
     return " · ".join(f"{cluster}: {notice}" for cluster, notice in notices if notice)
+
+
+def painted(rows: Iterable[Iterable[ChartPart]]) -> Content:
+    """The rows of a chart with their styles."""
+    return lines(*(Content.assemble(*((text, CELL_STYLES[kind]) for text, kind in row)) for row in rows))
 
 
 def hanging(prefix: Content, body: Content, width: int) -> list[Content]:

@@ -9,9 +9,9 @@ from typing import Any
 import pytest
 
 from llmb_tui.analysis.compare import compare, group
-from llmb_tui.analysis.comparison_tables import RUN, contrasts_table, groups_table
 from llmb_tui.analysis.result import RunResult
-from llmb_tui.analysis.table import Table, bare
+from llmb_tui.answers.comparison_tables import RUN, contrasts_table, groups_table
+from llmb_tui.answers.table import Table, bare
 from llmb_tui.language.quantities import two_digits
 from llmb_tui.plan.selection import Selection
 from tests.kit.results import make_result, profiled

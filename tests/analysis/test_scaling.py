@@ -7,9 +7,9 @@ from dataclasses import replace
 import pytest
 
 from llmb_tui.analysis.compare import why_left_out
-from llmb_tui.analysis.comparison_tables import POINT
 from llmb_tui.analysis.scaling import scaling_curves
-from llmb_tui.analysis.table import Table
+from llmb_tui.answers.comparison_tables import POINT
+from llmb_tui.answers.table import Table
 from tests.kit.results import make_result
 from tests.kit.runs import NEMOTRON
 

@@ -10,22 +10,22 @@ from html.parser import HTMLParser
 import pytest
 
 from llmb_tui.analysis.result import RunResult
-from llmb_tui.analysis.table import Table, bare
+from llmb_tui.answers.answer import Answer
 from llmb_tui.answers.blocks import (
     Banner,
     Bullets,
-    Document,
     Fact,
     Facts,
     Grid,
     Listing,
     Section,
     Text,
-    document_json,
+    pictures,
 )
-from llmb_tui.answers.document import document
-from llmb_tui.answers.html import html
-from llmb_tui.answers.markdown import escaped, markdown
+from llmb_tui.answers.report import report
+from llmb_tui.answers.table import Table, bare
+from llmb_tui.answers.writers.html import html
+from llmb_tui.answers.writers.markdown import escaped, markdown
 from llmb_tui.cluster.job import Job
 from llmb_tui.cluster.slurm.profile import SlurmProfile
 from llmb_tui.diagnosis.rule import Diagnosis
@@ -41,6 +41,7 @@ from llmb_tui.suites.suite_plan import plan_suite
 from llmb_tui.suites.suite_progress import progress_of
 from llmb_tui.watch.log_facts import LogFacts
 from llmb_tui.watch.state import RunRecord, RunState
+from tests.kit.answers import answer_of, banners, sections
 from tests.kit.results import make_result, profiled, with_changes
 from tests.kit.runs import CATALOG, CREATED_AT, NEMOTRON, make_spec
 
@@ -104,16 +105,16 @@ ONE = reported(
     other_scales=(RUN,),
     repeats=(RUN,),
 )
-MADE = document([ONE], NOW)
+MADE = report([ONE], NOW)
 
 
-def facts(made: Document) -> dict[str, str]:
-    blocks = [block for section in made.sections for block in section.blocks]
+def facts(made: Answer) -> dict[str, str]:
+    blocks = [block for section in sections(made) for block in section.blocks]
     return {one.label: one.value for block in blocks if isinstance(block, Facts) for one in block.facts}
 
 
-def section(made: Document, title: str) -> str:
-    (found,) = [one for one in made.sections if one.title == title]
+def section(made: Answer, title: str) -> str:
+    (found,) = [one for one in sections(made) if one.title == title]
     return " ".join(" ".join(one.items) for one in found.blocks if isinstance(one, Bullets))
 
 
@@ -141,7 +142,7 @@ def test_the_very_numbers_of_the_result() -> None:
         "cn[001-008]",
     ):
         assert text in page.text
-    table = next(one for one in MADE.sections[0].blocks if isinstance(one, Grid)).table
+    table = next(one for one in sections(MADE)[0].blocks if isinstance(one, Grid)).table
     assert tuple(map(bare, table.rows[0]))[:3] == ("step time, s", RUN.step_time_s, RUN.plan.estimate.step_time_s)
     assert bare(table.rows[0][3]) == pytest.approx(100 / RUN.verdict.ratio)
 
@@ -178,13 +179,13 @@ def test_what_was_asked_what_ran_and_what_deviates() -> None:
 
 
 def test_a_doubtful_run_says_why() -> None:
-    made = document([reported(make_result("p", 2.0, profiled()))], NOW)
-    assert made.banners[0].result == "WARN"
+    made = report([reported(make_result("p", 2.0, profiled()))], NOW)
+    assert banners(made)[0].result == "WARN"
     assert "profiled" in section(made, "The verdict and what it rests on")
     by_hand = make_result(
         "h", 2.0, replace(NEMOTRON, overrides=Overrides(tp=4), options=RunOptions(save_checkpoint=True))
     )
-    deviations = section(document([reported(by_hand)], NOW), "Deviations from the published procedure")
+    deviations = section(report([reported(by_hand)], NOW), "Deviations from the published procedure")
     assert "TP is a manual override: 4." in deviations
     assert "save checkpoint" in deviations
 
@@ -198,8 +199,8 @@ def test_a_run_without_a_verdict_says_so() -> None:
         no_verdict="No verdict: the run ended before its first step.",
         failure=NO_MEMORY,
     )
-    made = document([reported(broken)], NOW)
-    assert made.banners == (Banner("", "The run ended before its first step. A GPU ran out of memory."),)
+    made = report([reported(broken)], NOW)
+    assert banners(made) == (Banner("", "The run ended before its first step. A GPU ran out of memory."),)
     assert Page(html(made)).text.count("A GPU ran out of memory.") >= 1
     assert "**No verdict** – The run ended" in markdown(made)
 
@@ -220,27 +221,27 @@ def broken_off(run_id: str, stage: Stage = "failed", seconds: float = 1.98) -> R
 )
 def test_a_run_that_did_not_end_well_is_headed_by_that_whatever_it_was_until_then(stage: Stage, said: str) -> None:
     one = broken_off("b", stage)
-    made = document([one], NOW)
-    (head,) = made.banners
+    made = report([one], NOW)
+    (head,) = banners(made)
     assert head.result == ""
     assert head.words.startswith(f"{said} Until then it was PASS, as fast as it should be: 100.0 % of the expected")
-    rests = next(part for part in made.sections if part.title == "The verdict and what it rests on")
+    rests = next(part for part in sections(made) if part.title == "The verdict and what it rests on")
     assert isinstance(rests.blocks[0], Text)
     assert rests.blocks[0].text.startswith(f"{said} Until then PASS: the expected step time over")
-    several = document([one, reported(make_result("well"))], NOW)
-    summary = next(block for block in several.sections[0].blocks if isinstance(block, Grid)).table
+    several = report([one, reported(make_result("well"))], NOW)
+    summary = next(block for block in sections(several)[0].blocks if isinstance(block, Grid)).table
     rows = [dict(zip(summary.headings, map(bare, row), strict=True)) for row in summary.rows]
     assert [(row["verdict"], row["% of expected speed"]) for row in rows] == [(None, None), ("PASS", 100.0)]
 
 
 def test_of_several_those_that_did_not_end_well_are_counted_and_take_the_pass_away() -> None:
     well, slow = (reported(make_result(run_id, seconds)) for run_id, seconds in (("well", 1.98), ("slow", 2.4)))
-    heads = [document(runs, NOW).banners[0] for runs in ([broken_off("a"), broken_off("b")], [well, broken_off("a")])]
+    heads = [banners(report(runs, NOW))[0] for runs in ([broken_off("a"), broken_off("b")], [well, broken_off("a")])]
     assert heads == [
         Banner("", "Of 2 runs: 2 did not end well."),
         Banner("", "Of 2 runs: 1 PASS, 1 did not end well."),
     ]
-    assert document([slow, broken_off("a", seconds=2.4)], NOW).banners == (
+    assert banners(report([slow, broken_off("a", seconds=2.4)], NOW)) == (
         Banner("FAIL", "Of 2 runs: 1 FAIL, 1 did not end well."),
     )
 
@@ -262,7 +263,7 @@ RUNAI = RunaiSpec(
 )
 def test_each_procedure_says_in_what_it_deviates(procedure: ProcedureId, spec: RunaiSpec | None, said: str) -> None:
     one = replace(ONE, result=with_changes(ONE.result, procedure=procedure, spec=spec))
-    made = document([one], NOW)
+    made = report([one], NOW)
     assert said in section(made, "Deviations from the published procedure")
     assert ("Digest of the container" in facts(made)) == (spec is None)
     assert html(made)
@@ -271,11 +272,11 @@ def test_each_procedure_says_in_what_it_deviates(procedure: ProcedureId, spec: R
 
 def test_simulated_is_said_where_the_verdict_is() -> None:
     simulated = replace(ONE, result=replace(RUN, facts=LogFacts("nemo2", (), (), 0, simulated=True)))
-    made = document([simulated], NOW)
-    assert "no GPU has trained anything" in made.banners[0].words
+    made = report([simulated], NOW)
+    assert "no GPU has trained anything" in banners(made)[0].words
     assert "simulated" in made.subtitle
-    several = document([simulated, ONE], NOW)
-    assert several.banners[0].words == "Of 2 runs: 2 PASS. Simulated: no GPU has trained anything."
+    several = report([simulated, ONE], NOW)
+    assert banners(several)[0].words == "Of 2 runs: 2 PASS. Simulated: no GPU has trained anything."
 
 
 def several() -> Sequence[ReportedRun]:
@@ -287,14 +288,19 @@ def several() -> Sequence[ReportedRun]:
 
 
 def test_several_runs_have_a_summary_and_a_comparison() -> None:
-    made = document(several(), NOW)
+    made = report(several(), NOW)
     assert made.title == "5 runs"
-    assert made.banners == (Banner("FAIL", "Of 5 runs: 4 PASS, 1 FAIL."),)
-    summary = next(one for one in made.sections[0].blocks if isinstance(one, Grid))
+    assert banners(made) == (Banner("FAIL", "Of 5 runs: 4 PASS, 1 FAIL."),)
+    summary = next(one for one in sections(made)[0].blocks if isinstance(one, Grid))
     assert [row[0] for row in summary.table.rows] == ["r0", "r1", "r2", "r3", "r4"]
     assert "For all of them: release 25.04, cluster eos, state done." in summary.caption
-    assert {picture.name for picture in made.pictures} >= {"scale-1", "efficiency-1", "r0-steps", "r4-steps"}
-    assert len({picture.name for picture in made.pictures}) == len(made.pictures)
+    assert {picture.name for picture in pictures(made.make_blocks())} >= {
+        "scale-1",
+        "efficiency-1",
+        "r0-steps",
+        "r4-steps",
+    }
+    assert len({picture.name for picture in pictures(made.make_blocks())}) == len(pictures(made.make_blocks()))
     page = Page(html(made))
     assert {link.removeprefix("#") for link in page.links} <= set(page.ids), "links lead into the page itself"
     assert len(page.ids) == len(set(page.ids))
@@ -303,8 +309,8 @@ def test_several_runs_have_a_summary_and_a_comparison() -> None:
 
 def test_runs_that_are_not_alike_are_not_held_against_each_other() -> None:
     results = [make_result("a", 2.0), make_result("b", 2.7, replace(NEMOTRON, dtype="bf16", size="340b", scale=128))]
-    made = document([reported(one) for one in results], NOW)
-    words = " ".join(one.text for part in made.sections for one in part.blocks if isinstance(one, Text))
+    made = report([reported(one) for one in results], NOW)
+    words = " ".join(one.text for part in sections(made) for one in part.blocks if isinstance(one, Text))
     assert "not held against each other" in words
 
 
@@ -316,34 +322,32 @@ def test_a_suite_says_what_it_answers_and_how_each_row_stands() -> None:
     plan = plan_suite(replace(suite, rows=rows), CATALOG, profile, Policy())
     state = RunState(one.result.id, "done", verdict=one.result.verdict)
     going = progress_of(plan, {one.result.id: RunRecord(one.result.run, state)})
-    made = document([one], NOW, [going])
+    made = report([one], NOW, [going])
     assert made.title == "Suite weekly"
-    assert made.banners == (Banner("PASS", "Of 1 run: 1 PASS."),)
+    assert banners(made) == (Banner("PASS", "Of 1 run: 1 PASS."),)
     assert "#2" in Page(html(made)).text
     assert facts(made)["Stands"].startswith("1 of 2 runs done: 1 PASS")
     over = progress_of(plan, {row.run_id: RunRecord(one.result.run, state) for row in rows})
-    assert document([one], NOW, [over]).banners == (Banner("PASS", "2 of 2 configurations pass."),)
-    assert "nothing yet" in document([], NOW, [progress_of(plan, {})]).banners[0].words
+    assert banners(report([one], NOW, [over])) == (Banner("PASS", "2 of 2 configurations pass."),)
+    assert "nothing yet" in banners(report([], NOW, [progress_of(plan, {})]))[0].words
 
 
 HOSTILE = "<script>alert(1)</script>\"'&<!-- ``` **b** [x](javascript:1) | \x1b]0;x\x07\u202e"
-EVIL = Document(
+EVIL = answer_of(
     HOSTILE,
-    HOSTILE,
-    (Banner("PASS", HOSTILE),),
-    (
-        Section(
-            HOSTILE,
-            (
-                Text(HOSTILE),
-                Bullets((HOSTILE, "- a", "1. b", "# c")),
-                Facts((Fact(HOSTILE, HOSTILE), Fact("exact", "a `b` ``c``", exact=True))),
-                Grid(HOSTILE, Table.of(("", "b"), [(HOSTILE, HOSTILE)])),
-                Listing(HOSTILE, f"{HOSTILE}\n```\n</code></pre><script>"),
-            ),
+    Banner("PASS", HOSTILE),
+    Section(
+        HOSTILE,
+        (
+            Text(HOSTILE),
+            Bullets((HOSTILE, "- a", "1. b", "# c")),
+            Facts((Fact(HOSTILE, HOSTILE), Fact("exact", "a `b` ``c``", exact=True))),
+            Grid(HOSTILE, Table.of(("", "b"), [(HOSTILE, HOSTILE)])),
+            Listing(HOSTILE, f"{HOSTILE}\n```\n</code></pre><script>"),
         ),
     ),
-    HOSTILE,
+    subtitle=HOSTILE,
+    made=HOSTILE,
 )
 
 
@@ -375,12 +379,12 @@ def test_markdown_escapes_what_is_markup() -> None:
 
 
 def test_a_fence_is_longer_than_what_it_holds() -> None:
-    text = markdown(Document("t", "s", (), (Section("x", (Listing("script", "a\n````\nb"),)),), "m"))
+    text = markdown(answer_of("t", Section("x", (Listing("script", "a\n````\nb"),))))
     assert "`````text\na\n````\nb\n`````" in text
 
 
 def test_the_json_document_has_the_same() -> None:
-    made = document_json(MADE)
+    made = MADE.make_document()
     assert made["verdicts"][0]["result"] == "PASS"
     kinds = {block["kind"] for part in made["sections"] for block in part["blocks"]}
     assert kinds == {"table", "facts", "chart", "text", "list", "listing"}
@@ -390,4 +394,4 @@ def test_the_json_document_has_the_same() -> None:
 
 def test_a_job_says_its_nodes_and_time() -> None:
     job = Job("48123", "run", "COMPLETED", nodes=8, elapsed_s=311.0, node_list="cn[001-008]")
-    assert facts(document([reported(with_changes(RUN, job=job))], NOW))["Time of the job"] == "311 s"
+    assert facts(report([reported(with_changes(RUN, job=job))], NOW))["Time of the job"] == "311 s"

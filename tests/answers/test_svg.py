@@ -12,7 +12,7 @@ import pytest
 from llmb_tui.analysis.chart import Axis, Chart, Point, ReferenceLine, Series
 from llmb_tui.analysis.charts import efficiency_chart, history_chart, scale_chart, step_chart
 from llmb_tui.analysis.scaling import scaling_curves
-from llmb_tui.answers.svg import svg
+from llmb_tui.answers.writers.svg import svg
 from llmb_tui.language.quantities import step_time
 from llmb_tui.plan.over_scale import over_scale
 from tests.kit.results import make_result

@@ -9,8 +9,8 @@ from pathlib import Path
 
 PACKAGE = Path(__file__).parents[2] / "llmb_tui"
 OWN_FORMATS = {
-    ("answers/svg.py", ".1f"): "coordinates of the picture",
-    ("answers/svg.py", "g"): "its size",
+    ("answers/writers/svg.py", ".1f"): "coordinates of the picture",
+    ("answers/writers/svg.py", "g"): "its size",
     ("cli/suite.py", ".1f"): "the value of a flag, which is copied into a shell",
     ("fit/store.py", ".6g"): "coefficients are stored in six digits",
     ("launch/llmb/run.py", ".2f"): "a release that YAML takes for a number: 25.10",

@@ -13,7 +13,6 @@ ROOMS = ("language", "catalog", "plan", "diagnosis", "analysis")
 EFFECTS = {"os", "pathlib", "io", "shutil", "tempfile", "subprocess", "socket", "threading", "time", "datetime"}
 ALLOWED = {
     "language/instants.py": {"time"},  # words for a time that it is given
-    "analysis/table.py": {"io"},  # CSV as text
     "analysis/upstream_rules.py": {"io"},  # lines of a log that its caller has opened
     "catalog/kept.py": {"os", "pathlib"},  # presets, parsed once
     "catalog/load.py": {"pathlib"},  # reads presets

@@ -23,7 +23,7 @@ from llmb_tui.analysis.groups import ResultGroup
 from llmb_tui.analysis.result import RunResult
 from llmb_tui.analysis.scaling import ScalingCurve, scaling_curves
 from llmb_tui.analysis.slow_nodes import slow_nodes
-from llmb_tui.answers.svg import svg
+from llmb_tui.answers.writers.svg import svg
 from llmb_tui.catalog.catalog import Unknown
 from llmb_tui.errors import Trouble
 from llmb_tui.plan.over_scale import AtScale, over_scale

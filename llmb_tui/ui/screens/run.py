@@ -151,7 +151,7 @@ Leaving this screen stops the watching only; the job goes on."""
         from llmb_tui.ui.screens.report import ReportScreen
 
         with self._trouble_shown():
-            report = await in_daemon(lambda: self._services.reports.document([self._run_id], time.time()))
+            report = await in_daemon(lambda: self._services.reports.report([self._run_id], time.time()))
             if self.is_current:
                 self.app.push_screen(ReportScreen(report))
 

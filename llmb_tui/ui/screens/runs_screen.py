@@ -71,7 +71,7 @@ class RunsScreen(Screen[None]):
         from llmb_tui.ui.screens.report import ReportScreen
 
         with trouble_shown(self.app):
-            report = await in_daemon(lambda: self._services.reports.document(ids, clock()))
+            report = await in_daemon(lambda: self._services.reports.report(ids, clock()))
             if self.is_current:
                 self.app.push_screen(ReportScreen(report))
 

@@ -13,6 +13,7 @@ from llmb_tui.analysis.charts import history_chart
 from llmb_tui.analysis.compare import Group
 from llmb_tui.analysis.groups import Grouping, NoteOf, ResultGroup, grouped, narrow, over, workload_of
 from llmb_tui.analysis.result import RunResult
+from llmb_tui.answers.writers.plot import terminal_glyphs
 from llmb_tui.language.instants import local_day, local_time
 from llmb_tui.language.labels import gpus_cell
 from llmb_tui.language.quantities import (
@@ -30,7 +31,6 @@ from llmb_tui.launch.procedures import PROCEDURES
 from llmb_tui.ui.text import MUTED, Part, heading, line, notices_words
 from llmb_tui.ui.widgets.job_table import result_cell
 from llmb_tui.ui.widgets.keyed_table import Cell, Key, Row, TableColumn, label_cell, room_beside
-from llmb_tui.ui.widgets.plot import terminal_glyphs
 from llmb_tui.watch.validity import unknown_words
 
 WIDE_FROM = 116

@@ -8,13 +8,14 @@ from statistics import median
 from textual.content import Content
 
 from llmb_tui.analysis.chart import shown_values
+from llmb_tui.answers.writers import plot
+from llmb_tui.answers.writers.plot import UNICODE, Canvas, Glyphs, Part, Scale
 from llmb_tui.language.quantities import count, step_time_digits, step_time_range
 from llmb_tui.language.states import method_phrase
 from llmb_tui.language.ticks import round_steps
 from llmb_tui.launch.run import Run
 from llmb_tui.plan.plan import Estimate
-from llmb_tui.ui.widgets import plot
-from llmb_tui.ui.widgets.plot import UNICODE, Canvas, Glyphs, Part, Scale
+from llmb_tui.ui.text import painted
 from llmb_tui.ui.widgets.run_parts import RunCard
 from llmb_tui.watch.state import RunState
 
@@ -146,7 +147,7 @@ class StepChart(RunCard):
             (self.content_size.width, self.content_size.height),
             plot.terminal_glyphs(),
         )
-        return plot.painted(lines)
+        return painted(lines)
 
     def _entitle(self) -> None:
         if self.training_run is not None:

@@ -9,8 +9,8 @@ import pytest
 from llmb_tui.analysis.chart import Chart
 from llmb_tui.analysis.charts import history_chart, scale_chart
 from llmb_tui.analysis.result import RunResult
-from llmb_tui.ui.widgets.chart_view import LEAST_SIZE, chart_rows
-from llmb_tui.ui.widgets.plot import ASCII, UNICODE, Glyphs
+from llmb_tui.answers.writers.chart_rows import LEAST_SIZE, chart_rows
+from llmb_tui.answers.writers.plot import ASCII, UNICODE, Glyphs
 from tests.kit.results import make_result
 from tests.kit.runs import CREATED_AT, NEMOTRON
 

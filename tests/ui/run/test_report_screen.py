@@ -9,12 +9,14 @@ from typing import Any
 import pytest
 from textual.app import App
 from textual.pilot import Pilot
+from textual.widgets import Static
 
-from llmb_tui.analysis.table import Table
-from llmb_tui.answers.blocks import Banner, Bullets, Document, Fact, Facts, Grid, Listing, Section, Text
+from llmb_tui.answers.blocks import Banner, Block, Bullets, Fact, Facts, Grid, Listing, Section, Text
+from llmb_tui.answers.table import Table
 from llmb_tui.launch.run import Run
-from llmb_tui.ui.screens.report import ReportScreen, report_rows
+from llmb_tui.ui.screens.report import ReportScreen
 from llmb_tui.ui.screens.run import RunScreen
+from llmb_tui.ui.widgets.answer_view import answer_rows
 from llmb_tui.ui.widgets.texts import FixedLines
 from tests.kit.pilot import on_top, until
 from tests.kit.runs import make_run
@@ -26,7 +28,8 @@ ENDED = make_run(job_state="COMPLETED", log_read=True)
 
 
 def words(app: App[Any]) -> str:
-    return "\n".join(row.plain for row in app.screen.query_one(FixedLines).rows(76))
+    head = str(app.screen.query_one("#report-head", Static).content)
+    return "\n".join([head, *(row.plain for row in app.screen.query_one(FixedLines).rows(76))])
 
 
 async def opened(pilot: Pilot[Any]) -> None:
@@ -68,30 +71,25 @@ async def test_a_run_that_was_never_sent_has_a_report_too(open_run: OpenRun) -> 
 
 
 HOSTILE = "[red]x[/red] \x1b[31m \u202e" + "<b>**y**</b> " * 9
-DOCUMENT = Document(
-    HOSTILE,
-    HOSTILE,
-    (Banner("FAIL", HOSTILE),),
-    (
-        Section(
-            HOSTILE,
-            (
-                Text(HOSTILE),
-                Bullets((HOSTILE, HOSTILE)),
-                Facts((Fact(HOSTILE, HOSTILE), Fact("short", "value"))),
-                Grid(HOSTILE, Table.of(("", "a", "b"), [("x", 1, 2.5), ("y", None, 3)])),
-                Grid(HOSTILE, Table.of(("", "a", "b"), [(HOSTILE, HOSTILE, 3)])),
-                Listing(HOSTILE, HOSTILE + "\n  indented"),
-            ),
+BLOCKS: tuple[Block, ...] = (
+    Banner("FAIL", HOSTILE),
+    Section(
+        HOSTILE,
+        (
+            Text(HOSTILE),
+            Bullets((HOSTILE, HOSTILE)),
+            Facts((Fact(HOSTILE, HOSTILE), Fact("short", "value"))),
+            Grid(HOSTILE, Table.of(("", "a", "b"), [("x", 1, 2.5), ("y", None, 3)])),
+            Grid(HOSTILE, Table.of(("", "a", "b"), [(HOSTILE, HOSTILE, 3)])),
+            Listing(HOSTILE, HOSTILE + "\n  indented"),
         ),
     ),
-    HOSTILE,
 )
 
 
 @pytest.mark.parametrize("width", [40, 76, 116])
 def test_every_row_fits_and_text_stays_text(width: int) -> None:
-    rows = report_rows(DOCUMENT, width)
+    rows = answer_rows(BLOCKS, width)
     folded = [row for row in rows if "[red]x[/red]" in row.plain]
     assert len(folded) > 8, "markup is shown as it is"
     assert not any("\x1b" in row.plain or "\u202e" in row.plain for row in rows)

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from llmb_tui.ui.widgets.plot import ASCII
+from llmb_tui.answers.writers.plot import ASCII
 from llmb_tui.ui.widgets.step_chart import chart_lines, columns, expected_caption, make_scale
 from tests.kit.runs import make_run
 from tests.ui.run.run_states import progress

@@ -8,13 +8,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from llmb_tui.answers.writers.plot import ASCII, UNICODE
 from llmb_tui.plan.calibration import MeasuredHere
 from llmb_tui.plan.make import plan
 from llmb_tui.plan.over_scale import over_scale
 from llmb_tui.plan.plan import Breakdown
 from llmb_tui.plan.selection import Overrides, Selection
 from llmb_tui.ui.widgets.figures import figures, strip, time_parts
-from llmb_tui.ui.widgets.plot import ASCII, UNICODE
 from llmb_tui.ui.widgets.preview import Shares, share
 from llmb_tui.ui.widgets.scale_chart import LEAST_HEIGHT, ScaleAxis, scale_lines
 from tests.kit.runs import CATALOG

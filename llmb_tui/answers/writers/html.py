@@ -1,16 +1,17 @@
-"""`html`: a report as one file that needs no network and no script: for a screen, light or dark, and for paper."""
+"""`html`: an answer as one file that needs no network and no script: for a screen, light or dark, and for paper."""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from html import escape
 from pathlib import Path
 
-from llmb_tui.analysis.table import Table
-from llmb_tui.answers.blocks import Banner, Block, Bullets, Document, Facts, Grid, Picture, Section, Text
-from llmb_tui.answers.svg import STYLE as CHART_STYLE
-from llmb_tui.answers.svg import svg
+from llmb_tui.answers.answer import Answer
+from llmb_tui.answers.blocks import Banner, Block, Bullets, Facts, Grid, Listing, Picture, Remarks, Section, Text
+from llmb_tui.answers.table import Table
+from llmb_tui.answers.writers.svg import STYLE as CHART_STYLE
+from llmb_tui.answers.writers.svg import svg
 from llmb_tui.language.states import verdict_label
 from llmb_tui.language.text import clean, clean_line
 
@@ -24,36 +25,38 @@ _STYLE = Path(__file__).with_name("report.css").read_text("utf-8") + CHART_STYLE
 _POLICY = "default-src 'none'; style-src 'unsafe-inline'"
 
 
-def html(document: Document) -> str:
-    """The report as an HTML document."""
+def html(answer: Answer) -> str:
+    """An answer as an HTML document: what stands before its first section is its head."""
+    blocks = answer.make_blocks()
+    sections = [block for block in blocks if isinstance(block, Section)]
     body = [
-        f'<header><h1>{_text(document.title)}</h1><p class="soft">{_text(document.subtitle)}</p>',
-        *(_banner(banner) for banner in document.banners),
-        *_contents(document),
+        f'<header><h1>{_text(answer.title)}</h1><p class="soft">{_text(answer.subtitle)}</p>',
+        *(_block(block) for block in blocks if not isinstance(block, Section)),
+        *_contents(sections),
         "</header>",
         "<main>",
-        *_sections(document),
+        *_sections(sections),
         "</main>",
-        f"<footer><p>{_text(document.made)}</p></footer>",
+        f"<footer><p>{_text(answer.made)}</p></footer>",
     ]
     head = (
         '<meta charset="utf-8">',
         f'<meta http-equiv="Content-Security-Policy" content="{_POLICY}">',
         '<meta name="viewport" content="width=device-width,initial-scale=1">',
         '<meta name="color-scheme" content="light dark">',
-        f"<title>{_text(document.title)}</title>",
+        f"<title>{_text(answer.title)}</title>",
         f"<style>\n{_STYLE}</style>",
     )
     lines = ("<!DOCTYPE html>", '<html lang="en">', "<head>", *head, "</head>", "<body>", *body, "</body>", "</html>")
     return "\n".join(lines) + "\n"
 
 
-def _contents(document: Document) -> Iterator[str]:
+def _contents(sections: Sequence[Section]) -> Iterator[str]:
     """Where to go, in a document that has parts with parts of their own."""
-    if any(section.level > 2 for section in document.sections):
+    if any(section.level > 2 for section in sections):
         links = (
             f'<li><a href="#{_anchor(section, at)}">{_text(section.title)}</a></li>'
-            for at, section in enumerate(document.sections)
+            for at, section in enumerate(sections)
             if section.level == 2
         )
         yield f'<nav aria-label="contents"><ul>{"".join(links)}</ul></nav>'
@@ -63,8 +66,8 @@ def _anchor(section: Section, at: int) -> str:
     return f"{_NO_SLUG.sub('-', section.title.lower()).strip('-')[:40]}-{at}"
 
 
-def _sections(document: Document) -> Iterator[str]:
-    for at, section in enumerate(document.sections):
+def _sections(sections: Sequence[Section]) -> Iterator[str]:
+    for at, section in enumerate(sections):
         name = _anchor(section, at)
         yield f'<section aria-labelledby="{name}">'
         yield f'<h{section.level} id="{name}">{_text(section.title)}</h{section.level}>'
@@ -72,23 +75,31 @@ def _sections(document: Document) -> Iterator[str]:
         yield "</section>"
 
 
-def _block(block: Block) -> str:
-    if isinstance(block, (Text, Banner)):
-        return f"<p>{_text(block.text)}</p>" if isinstance(block, Text) else _banner(block)
-    if isinstance(block, Bullets):
-        return f"<ul>{''.join(f'<li>{_text(item)}</li>' for item in block.items)}</ul>" if block.items else ""
-    if isinstance(block, Facts):
-        values = (f"<code>{_text(one.value)}</code>" if one.exact else _text(one.value) for one in block.facts)
-        rows = (f"<dt>{_text(one.label)}</dt><dd>{value}</dd>" for one, value in zip(block.facts, values, strict=True))
-        return f"<dl>{''.join(rows)}</dl>"
-    if isinstance(block, Grid):
-        return _table(block.caption, block.table)
-    if isinstance(block, Picture):
-        chart = block.chart
-        said = " ".join((chart.summary, *chart.notes))
-        return f"<figure>{svg(chart, style=False)}<figcaption>{_text(said)}</figcaption></figure>"
-    listing = f"<pre><code>{escape(clean(block.text))}</code></pre>"
-    return f"<details><summary>{_text(block.title)}</summary>{listing}</details>"
+def _block(block: Block) -> str:  # noqa: PLR0911 - one for each kind
+    match block:
+        case Text():
+            return f"<p>{_text(block.text)}</p>"
+        case Banner():
+            return _banner(block)
+        case Bullets():
+            return f"<ul>{''.join(f'<li>{_text(item)}</li>' for item in block.items)}</ul>" if block.items else ""
+        case Remarks():
+            items = (f"<li>{_text(f'{one.label.text}: {one.text}')}</li>" for one in block.items)
+            return f'<ul class="remarks">{"".join(items)}</ul>'
+        case Facts():
+            values = [f"<code>{_text(one.value)}</code>" if one.exact else _text(one.value) for one in block.facts]
+            pairs = zip(block.facts, values, strict=True)
+            return f"<dl>{''.join(f'<dt>{_text(one.label)}</dt><dd>{value}</dd>' for one, value in pairs)}</dl>"
+        case Grid():
+            return _table(block.caption, block.table)
+        case Picture():
+            said = " ".join((block.chart.summary, *block.chart.notes))
+            return f"<figure>{svg(block.chart, style=False)}<figcaption>{_text(said)}</figcaption></figure>"
+        case Listing():
+            listing = f"<pre><code>{escape(clean(block.text))}</code></pre>"
+            return f"<details><summary>{_text(block.title)}</summary>{listing}</details>"
+        case Section():
+            return f"<h3>{_text(block.title)}</h3>{''.join(map(_block, block.blocks))}"
 
 
 def _banner(banner: Banner) -> str:

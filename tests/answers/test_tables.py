@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-import csv
 import io
 import json
 import math
+from csv import reader
 
-from llmb_tui.analysis.table import Table, cell_text, unmarked
+from llmb_tui.answers.table import Table, cell_text
+from llmb_tui.answers.writers.csv import csv
+from llmb_tui.answers.writers.markdown import table_markdown, unmarked
 from llmb_tui.cli.output import json_line
 
 TABLE = Table.of(
@@ -17,7 +19,7 @@ TABLE = Table.of(
 
 
 def test_csv_has_every_digit_and_reads_back() -> None:
-    rows = list(csv.reader(io.StringIO(TABLE.csv())))
+    rows = list(reader(io.StringIO(csv(TABLE))))
     assert rows == [
         ["run", "step_s", "nodes"],
         ["a|b *c*", "2.693123", "8"],
@@ -29,7 +31,7 @@ def test_csv_has_every_digit_and_reads_back() -> None:
 def test_no_text_is_a_formula_of_a_spreadsheet() -> None:
     texts = ("=HYPERLINK(A1)", "+1", " -2+3", "@SUM(1)", "a=b", "-")
     table = Table.of(("text", "number"), [(text, -1.5) for text in texts])
-    rows = list(csv.reader(io.StringIO(table.csv())))
+    rows = list(reader(io.StringIO(csv(table))))
     assert [row[0] for row in rows[1:]] == ["'=HYPERLINK(A1)", "'+1", "' -2+3", "'@SUM(1)", "a=b", "-"]
     assert {row[1] for row in rows[1:]} == {"-1.5"}
 
@@ -39,7 +41,7 @@ def test_no_text_is_mathematics() -> None:
 
 
 def test_markdown_takes_no_text_for_markup_and_puts_numbers_to_the_right() -> None:
-    assert TABLE.markdown().splitlines() == [
+    assert table_markdown(TABLE).splitlines() == [
         r"| run | step\_s | nodes |",
         "| --- | ---: | ---: |",
         r"| a\|b \*c\* | 2.693 | 8 |",

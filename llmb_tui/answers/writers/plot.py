@@ -1,4 +1,4 @@
-"""What the charts are drawn with: characters, the rows of a plot and their labels, the styles of its parts."""
+"""What charts in cells are drawn with: characters, the rows of a plot and their labels. Pure."""
 
 from __future__ import annotations
 
@@ -9,10 +9,7 @@ from itertools import groupby
 from operator import itemgetter
 from typing import Literal
 
-from textual.content import Content
-
 from llmb_tui.language.ticks import round_steps, tick_label
-from llmb_tui.ui.text import MUTED
 
 CellKind = Literal["axis", "band", "line", "outside", "now", "blank"]
 Part = tuple[str, CellKind]
@@ -22,14 +19,6 @@ Canvas = list[list[Part]]
 _SAME = 1e-6
 """Values that differ by no more than this part of them are drawn as one: no label that fits tells them apart."""
 _FACTORS = (1, 1.5, 2, 2.5, 3, 4, 5, 6, 8)
-_STYLES: dict[CellKind, str] = {
-    "axis": MUTED,
-    "band": "dim $text-success",
-    "line": "bold $text",
-    "outside": "bold $text-warning",
-    "now": "bold $text-accent",
-    "blank": "",
-}
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,10 +72,12 @@ class Scale:
         return range(max(self.row(low), 0), min(self.row(high), self.rows - 1) + 1)
 
     def label(self, row: int) -> str:
+        """The value of a row, as far as the rows are apart."""
         return tick_label(self.bottom + row * self.step, self.step)
 
     @property
     def label_width(self) -> int:
+        """Cells of the longest label."""
         return max(len(self.label(0)), len(self.label(self.rows - 1)))
 
 
@@ -123,8 +114,3 @@ def labelled(scale: Scale, canvas: Canvas, glyphs: Glyphs, label_width: int = 0)
         cells: list[Part] = [(f"{label:>{width}} {glyphs.tick if named else glyphs.edge}", "axis"), *canvas[row]]
         rows.append([("".join(text for text, _ in part), kind) for kind, part in groupby(cells, key=itemgetter(1))])
     return rows
-
-
-def painted(rows: list[list[Part]]) -> Content:
-    """The lines of a chart with their styles."""
-    return Content("\n").join([Content.assemble(*((text, _STYLES[kind]) for text, kind in row)) for row in rows])

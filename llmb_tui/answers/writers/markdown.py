@@ -1,43 +1,60 @@
-"""`markdown`: a report as Markdown, as GitHub, pandoc and a terminal read it. Texts are no markup."""
+"""`markdown`: an answer as Markdown, as GitHub, pandoc and a terminal read it. Texts are no markup."""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from urllib.parse import quote
 
-from llmb_tui.analysis.table import unmarked
+from llmb_tui.answers.answer import Answer
 from llmb_tui.answers.blocks import (
     Banner,
     Block,
     Bullets,
-    Document,
     Facts,
     Grid,
     Listing,
     Picture,
+    Remarks,
     Section,
     Text,
 )
+from llmb_tui.answers.table import Table
 from llmb_tui.language.text import clean, clean_line
 
 # What means something at the beginning of a line only.
 _LEADING = re.compile(r"^(\s*\d*)([-+#=:]|(?<=\d)[.)])(?=\s|$|[-=#:])")
 _TICKS = re.compile("`+")
+_MARKUP = re.compile(r"([\\`*_\[\]<>&|~$^])")
 
 
-def markdown(document: Document, pictures: Mapping[str, str] = {}) -> str:
-    """The report; a chart is its words, and the picture of `pictures` (path by name) where it has one."""
-    parts = [f"# {escaped(document.title)}", escaped(document.subtitle)]
-    parts += [_banner(banner) for banner in document.banners]
-    for section in document.sections:
-        parts += _section(section, pictures)
-    return "\n\n".join((*parts, "---", escaped(document.made))) + "\n"
+def markdown(answer: Answer, pictures: Mapping[str, str] = {}) -> str:
+    """An answer as a document; a chart is its words, and the picture of `pictures` (path by name) where it has one."""
+    head = [f"# {escaped(answer.title)}", *([escaped(answer.subtitle)] if answer.subtitle else [])]
+    foot = ["---", escaped(answer.made)] if answer.made else []
+    return "\n\n".join((*head, blocks_markdown(answer.make_blocks(), pictures), *foot)) + "\n"
+
+
+def blocks_markdown(blocks: Iterable[Block], pictures: Mapping[str, str] = {}) -> str:
+    """Blocks alone, without a line's end after the last one."""
+    return "\n\n".join(part for block in blocks for part in _block(block, pictures))
 
 
 def escaped(text: str) -> str:
     """A text on one line, in which nothing is markup."""
     return _LEADING.sub(r"\1\\\2", unmarked(clean_line(text)))
+
+
+def table_markdown(table: Table) -> str:
+    """A table as GitHub and pandoc read it, numbers to the right. Texts are no markup."""
+    lines = [[unmarked(text) for text in row] for row in (table.headings, *table.texts())]
+    rule = ["---:" if right else "---" for right in table.numeric]
+    return "".join(f"| {' | '.join(line)} |\n" for line in (lines[0], rule, *lines[1:]))
+
+
+def unmarked(text: str) -> str:
+    """A text in which nothing is Markdown, wherever in a line it stands."""
+    return _MARKUP.sub(r"\\\1", text)
 
 
 def _section(section: Section, pictures: Mapping[str, str]) -> Iterator[str]:
@@ -49,6 +66,11 @@ def _section(section: Section, pictures: Mapping[str, str]) -> Iterator[str]:
 def _block(block: Block, pictures: Mapping[str, str]) -> Iterator[str]:
     if isinstance(block, Text):
         yield escaped(block.text)
+    elif isinstance(block, Section):
+        yield from _section(block, pictures)
+    elif isinstance(block, Remarks):
+        lines = (f"{one.label.word}: {one.text}" if one.label.word else one.text for one in block.items)
+        yield "\n".join(f"- {escaped(line)}" for line in lines)
     elif isinstance(block, Bullets):
         if block.items:
             yield "\n".join(f"- {escaped(item)}" for item in block.items)
@@ -58,8 +80,8 @@ def _block(block: Block, pictures: Mapping[str, str]) -> Iterator[str]:
             for fact in block.facts
         )
     elif isinstance(block, Grid):
-        yield escaped(block.caption)
-        yield block.table.markdown().rstrip("\n")
+        yield from [escaped(block.caption)] if block.caption else []
+        yield table_markdown(block.table).rstrip("\n")
     elif isinstance(block, Picture):
         yield from _picture(block, pictures)
     elif isinstance(block, Listing):

@@ -1,25 +1,23 @@
-"""`document`: what a report of one run or of several says, from its title to how its numbers were made. Pure."""
+"""`report`: the report of one run or of several and of suites, from its title to how its numbers were made."""
 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Sequence
-from dataclasses import replace
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
 from typing import get_args
 
 from llmb_tui import __version__
 from llmb_tui.analysis.charts import efficiency_chart, history_chart, scale_chart
 from llmb_tui.analysis.compare import compare
-from llmb_tui.analysis.comparison_tables import NODE, POINT, groups_table
 from llmb_tui.analysis.scaling import scaling_curves
 from llmb_tui.analysis.slow_nodes import RULE as NODES_RULE
 from llmb_tui.analysis.slow_nodes import slow_nodes
-from llmb_tui.analysis.table import Column, Table, expected_cell, quantity
+from llmb_tui.answers.answer import Answer
 from llmb_tui.answers.blocks import (
     Banner,
     Block,
     Bullets,
-    Document,
     Fact,
     Grid,
     Picture,
@@ -28,9 +26,12 @@ from llmb_tui.answers.blocks import (
     known,
     narrowed,
 )
+from llmb_tui.answers.comparison_tables import NODE, POINT, groups_table
 from llmb_tui.answers.reported_run import SIMULATED, SUMMARY, banner, subtitle, title
 from llmb_tui.answers.run_sections import run_sections
-from llmb_tui.evidence.reported_run import ReportedRun
+from llmb_tui.answers.table import Column, Table, expected_cell, quantity
+from llmb_tui.answers.writers.json import report_json
+from llmb_tui.evidence.reported_run import ReportedRun, RunGatherer
 from llmb_tui.language.instants import utc_time
 from llmb_tui.language.quantities import gpu_hours_digits, step_time_digits
 from llmb_tui.language.states import VerdictResult
@@ -38,39 +39,67 @@ from llmb_tui.language.text import plural
 from llmb_tui.suites.outcome import outcome_of
 from llmb_tui.suites.suite import SUITE_KINDS
 from llmb_tui.suites.suite_progress import SuiteProgress
+from llmb_tui.suites.suites import Suites
 from llmb_tui.watch.state import BAD_ENDS
 
 _FOR_HISTORY = 3
 """Runs of one configuration from which on it is worth a look over time."""
 _ROW: tuple[Column, ...] = (
-    ("row", "planned.row.key"),
-    ("run", "record.run.id"),
-    ("state", "label.word"),
-    ("verdict", "result"),
-    ("step s", quantity("step_time_s", step_time_digits)),
-    ("expected s", lambda row: expected_cell(row.planned.plan.estimate)),
-    ("GPU-hours", quantity("planned.plan.gpu_hours", gpu_hours_digits)),
+    Column("row", "planned.row.key"),
+    Column("run", "record.run.id"),
+    Column("state", "label.word"),
+    Column("verdict", "result"),
+    Column("step s", quantity("step_time_s", step_time_digits)),
+    Column("expected s", lambda row: expected_cell(row.planned.plan.estimate)),
+    Column("GPU-hours", quantity("planned.plan.gpu_hours", gpu_hours_digits)),
 )
 """Of a suite."""
 
 
-def document(runs: Sequence[ReportedRun], now: float, suites: Sequence[SuiteProgress] = ()) -> Document:
-    """The report of these runs, and of the suites that they are of; `now` is Unix time. One of both is needed."""
+@dataclass(frozen=True, slots=True)
+class Reports:
+    """Reports of remembered runs and suites."""
+
+    runs: RunGatherer
+    suites: Suites
+
+    def report(self, names: Iterable[str], now: float) -> Answer:
+        """The report of these runs and suites, in order, each once; `now` is Unix time.
+
+        Raises Trouble (exit code 1) for a name of neither.
+        """
+        names = tuple(names)
+        run_ids = dict.fromkeys(run_id for name in names for run_id in self.suites.run_ids(name))
+        suites = [self.suites.load(name) for name in dict.fromkeys(names) if self.suites.has(name)]
+        return report(self.runs.reported(run_ids), now, [self.suites.progress(suite) for suite in suites])
+
+
+def report(runs: Sequence[ReportedRun], now: float, suites: Sequence[SuiteProgress] = ()) -> Answer:
+    """The report of these runs and suites, of which one is needed; `now` is Unix time."""
     made = f"Made by llmb-tui {__version__} on {utc_time(now)}."
+    blocks: tuple[Block, ...]
     if len(runs) == 1 and not suites:
         (one,) = runs
-        return Document(title(one), subtitle(one), (banner(one),), run_sections(one), made)
+        name, about, blocks = title(one), subtitle(one), (banner(one), *run_sections(one))
+    else:
+        name, about = " and ".join(map(_suite_title, suites)) or f"{len(runs)} runs", _subtitle(runs, suites)
+        blocks = (*_banners(runs, suites), *map(_suite, suites), *(_sections(runs) if runs else ()))
+    answer = Answer(name, lambda: blocks, lambda: report_json(answer), subtitle=about, made=made)
+    return answer
+
+
+def _subtitle(runs: Sequence[ReportedRun], suites: Sequence[SuiteProgress]) -> str:
     clusters = dict.fromkeys([*(one.result.cluster for one in runs), *(suite.plan.suite.cluster for suite in suites)])
-    simulated = any(one.result.simulated for one in runs)
+    return f"{plural(len(runs), 'run')} on {', '.join(clusters)}{' (simulated)' if _simulated(runs) else ''}"
+
+
+def _banners(runs: Sequence[ReportedRun], suites: Sequence[SuiteProgress]) -> tuple[Banner, ...]:
     banners = tuple(filter(None, map(_suite_banner, suites))) or (_banner_of_all(runs),)
-    sections = [*map(_suite, suites), *(_sections(runs) if runs else ())]
-    return Document(
-        " and ".join(map(_suite_title, suites)) or f"{len(runs)} runs",
-        f"{plural(len(runs), 'run')} on {', '.join(clusters)}{' (simulated)' if simulated else ''}",
-        tuple(replace(one, words=one.words + SIMULATED) for one in banners) if simulated else banners,
-        tuple(sections),
-        made,
-    )
+    return tuple(replace(one, words=one.words + SIMULATED) for one in banners) if _simulated(runs) else banners
+
+
+def _simulated(runs: Sequence[ReportedRun]) -> bool:
+    return any(one.result.simulated for one in runs)
 
 
 def _banner_of_all(runs: Sequence[ReportedRun]) -> Banner:

@@ -1,0 +1,189 @@
+"""`rows`: blocks as rows for a terminal: a screen folds and colours them, a verb prints their text. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from typing import NamedTuple
+
+from llmb_tui.answers.blocks import (
+    Banner,
+    Block,
+    Bullets,
+    Facts,
+    Grid,
+    Listing,
+    Picture,
+    Remarks,
+    Section,
+    Text,
+)
+from llmb_tui.answers.table import Table, cell_text, toned_text
+from llmb_tui.answers.writers.chart_rows import chart_rows
+from llmb_tui.answers.writers.plot import CellKind, terminal_glyphs
+from llmb_tui.language.states import Tone, verdict_label
+from llmb_tui.language.text import clean, clean_line
+
+_GAP = 2
+"""Cells between two columns of a table."""
+_WIDEST_LABEL = 22
+"""Cells of the labels of facts; a longer one has a row of its own."""
+_CHART_HEIGHT, _WIDEST_CHART = 13, 100
+_DIFF_TONES: dict[str, Tone] = {"+": "good", "-": "bad", "@": "active"}
+
+
+class Span(NamedTuple):
+    """A text in one look."""
+
+    text: str
+    tone: Tone = "plain"
+    strong: bool = False
+    chart: CellKind | None = None
+    """The part of a chart that it draws, which has a look of its own."""
+
+
+Spans = tuple[Span, ...]
+
+
+class Row(NamedTuple):
+    """A row, or a paragraph: `body` is folded at the width, and its further lines stand under its first word."""
+
+    head: Spans
+    body: Spans = ()
+
+    @property
+    def text(self) -> str:
+        """The row without its look."""
+        return "".join(span.text for span in (*self.head, *self.body)).rstrip()
+
+
+BLANK = Row(())
+
+
+def rows(blocks: Iterable[Block], width: int | None = None) -> Iterator[Row]:
+    """Rows of blocks, with a blank one between two. None as `width`: a pipe or a file, where nothing is folded."""
+    for at, block in enumerate(blocks):
+        if at:
+            yield BLANK
+        yield from _block(block, width)
+
+
+def _block(block: Block, width: int | None) -> Iterator[Row]:
+    match block:
+        case Text():
+            yield _paragraph(block.text, block.tone, strong=block.strong)
+        case Bullets():
+            yield from (Row((Span("· ", "active"),), (Span(clean_line(item)),)) for item in block.items)
+        case Remarks():
+            for remark in block.items:
+                word = f"{remark.label.word}: " if remark.label.word else ""
+                mark = Span(f"{remark.label.glyph} ", remark.label.tone)
+                yield Row((mark,), (Span(word, remark.label.tone), Span(clean_line(remark.text))))
+        case Facts():
+            yield from _facts(block, width)
+        case Grid():
+            if block.caption:
+                yield _paragraph(block.caption, "quiet")
+            yield from _grid(block, width)
+        case Picture():
+            yield from _picture(block, width)
+        case Listing():
+            yield from _listing(block)
+        case Banner():
+            label = verdict_label(block.result) if block.result else None
+            mark = Span(f"{label.text} ", label.tone, strong=True) if label else Span("No verdict ", strong=True)
+            yield Row((mark,), (Span(clean_line(block.words)),))
+        case Section():
+            yield Row((Span(clean_line(block.title), strong=True),))
+            yield from rows(block.blocks, width)
+
+
+def _paragraph(text: str, tone: Tone, *, strong: bool = False) -> Row:
+    return Row((), (Span(clean_line(text), tone, strong),))
+
+
+def _facts(facts: Facts, width: int | None) -> Iterator[Row]:
+    most = _WIDEST_LABEL if width is None else min(_WIDEST_LABEL, width // 3)
+    labels = [clean_line(fact.label) for fact in facts.facts]
+    room = max((len(label) for label in labels if len(label) <= most), default=0)
+    for label, fact in zip(labels, facts.facts, strict=True):
+        head = f"{label:<{room}}  "
+        if len(label) > room:
+            yield Row((Span(label, "quiet"),))
+            head = " " * (room + 2)
+        yield Row((Span(head, "quiet"),), (Span(clean_line(fact.value), fact.tone),))
+
+
+def _grid(grid: Grid, width: int | None) -> Iterator[Row]:
+    """Columns where they fit, else as the grid folds."""
+    table, widths = grid.table, _widths(grid.table)
+    if width is None or sum(widths) + _GAP * (len(widths) - 1) <= width:
+        yield from table_rows(table)
+    elif grid.fold == "columns":
+        yield from _parts(table, widths, width)
+    else:
+        yield from _records(table)
+
+
+def table_rows(table: Table) -> Iterator[Row]:
+    """A heading, and a row for each row of a table; numbers are aligned to the right."""
+    widths = _widths(table)
+    sides = list(zip(widths, table.numeric, strict=True))
+    yield Row((Span(_aligned(table.headings, sides), "quiet"),))
+    for row in table.rows:
+        spans = []
+        for cell, (wide, right) in zip(row, sides, strict=True):
+            text, tone = cell_text(cell), toned_text(cell)[1]
+            spans.append(Span(f"{text:>{wide}}" if right else f"{text:<{wide}}", tone))
+            spans.append(Span(" " * _GAP))
+        yield Row(tuple(spans[:-1]))
+
+
+def _widths(table: Table) -> list[int]:
+    texts = (table.headings, *table.texts())
+    return [max(len(row[at]) for row in texts) for at in range(len(table.headings))]
+
+
+def _aligned(cells: Sequence[str], sides: Iterable[tuple[int, bool]]) -> str:
+    pairs = zip(cells, sides, strict=True)
+    return (" " * _GAP).join(f"{cell:>{wide}}" if right else f"{cell:<{wide}}" for cell, (wide, right) in pairs)
+
+
+def _parts(table: Table, widths: Sequence[int], width: int) -> Iterator[Row]:
+    """As many columns as fit behind the first one, then the next ones."""
+    at = 1
+    while at < len(widths):
+        end, used = at, widths[0]
+        while end < len(widths) and (end == at or used + _GAP + widths[end] <= width):
+            used += _GAP + widths[end]
+            end += 1
+        if at > 1:
+            yield BLANK
+        part = [0, *range(at, end)]
+        yield from table_rows(
+            Table.of([table.headings[i] for i in part], [[row[i] for i in part] for row in table.rows])
+        )
+        at = end
+
+
+def _records(table: Table) -> Iterator[Row]:
+    """Each row under its first cell."""
+    for row in table.texts():
+        parts = [f"{heading} {cell}".strip() for heading, cell in zip(table.headings[1:], row[1:], strict=True)]
+        yield Row((Span(row[0], strong=True),))
+        yield Row((Span("  "),), (Span(", ".join(parts)),))
+
+
+def _picture(picture: Picture, width: int | None) -> Iterator[Row]:
+    chart = picture.chart
+    yield Row((Span(clean_line(chart.title), strong=True),))
+    if width is not None:
+        drawn = chart_rows(chart, (min(width, _WIDEST_CHART), _CHART_HEIGHT), terminal_glyphs())
+        yield from (Row(tuple(Span(text, chart=kind) for text, kind in row)) for row in drawn)
+    yield _paragraph(" ".join((chart.summary, *chart.notes)), "quiet")
+
+
+def _listing(listing: Listing) -> Iterator[Row]:
+    yield Row((Span(f"{clean_line(listing.title)}:", "quiet"),))
+    for text in clean(listing.text).splitlines():
+        tone = _DIFF_TONES.get(text[:1], "quiet") if listing.diff else "plain"
+        yield Row((Span("  "),), (Span(text, tone),))

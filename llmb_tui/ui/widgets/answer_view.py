@@ -1,0 +1,62 @@
+"""`AnswerView`: any `Answer`, from top to bottom, to scroll through."""
+
+from __future__ import annotations
+
+from functools import partial
+
+from textual.app import ComposeResult
+from textual.content import Content
+
+from llmb_tui.answers.answer import Answer
+from llmb_tui.answers.blocks import Block, Text
+from llmb_tui.answers.writers.rows import Row, Spans, rows
+from llmb_tui.ui.text import CELL_STYLES, STYLES, hanging, line
+from llmb_tui.ui.widgets.texts import FixedLines, Scroller
+
+
+class AnswerView(Scroller):
+    """It shows the answer that it was given, folded to its width."""
+
+    DEFAULT_CSS = """
+    AnswerView { padding: 0 1; scrollbar-size-vertical: 1; }
+    AnswerView FixedLines { padding: 0 1; }
+    """
+
+    def __init__(self, answer: Answer | None = None) -> None:
+        super().__init__()
+        self._answer = answer
+
+    def compose(self) -> ComposeResult:
+        if self._answer is not None:
+            yield lines_of(self._answer)
+
+    async def show(self, answer: Answer) -> None:
+        """Show another answer."""
+        await self.remove_children()
+        await self.mount(lines_of(answer))
+
+
+def lines_of(answer: Answer) -> FixedLines:
+    """The widget of an answer's lines; its blocks are made once."""
+    head = (Text(answer.subtitle, "quiet"),) if answer.subtitle else ()
+    foot = (Text(answer.made, "quiet"),) if answer.made else ()
+    return FixedLines(partial(answer_rows, (*head, *answer.make_blocks(), *foot)))
+
+
+def answer_rows(blocks: tuple[Block, ...], width: int) -> list[Content]:
+    """Blocks in rows of that many cells; only a file that is shown to the letter may have longer ones."""
+    return [folded for row in rows(blocks, width) for folded in _folded(row, width)]
+
+
+def _folded(row: Row, width: int) -> list[Content]:
+    if row.body:
+        return hanging(_content(row.head), _content(row.body), width)
+    return [_content(row.head)]
+
+
+def _content(spans: Spans) -> Content:
+    parts = []
+    for span in spans:
+        style = f"bold {STYLES[span.tone]}".rstrip() if span.strong else STYLES[span.tone]
+        parts.append((span.text, CELL_STYLES[span.chart] if span.chart else style))
+    return line(*parts)
