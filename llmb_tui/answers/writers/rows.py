@@ -130,7 +130,7 @@ def table_rows(table: Table) -> Iterator[Row]:
     yield Row((Span((" " * _GAP).join(texts[0]).rstrip(), "quiet"),))
     for cells, row in zip(table.rows, texts[1:], strict=True):
         spans = [Span(text + " " * _GAP, toned_text(cell)[1]) for cell, text in zip(cells, row, strict=True)]
-        yield Row(tuple(spans))
+        yield Row((*spans[:-1], spans[-1]._replace(text=row[-1].rstrip())))
 
 
 def _aligned(table: Table) -> list[list[str]]:
