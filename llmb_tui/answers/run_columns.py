@@ -303,8 +303,8 @@ COLUMNS: tuple[RunColumn, ...] = (
         "verdict", _result, "verdict", width=6, shown=("compare", "suite", "report", "runs screen", "suite screen")
     ),
     RunColumn("verdict", _outcome, "verdict", width=9, shown=("results screen",)),
+    RunColumn("note", "note.words", "note", width=7, drop=10, shown=("jobs", "results screen")),
     RunColumn("verdict", _verdict, "verdict", shown=("jobs", "results")),
-    RunColumn("note", lambda row: row.note.words or None, "note", width=7, drop=10, shown=("jobs", "results screen")),
     RunColumn("job", lambda row: ", ".join(row.job_ids) or None, "job", width=9, drop=9, shown=("suite screen",)),
     RunColumn("rule", "upstream.rule", shown=_RULE),
     RunColumn("status", "upstream.status", shown=_RULE),
