@@ -8,12 +8,13 @@ from typing import Any
 from llmb_tui.analysis.upstream_rules import Rule
 from llmb_tui.answers.answer import Answer
 from llmb_tui.answers.blocks import Block, Fact, Facts, Grid
-from llmb_tui.answers.run_columns import expected_cell, run_columns
+from llmb_tui.answers.run_columns import run_columns
 from llmb_tui.answers.run_row import RunRow, row_from_document
-from llmb_tui.answers.table import Table, bare, cell_text
+from llmb_tui.answers.table import Table, bare
 from llmb_tui.language.quantities import days, given, seconds, step_time, step_time_range, tflops, two_digits
 from llmb_tui.language.states import validity_label
 from llmb_tui.language.text import plural
+from llmb_tui.plan.plan import expected_step_time
 
 _Document = Mapping[str, Any]
 
@@ -52,7 +53,8 @@ def _facts(document: _Document, row: RunRow) -> Iterator[Fact]:
         yield Fact("steady", f"{words}: {plural(steady.count, 'step')}, {step_time_range(steady.low, steady.high)}")
     if estimate:
         band = step_time_range(estimate["low_s"], estimate["high_s"])
-        yield Fact("expected", f"{cell_text(expected_cell(row))} s ({band}), {estimate['anchor']}")
+        expected = expected_step_time(estimate["method"])(estimate["step_time_s"])
+        yield Fact("expected", f"{expected} s ({band}), {estimate['anchor']}")
     if published:
         yield Fact("published", f"{given(published['step_time_s'])} s, {published['source']}")
     if figures and figures.days_per_1t_tokens:

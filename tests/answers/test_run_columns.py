@@ -128,6 +128,11 @@ def test_a_table_names_each_of_its_columns_once(table: RunTable) -> None:
     assert len(names) == len(set(names))
 
 
+def test_the_csv_of_nvidias_rules_keeps_its_headings() -> None:
+    headings = Table.for_programs(run_columns("rule csv"), []).headings
+    assert ",".join(headings) == "run or log,rule,status,mean s,stdev s,TFLOPS/GPU,TFLOPS stdev,samples"
+
+
 @pytest.mark.parametrize("table", SCREENS)
 def test_columns_that_stay_on_a_narrow_screen_fit_it(table: RunTable) -> None:
     kept = [column for column in run_columns(table) if not column.drop]
@@ -153,3 +158,10 @@ def test_a_log_of_unknown_origin_has_unknown_cells(tmp_path: Path, home: Path) -
     found = dict(zip([column.heading for column in run_columns("results")], cells, strict=True))
     assert [found[name] for name in ("procedure", "state", "expected s", "tokens/s", "MFU %")] == ["–"] * 5
     assert (found["steps"], found["step s"]) == ("50/50", "4.36")
+
+
+def test_a_run_that_is_done_without_a_verdict_is_not_shown_as_good(services: Services) -> None:
+    judged = row_from_result(services.history.result(PLAIN))
+    (outcome,) = (column for column in run_columns("results screen") if column.heading == "verdict")
+    rows = (judged, replace(judged, result=None, ratio=None))
+    assert [toned_text(outcome.cell(row)) for row in rows] == [("✓ PASS", "good"), ("✓ done", "quiet")]
