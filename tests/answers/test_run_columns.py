@@ -6,7 +6,6 @@ import csv
 import io
 import json
 import re
-from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 from typing import get_args
@@ -21,9 +20,8 @@ from llmb_tui.language.quantities import gpu_hours_digits
 from llmb_tui.language.states import Stage, state_label
 from llmb_tui.launch.note import Note
 from llmb_tui.services import Services
-from llmb_tui.store.paths import Places
 from llmb_tui.watch.report import document
-from tests.baseline.answers import LLMB, OTHER_LAYOUT, PLAIN, SLOW, answer, copy_home
+from tests.baseline.answers import LLMB, OTHER_LAYOUT, PLAIN, SLOW, answer
 
 _NARROW = 78
 """Cells of a table of runs on a terminal of 80."""
@@ -47,19 +45,6 @@ NEW = RunColumn(
     figures=True,
     shown=("results", "results csv", "results json", "report", "results screen"),
 )
-
-
-@pytest.fixture
-def home(tmp_path: Path) -> Path:
-    copy_home(tmp_path / "home")
-    return tmp_path / "home"
-
-
-@pytest.fixture
-def services(home: Path) -> Iterator[Services]:
-    found = Services(Places(home / "config", home / "state"))
-    yield found
-    found.close()
 
 
 def said(tmp_path: Path, name: str, *words: str) -> str:
