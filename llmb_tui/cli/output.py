@@ -79,13 +79,20 @@ def print_table(headings: Sequence[str], rows: Iterable[Sequence[str]]) -> None:
 
 
 def write(answer: Answer, arguments: Namespace) -> None:
-    """Print an answer: as JSON with `--json`, else as `--format` says, else as rows of text."""
+    """Print an answer: as JSON with `--json`, else as `--format` says, else as rows of text.
+
+    CSV has no remarks: those that warn or refuse go to stderr.
+    """
     if arguments.json:
         print_json(answer.make_document())
     elif (form := getattr(arguments, "format", "table")) == "csv":
+        from llmb_tui.answers.blocks import remarks
         from llmb_tui.answers.writers.csv import csv
 
         print_line(csv(answer.make_table()), end="")
+        for remark in remarks(answer.make_blocks()):
+            if remark.label.tone in ("warning", "bad"):
+                say(f"{remark.label.word}: {remark.text}")
     elif form == "markdown":
         from llmb_tui.answers.writers.markdown import blocks_markdown
 
