@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from functools import partial
-from typing import Any, NamedTuple
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, fields
 
 from llmb_tui.analysis.compare import MEASURE_WORDS, Comparison, Contrast, Group
 from llmb_tui.analysis.difference import RunDifference
@@ -16,18 +15,17 @@ from llmb_tui.analysis.scaling import ScalingCurve
 from llmb_tui.answers.answer import Answer
 from llmb_tui.answers.blocks import Block, Grid, Remark, Remarks, Section, Text, narrowed
 from llmb_tui.answers.changes import change_blocks
+from llmb_tui.answers.run_columns import run_columns
+from llmb_tui.answers.run_row import row_from_result
 from llmb_tui.answers.scaling import curve_grid
-from llmb_tui.answers.table import Cell, Column, State, Table, Toned, quantity
+from llmb_tui.answers.table import Cell, Column, Table, Toned, quantity
 from llmb_tui.language.quantities import (
-    days_digits,
     given,
     percent_digits,
     seconds,
     step_time,
     step_time_digits,
     step_time_range_digits,
-    tflops,
-    tokens_per_s,
     two_digits,
 )
 from llmb_tui.language.states import contrast_label, remark_label, verdict_label
@@ -39,49 +37,7 @@ def _low_high(repeats: Group) -> str | None:
     return step_time_range_digits(min(repeats.values_s), max(repeats.values_s)) if several else None
 
 
-def _of_part(columns: Iterable[Column], part: Callable[[Any], object]) -> Iterator[Column]:
-    """Columns of a part of a thing, which the thing may lack."""
-
-    def cell(column: Column, thing: object) -> Cell:
-        found = part(thing)
-        return None if found is None else column.cell(found)
-
-    return (Column(column.heading, partial(cell, column)) for column in columns)
-
-
-def _verdict(run: RunResult) -> Cell:
-    return State(run.verdict.result, verdict_label(run.verdict.result)) if run.verdict else None
-
-
-_SPEED: tuple[Column, ...] = (
-    Column("tokens/s", quantity("tokens_per_s", tokens_per_s)),
-    Column("TFLOPS/GPU", quantity("tflops_per_gpu", tflops)),
-    Column("MFU %", quantity("mfu_pct", percent_digits)),
-    Column("days/1T", quantity("days_per_1t_tokens", days_digits)),
-)
-"""Columns of the figures that follow from a step time."""
-_FIGURES: tuple[Column, ...] = (
-    Column("mean s", quantity("steady.mean", step_time_digits)),
-    Column("median s", quantity("steady.median", step_time_digits)),
-    Column("deviation s", quantity("steady.stdev", two_digits)),
-    *_of_part(_SPEED, lambda run: run.figures),
-    Column("of published %", quantity("of_published_pct", percent_digits)),
-    Column(
-        "verdict", lambda run: State(run.verdict.result, verdict_label(run.verdict.result)) if run.verdict else None
-    ),
-)
-RUN: tuple[Column, ...] = (
-    Column("run", "id"),
-    Column("configuration", "configuration.label"),
-    Column("release", "configuration.release"),
-    Column("cluster", "cluster"),
-    Column("procedure", "procedure"),
-    Column("state", "state"),
-    Column("step s", quantity("step_time_s", step_time_digits)),
-    Column("rule", "rule_words"),
-    *_FIGURES,
-)
-"""Columns of runs; step times by the recipe's rule, and of the steps that count."""
+_FIGURES = frozenset(field.name for field in fields(Figures))
 _REPEATS: tuple[Column, ...] = (
     Column("step s", quantity("mean_s", step_time_digits)),
     Column("noise %", quantity("noise_pct", two_digits)),
@@ -120,7 +76,7 @@ def comparison(
         f"{plural(len(compared.runs), 'run')} compared",
         lambda: tuple(blocks()),
         lambda: comparison_document(compared, curves, changed),
-        lambda: Table.by(RUN, compared.runs),
+        lambda: Table.for_programs(run_columns("compare csv"), map(row_from_result, compared.runs)),
     )
 
 
@@ -168,19 +124,22 @@ def repeats_grid(compared: Comparison) -> Grid:
 def _run_table(runs: Sequence[RunResult]) -> Table:
     """Runs without what all of them have in common."""
     names = dict(zip((run.id for run in runs), distinctions(runs), strict=True))
-    columns: tuple[Column, ...] = (
-        Column("run", "id"),
-        Column("", lambda run: names[run.id]),
-        Column("step s", quantity("step_time_s", step_time_digits)),
-    )
-    return Table.by((*columns, *_FIGURES), runs)
+    first, *figures = run_columns("compare")
+    return Table.by((first, Column("", lambda row: names[row.id]), *figures), map(row_from_result, runs))
 
 
-class _Side(NamedTuple):
+@dataclass(frozen=True, slots=True)
+class _Side:
     """A marked group, and its newest run with its whole log."""
 
     group: ResultGroup
     newest: RunResult
+
+    @property
+    def figures(self) -> Figures | None:
+        """The figures by the mean step time of repeats."""
+        repeats = self.group.repeats
+        return figures_of(repeats.runs[-1].plan, repeats.mean_s) if repeats else None
 
 
 def side_by_side(
@@ -231,9 +190,8 @@ def _runs(side: _Side) -> str:
     return f"{group.counted} of {len(group.runs)} count" if len(group.runs) > 1 else group.first.id
 
 
-def _figures(side: _Side) -> Figures | None:
-    repeats = side.group.repeats
-    return figures_of(repeats.runs[-1].plan, repeats.mean_s) if repeats else None
+def _of_repeats(column: Column) -> Column:
+    return Column(column.heading, lambda side: column.cell(side.group.repeats) if side.group.repeats else None)
 
 
 def _of_expected_pct(side: _Side) -> float | None:
@@ -255,8 +213,8 @@ def _checkpoint(side: _Side) -> str | None:
 
 _SIDE: tuple[Column, ...] = (
     Column("runs", _runs),
-    *_of_part(_REPEATS, lambda side: side.group.repeats),
-    *_of_part(_SPEED, _figures),
+    *map(_of_repeats, _REPEATS),
+    *(column for column in run_columns("compare") if column.name in _FIGURES),
     Column("of expected %", quantity(_of_expected_pct, percent_digits)),
     Column("verdicts", _verdicts),
     Column("loss", "newest.loss.words"),

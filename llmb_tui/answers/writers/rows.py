@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator
 from itertools import zip_longest
 from textwrap import wrap
 from typing import NamedTuple
@@ -133,20 +133,30 @@ def _grid(grid: Grid, width: int | None) -> Iterator[Row]:
 
 
 def table_rows(table: Table, *, folds_last: bool = False) -> Iterator[Row]:
-    """A heading, and a row for each row of a table; numbers are aligned to the right.
+    """A heading, and a row for each row of a table; the decimal points of a column of numbers are aligned.
 
     `folds_last`: the texts of the last column may be folded.
     """
-    sides = list(zip(_widths(table), table.numeric, strict=True))
-    yield Row((Span(_aligned(table.headings, sides).rstrip(), "quiet"),))
-    for row in table.rows:
-        spans = []
-        for cell, (wide, right) in zip(row, sides, strict=True):
-            text, tone = _cell(cell)
-            spans.append(Span(f"{text:>{wide}}" if right else f"{text:<{wide}}", tone))
-            spans.append(Span(" " * _GAP))
-        *head, last, _ = spans
-        yield Row(tuple(head), (last._replace(text=last.text.rstrip()),)) if folds_last else Row((*head, last))
+    texts = _aligned(table)
+    yield Row((Span((" " * _GAP).join(texts[0]).rstrip(), "quiet"),))
+    for cells, row in zip(table.rows, texts[1:], strict=True):
+        spans = [Span(text + " " * _GAP, toned_text(cell)[1]) for cell, text in zip(cells, row, strict=True)]
+        last = spans.pop()._replace(text=row[-1].rstrip())
+        yield Row(tuple(spans), (last,)) if folds_last else Row((*spans, last))
+
+
+def _aligned(table: Table) -> list[list[str]]:
+    """The headings and the rows, each cell as wide as its column."""
+    rows = [list(table.headings), *table.texts()]
+    for at, right in enumerate(table.numeric):
+        if right:
+            fractions = [len(row[at]) - len(row[at].partition(".")[0]) for row in rows[1:]]
+            for row, fraction in zip(rows[1:], fractions, strict=True):
+                row[at] += " " * (max(fractions) - fraction)
+        width = max(len(row[at]) for row in rows)
+        for row in rows:
+            row[at] = f"{row[at]:>{width}}" if right else f"{row[at]:<{width}}"
+    return rows
 
 
 def _cell(cell: Cell) -> tuple[str, Tone]:
@@ -155,13 +165,7 @@ def _cell(cell: Cell) -> tuple[str, Tone]:
 
 
 def _widths(table: Table) -> list[int]:
-    texts = (table.headings, *table.texts())
-    return [max(len(row[at]) for row in texts) for at in range(len(table.headings))]
-
-
-def _aligned(cells: Sequence[str], sides: Iterable[tuple[int, bool]]) -> str:
-    pairs = zip(cells, sides, strict=True)
-    return (" " * _GAP).join(f"{cell:>{wide}}" if right else f"{cell:<{wide}}" for cell, (wide, right) in pairs)
+    return [len(cell) for cell in _aligned(table)[0]]
 
 
 def _parts(table: Table, first: int, width: int) -> Iterator[Row]:
