@@ -35,7 +35,7 @@ _NODE: tuple[Column, ...] = (
     Column("without", "runs_without"),
     Column("difference %", _percent("difference_pct", "+")),
     Column("noise %", _percent("noise_pct")),
-    Column("chance", quantity("chance", lambda part: f"{two_digits(100 * part)} %")),
+    Column("chance %", quantity("chance", lambda part: two_digits(100 * part)), name="chance"),
     Column("", lambda one: _toned(one, one.words)),
 )
 """Columns of nodes, with how many runs they are compared; `chance`: how likely noise alone lets any node come out as
