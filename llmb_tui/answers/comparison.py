@@ -61,8 +61,6 @@ def comparison(
 
     def blocks() -> Iterator[Block]:
         yield from difference_blocks(compared)
-        if compared.groups and not likeness.comparable:
-            yield Text(f"Exclude runs, or name with --for what is compared: {', '.join(PURPOSES)}.")
         yield Grid(f"Runs: {PURPOSES[likeness.purpose]}.", _run_table(compared.runs))
         if any(len(one.runs) > 1 for one in compared.groups):
             yield repeats_grid(compared)

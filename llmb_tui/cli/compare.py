@@ -9,6 +9,7 @@ from dataclasses import replace
 
 from llmb_tui.analysis.compare import Comparison, compare
 from llmb_tui.analysis.difference import RunDifference, difference
+from llmb_tui.analysis.likeness import PURPOSES
 from llmb_tui.analysis.result import RunResult
 from llmb_tui.analysis.scaling import scaling_curves
 from llmb_tui.analysis.slow_nodes import slow_nodes
@@ -39,8 +40,22 @@ def compare_verb(arguments: argparse.Namespace) -> int:
     changed = _changed(services, compared, two_sides=bool(against))
     write(comparison(compared, curves, changed, with_texts=arguments.diff), arguments)
     _say_notices(services, compared.runs)
-    answered = compared.contrasts if against else compared.groups
-    return 0 if compared.likeness.comparable and answered else 1
+    if refusal := _refusal(compared, two_sides=bool(against)):
+        say(refusal)
+    return 1 if refusal else 0
+
+
+def _refusal(compared: Comparison, *, two_sides: bool) -> str:
+    """Why nothing is compared, and what to do; empty for a comparison. The answer has each reason in full."""
+    if not compared.groups:
+        return "None of these runs counts. Name runs that are done and have their log."
+    if not compared.likeness.comparable:
+        aspects = ", ".join(remark.aspect for remark in compared.likeness.refusals)
+        fix = f"Name other runs, or with --for what is compared: {', '.join(PURPOSES)}."
+        return f"These runs are not compared, because of their {aspects}. {fix}"
+    if two_sides and not compared.contrasts:
+        return "No run has a counterpart on the other side. Name runs of one configuration on both sides."
+    return ""
 
 
 def _nodes(services: Services, arguments: argparse.Namespace) -> int:

@@ -8,16 +8,14 @@ import os
 import sys
 from argparse import Namespace
 from collections.abc import Iterable, Sequence
-from typing import TYPE_CHECKING, Literal, TextIO
+from typing import TYPE_CHECKING, TextIO
 
 from llmb_tui.errors import Trouble
 from llmb_tui.language.text import clean, clean_line, escaped_json, finite
 
 if TYPE_CHECKING:
     from llmb_tui.answers.answer import Answer
-    from llmb_tui.answers.table import Table
 
-Form = Literal["table", "csv", "markdown"]
 _ROOM = "Send it to a file or a terminal that takes it."
 
 
@@ -101,20 +99,6 @@ def write(answer: Answer, arguments: Namespace) -> None:
         from llmb_tui.answers.writers.rows import rows
 
         print_line("\n".join(row.text for row in rows(answer.make_blocks())))
-
-
-def print_as(form: Form, table: Table) -> None:
-    """A table in the form that was asked for."""
-    if form == "table":
-        print_table(table.headings, table.texts())
-    elif form == "csv":
-        from llmb_tui.answers.writers.csv import csv
-
-        print_line(csv(table), end="")
-    else:
-        from llmb_tui.answers.writers.markdown import table_markdown
-
-        print_line(table_markdown(table), end="")
 
 
 def abandon(stream: TextIO) -> None:

@@ -119,7 +119,12 @@ def test_what_may_not_be_compared_answers_1_with_the_reason(ended: Ended, tmp_pa
     done = ask(tmp_path, ("fp8a", "bf16a", "--for", "repeats"))
     assert done.returncode == 1
     assert "✗ not comparable: They train with other precisions: fp8 (fp8a), bf16 (bf16a)." in done.stdout.splitlines()
+    reason = (
+        "These runs are not compared, because of their precision. Name other runs, or with --for what is compared: "
+    )
+    assert done.stderr.startswith(reason)
     csv = ask(tmp_path, ("fp8a", "bf16a", "--for", "repeats", "--format", "csv"))
+    assert reason in csv.stderr
     assert csv.stderr.startswith("not comparable: They train with other precisions")
     assert csv.stdout.splitlines()[0].startswith("run,configuration,release")
     one = document(tmp_path, "fp8a", "bf16a", "--for", "repeats", code=1)
@@ -168,9 +173,11 @@ def test_a_run_that_failed_is_shown_and_left_out(ended: Ended, tmp_path: Path) -
     alone = ask(tmp_path, ("short",))
     assert alone.returncode == 1
     assert "not comparable: None of these runs counts." in alone.stdout
+    assert alone.stderr.startswith("None of these runs counts. Name runs that are done")
     sides = ask(tmp_path, ("good", "--against", "short"))
     assert sides.returncode == 1
     assert "No run has a counterpart on the other side." in sides.stdout
+    assert sides.stderr.startswith("No run has a counterpart on the other side.")
 
 
 @pytest.mark.parametrize(
