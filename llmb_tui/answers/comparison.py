@@ -38,6 +38,7 @@ def _low_high(repeats: Group) -> str | None:
 
 
 _FIGURES = frozenset(field.name for field in fields(Figures))
+"""Names of the columns of runs that follow from a step time: a side has them by the mean of its repeats."""
 _REPEATS: tuple[Column, ...] = (
     Column("step s", quantity("mean_s", step_time_digits)),
     Column("noise %", quantity("noise_pct", two_digits)),
