@@ -12,16 +12,16 @@ from textual.content import Content
 from textual.screen import Screen
 from textual.widgets import DataTable, Static
 
+from llmb_tui.answers.disk import largest_first, removal_question, removal_words, summary
 from llmb_tui.cluster.profile import ClusterProfile
 from llmb_tui.cluster.prompter import Prompter
 from llmb_tui.cluster.session import Session
 from llmb_tui.cluster_files import housekeeping
-from llmb_tui.cluster_files.housekeeping import KINDS, Belonging, Removal, total_size
+from llmb_tui.cluster_files.housekeeping import KINDS, Belonging, Removal
 from llmb_tui.cluster_files.prune import held_by_suites, loaded_by_suites
 from llmb_tui.errors import Trouble
 from llmb_tui.language.quantities import byte_size
 from llmb_tui.language.states import Tone
-from llmb_tui.language.text import plural
 from llmb_tui.services import Services
 from llmb_tui.ui.daemon import background, go_on, in_daemon, show_failure
 from llmb_tui.ui.dialogs import Confirm
@@ -110,7 +110,7 @@ below the rows says why. A run's record, plan and verdict stay on this machine."
         if not things:
             tell(self.app, "Nothing is marked: x marks a thing.", "warning")
             return
-        question = removal_question(self._profile.name, things)
+        question = _question(self._profile.name, things)
         if await self.app.push_screen_wait(Confirm("Remove", question, "Remove it", "Keep it")):
             self.workers.cancel_group(self, "disk")
             go_on(self.app, self._remove([one.path for one in things]))
@@ -128,9 +128,9 @@ below the rows says why. A run's record, plan and verdict stay on this machine."
             self._set_removing(False)
         self._marked.clear()
         if self.is_attached:
-            self.action_read(outcome(removal))
+            self.action_read(removal_words(removal))
         else:
-            tell(self.app, f"{self._profile.name}: {outcome(removal)}")
+            tell(self.app, f"{self._profile.name}: {removal_words(removal)}")
 
     def _take_away(self, paths: Sequence[str]) -> Removal:
         """By a list of now: what is on the screen may be hours old. In a thread."""
@@ -159,7 +159,7 @@ below the rows says why. A run's record, plan and verdict stay on this machine."
     def _look(self) -> tuple[Belonging, ...]:
         """With sizes, the largest first. In a thread."""
         known = housekeeping.measured(self._session(), self._listed(), self._tell)
-        return tuple(sorted(known, key=lambda one: one.size or 0, reverse=True))
+        return tuple(largest_first(known))
 
     def _listed(self) -> tuple[Belonging, ...]:
         """As it is now, not measured. In a thread."""
@@ -217,26 +217,10 @@ def row_of(one: Belonging, marked: bool, room: int) -> Row:
     }
 
 
-def summary(things: Sequence[Belonging]) -> str:
-    """How much there is, and how much of it could go."""
-    can = total_size([one for one in things if not one.kept])
-    return f"{plural(len(things), 'thing')}, {total_size(things)}; {can} of it can be removed."
-
-
-def removal_question(cluster: str, things: Sequence[Belonging]) -> Content:
-    """What would be removed."""
-    rows = [
-        line("Remove ", (plural(len(things), "thing"), "bold"), f", {total_size(things)}, from {cluster}?"),
-        Content(""),
-    ]
+def _question(cluster: str, things: Sequence[Belonging]) -> Content:
+    """The question before a removal, with the first things by name."""
+    rows = [line((removal_question(cluster, things), "bold")), Content("")]
     rows += [line(one.path) for one in things[:_NAMED_IN_QUESTION]]
     if len(things) > _NAMED_IN_QUESTION:
         rows.append(line((f"and {len(things) - _NAMED_IN_QUESTION} more", MUTED)))
     return lines(*rows, Content(""), line(("It cannot be undone. Records, plans and verdicts of runs stay.", MUTED)))
-
-
-def outcome(removal: Removal) -> str:
-    """What was removed, and what was not."""
-    words = [f"{plural(len(removal.removed), 'thing')} removed."]
-    words += [f"{path} stays. {why}" for path, why in removal.kept.items()]
-    return " ".join(filter(None, (*words, removal.left)))

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Collection
 from typing import TYPE_CHECKING, ClassVar
 
 from textual import getters, on
@@ -12,6 +11,7 @@ from textual.binding import Binding, BindingType
 from textual.screen import Screen
 from textual.widgets import DataTable, Static
 
+from llmb_tui.answers.llmb_runs import runs_summary
 from llmb_tui.cluster.profile import ClusterProfile
 from llmb_tui.cluster.prompter import Prompter
 from llmb_tui.errors import Trouble
@@ -98,7 +98,7 @@ A run is judged by the preset of its own release: one that no preset has cannot 
     def _selected(self) -> None:
         if (one := self._chosen) is None:
             return
-        if can_open(one):
+        if one.can_be_opened:
             self._open(one)
         else:
             tell(self.app, f"Job {one.run.job_id} cannot be opened. {one.why_not}", "warning")
@@ -142,7 +142,8 @@ A run is judged by the preset of its own release: one that no preset has cannot 
             self._runs = {}
             self._say(ERROR_MARK, f"{cluster}: {trouble_line(trouble)}")
         else:
-            self._say(*counts(cluster, self._runs.values()))
+            mark: Part = ("● ", "$text-success") if found else "○ "
+            self._say(mark, runs_summary(cluster, found))
         self._show_rows()
         if self._runs:
             self.table.focus()
@@ -205,22 +206,10 @@ A run is judged by the preset of its own release: one that no preset has cannot 
         self.said.update(line(*parts))
 
 
-def can_open(one: ImportableRun) -> bool:
-    """It is here already, or has a preset."""
-    return one.plan is not None or bool(one.imported_id)
-
-
-def counts(cluster: str, runs: Collection[ImportableRun]) -> tuple[Part, ...]:
-    """How many runs there are, and how many of them can be opened."""
-    if not runs:
-        return ("○ ", f"No run of llmb-run was found on {cluster}.")
-    return ("● ", "$text-success"), f"{cluster}: {len(runs)} found, {sum(map(can_open, runs))} can be opened"
-
-
 def row_of(one: ImportableRun, now: float) -> Row:
     """The cells of a run. `now` is Unix time."""
     run = one.run
-    tone: Tone = "plain" if can_open(one) else "quiet"
+    tone: Tone = "plain" if one.can_be_opened else "quiet"
     workload = f"{run.workload.removeprefix('pretrain_')} {run.dtype}".rstrip()
     return {
         "job": (run.job_id, tone),
