@@ -10,7 +10,7 @@ from functools import lru_cache
 
 from llmb_tui.catalog.recipe import Option, Recipe
 from llmb_tui.language.labels import gpus_label
-from llmb_tui.language.quantities import given
+from llmb_tui.language.quantities import count, given
 from llmb_tui.language.text import capital, plural
 from llmb_tui.plan.plan import Estimate, Problem, error, note, warning
 from llmb_tui.plan.resolved import ResolvedSelection
@@ -215,6 +215,6 @@ def _smallest_scale(resolved: ResolvedSelection, field: str, smallest: dict[str,
     least = smallest.get(gpu)
     if least is not None and scale < least:
         tested = f"The smallest scale at which a checkpoint was {verb} is {gpus_label(least, gpu)}"
-        yield warning(field, f"{tested}: {scale} may not suffice.", f"Choose {least} GPUs or more.")
+        yield warning(field, f"{tested}: {count(scale)} may not suffice.", f"Choose {count(least)} GPUs or more.")
     elif least is None and smallest:
         yield note(field, f"No scale at which a checkpoint was {verb} is published for {gpu.upper()}.")
