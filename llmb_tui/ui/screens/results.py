@@ -278,7 +278,7 @@ A step time is the mean of the runs that count: those that ended well and did no
             return
         results = tuple(self._results.values())
         asked = ResultQuery(
-            results, self._notes, self._by, self.words.value, self._within, self._clock, self.size.width
+            results, self._notes, self._by, self.words.value, self._within, self._clock, self.size.width, self.rows
         )
         self._list = shown = await in_daemon(result_list, asked)
         self.chart.chart = shown.chart

@@ -114,18 +114,21 @@ The verdict of a run is the recipe's rule against the figure that was expected o
         progress, chosen = self.progress, self.table.chosen
         return next((row for row in progress.rows if row.planned.row.key == chosen), None) if progress else None
 
-    def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:  # noqa: ARG002 (Textual's)
+    def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
         progress = self.progress
         if action in ("report", "export"):
             return progress is not None and progress.count("not sent") < len(progress.rows)
-        if action not in ("go_on", "cancel"):
-            return True
-        if progress is None or not progress.unfinished:
+        if action in ("go_on", "cancel") and (progress is None or not progress.unfinished):
             return False
         sending = self._sending
-        if action == "go_on" and (not progress.to_send or (sending and sending.goes_on)):
+        if action == "go_on" and progress and (not progress.to_send or (sending and sending.goes_on)):
             return False
-        return None if self._services.policy.observes(self._profile) else True
+        return super().check_action(action, parameters)
+
+    def why_not(self, action: str) -> str:
+        if action in ("go_on", "cancel") and self._services.policy.observes(self._profile):
+            return "The cluster of this suite is read-only: nothing is submitted or cancelled there."
+        return ""
 
     # What the person does.
 

@@ -53,6 +53,7 @@ class TableScreen(Screen[Result], Generic[Thing, Result]):
     BINDINGS: ClassVar[list[BindingType]] = [
         # With priority, so that of `/word` typed in one burst the letters are the filter's.
         Binding("slash", "filter", "Find", id="results.filter", tooltip="Show only rows with words", priority=True),
+        # Without ids: those that `config show` lists are fixed.
         Binding("greater_than_sign", "sort(1)", "Sort", show=False, tooltip="Sort by the next column"),
         Binding("less_than_sign", "sort(-1)", "Sort", show=False, tooltip="Sort by the column before"),
     ]

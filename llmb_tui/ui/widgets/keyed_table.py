@@ -18,10 +18,10 @@ from textual.widgets import DataTable, Input
 
 from llmb_tui.answers.table import Column, toned_text
 from llmb_tui.language.states import Tone
-from llmb_tui.language.text import clean_line
 
 Key = Hashable
 Cell = tuple[str, Tone]
+"""A clean text, as `toned_text` makes it."""
 Row = dict[str, Cell]
 """Cells by the keys of columns."""
 MARK = Column("", lambda _: "", "mark", 1)
@@ -181,7 +181,7 @@ class KeyedTable(DataTable[Text]):
             self.move_cursor(row=at, animate=False)
 
     def _text(self, column: Column, width: int, cell: Cell) -> Text:
-        text, tone = clean_line(cell[0]), cell[1]
+        text, tone = cell
         style = "" if tone == "plain" else self.get_component_rich_style(f"row--{tone}", partial=True)
         if column.figures:
             text = f"{text:>{width}}"

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
+from functools import lru_cache
 from typing import NamedTuple
 
 from textual.content import Content
@@ -62,6 +63,8 @@ class ResultQuery:
     """Returns Unix time."""
     width: int
     """Cells of the terminal."""
+    shown: Rows
+    """The rows so far."""
 
     @property
     def lists_runs(self) -> bool:
@@ -127,15 +130,23 @@ def result_list(asked: ResultQuery) -> ResultList:
     clusters = frozenset(result.cluster for result in found)
     if asked.lists_runs:
         columns = run_columns(asked.clock, several_clusters=len(clusters) > 1)
+        known = asked.shown.things
         things: dict[Key, ListedResult] = {
-            one.key: ListedResult(one, row_from_result(one.first, notes.get(one.first.id, NO_NOTE))) for one in groups
+            one.key: _listed_run(one, notes.get(one.first.id, NO_NOTE), known.get(one.key)) for one in groups
         }
     else:
         span = Span.since(min((run.made_at for run in found), default=asked.clock()), asked.clock())
         columns = group_columns(groups, span, asked, several_clusters=len(clusters) > 1)
         things = {one.key: ListedResult(one, None) for one in groups}
     chart = history_chart(found) if within and within.repeats else None
-    return ResultList(asked, len(ended), len(found), clusters, Rows().updated(columns, things), chart)
+    return ResultList(asked, len(ended), len(found), clusters, asked.shown.updated(columns, things), chart)
+
+
+def _listed_run(run: ResultGroup, note: Note, before: ListedResult | None) -> ListedResult:
+    """The row of a run: the object `before` if the run and its note are the same."""
+    if before is None or before.run is None or before.group.first is not run.first or before.run.note != note:
+        return ListedResult(run, row_from_result(run.first, note))
+    return before
 
 
 @dataclass(frozen=True, slots=True)
@@ -181,6 +192,7 @@ def group_columns(
     return [MARK, *(_of("group", column) for column in columns)]
 
 
+@lru_cache(maxsize=4)
 def run_columns(clock: Callable[[], float], *, several_clusters: bool) -> list[Column]:
     """Of runs. A note is worth more here than the run's id, its procedure and its noise; `clock` returns Unix time."""
     columns = [one for one in screen_columns("results screen", clock) if several_clusters or one.key != "cluster"]

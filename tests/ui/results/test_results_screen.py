@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -11,12 +12,13 @@ from textual.events import Key
 from textual.pilot import Pilot
 
 from llmb_tui.errors import Trouble
+from llmb_tui.launch.note import Note
 from llmb_tui.ui.screens.result_view import ResultView
 from llmb_tui.ui.screens.results import ResultsScreen
 from llmb_tui.ui.screens.run import RunScreen
 from llmb_tui.ui.widgets.chart_view import ChartView
-from llmb_tui.ui.widgets.keyed_table import KeyedTable, fitted
-from llmb_tui.ui.widgets.result_texts import run_columns
+from llmb_tui.ui.widgets.keyed_table import KeyedTable, Rows, fitted
+from llmb_tui.ui.widgets.result_texts import ResultQuery, result_list, run_columns
 from tests.kit.history import Past, remember
 from tests.kit.pilot import SIZE, on_screen, on_top, text_of, until
 from tests.kit.runs import NEMOTRON
@@ -36,6 +38,15 @@ def test_on_a_narrow_terminal_there_is_room_for_a_run_that_took_too_long() -> No
     width = {column.key: width for column, width in fitted(columns, {one.key: len(one.heading) for one in columns}, 78)}
     assert width["verdict"] >= len("✗ timeout")
     assert sum(width.values()) + len(width) - 1 <= 78
+
+
+def test_only_runs_that_are_others_get_another_row(open_results: OpenResults) -> None:
+    _, services = open_results([Past("aaa1", NEMOTRON, 3, 2.0), Past("aaa2", NEMOTRON, 2, 2.0)])
+    results = tuple(services.history.result(run.id) for run in services.runs.all())
+    asked = ResultQuery(results, {}, "none", "", None, lambda: NOW, 120, Rows())
+    first = result_list(asked).rows
+    again = result_list(replace(asked, notes={"aaa1": Note("slow")}, shown=first)).rows
+    assert {row["note"][0]: row is first.cells[key] for key, row in again.cells.items()} == {"": True, "slow": False}
 
 
 async def listed(pilot: Pilot[None], count: int = _GROUPS) -> None:
