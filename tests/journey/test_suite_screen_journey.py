@@ -41,9 +41,7 @@ async def test_from_choices_to_verdicts(places: Places) -> None:
         await on_top(pilot, SuiteWatchScreen)
         await pilot.press("q", "o")
         await on_top(pilot, SuitesScreen)
-        await until(
-            pilot, lambda: "of 2 runs done" in str(app.screen.query_one("#choices").render_line(0)), "it is listed"
-        )
+        await until(pilot, lambda: "of 2 runs done" in text_of(app, "#list-about"), "it is listed")
         await pilot.press("enter")
         await on_top(pilot, SuiteWatchScreen)
         await until(pilot, lambda: "2 of 2 runs done: 2 PASS" in text_of(app, "#watch-sums"), "both verdicts")

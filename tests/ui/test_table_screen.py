@@ -151,6 +151,10 @@ async def test_keys_sort_by_the_next_column_and_past_the_last_as_the_list_is(app
             orders.append("".join(str(name)[0] for name in names(files)))
         assert orders == ["abc", "cba", "abc", "bac", "abc", "cba"]
         assert text_of(app, "#list-head").endswith("   sorted by size")
+        files.take(COLUMNS[:2], FILES)
+        assert "sorted" not in text_of(app, "#list-head")
+        await pilot.press("greater_than_sign")
+        assert text_of(app, "#list-head").endswith("   sorted by name")
 
 
 async def test_a_mark_stays_on_its_row_and_what_cannot_be_marked_says_why(app: Host, files: Files) -> None:

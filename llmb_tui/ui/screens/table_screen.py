@@ -163,12 +163,17 @@ class TableScreen(Screen[Result], Generic[Thing, Result]):
         """Bring the table to the rows that the filter lets through, in their order and with their marks."""
         words = self.filter_words
         shown = {key: row for key, row in self.rows.cells.items() if has_words(key, row, words)}
-        if by := next((column for column in self.rows.columns if column.key == self._sorted_by), None):
+        if (by := self._order_column) is not None:
             shown = dict(sorted(shown.items(), key=lambda one: _order(by.cell(self.rows.things[one[0]]))))
         shown |= {key: shown[key] | {MARK.key: _MARKED} for key in self.marked if key in shown}
         self.table.show(self.rows.columns, shown, chosen)
         self.show_heading()
         self._show_about()
+
+    @property
+    def _order_column(self) -> Column | None:
+        """The column by which the user sorted the rows."""
+        return next((column for column in self.rows.columns if column.key == self._sorted_by), None)
 
     def show_heading(self) -> None:
         parts: list[Part] = []
@@ -178,8 +183,8 @@ class TableScreen(Screen[Result], Generic[Thing, Result]):
             parts.append((f"   {len(self.table.shown)} shown", "$text-accent"))
         if self.marked:
             parts.append((f"   {len(self.marked)} marked", "$text-accent"))
-        if self._sorted_by:
-            parts.append((f"   sorted by {self._sorted_by}", MUTED))
+        if (by := self._order_column) is not None:
+            parts.append((f"   sorted by {by.heading}", MUTED))
         width = self.head.content_size.width
         say(self.head, heading(line(*self.title_parts), self.notice, width, line(*parts)))
 
@@ -238,7 +243,8 @@ class TableScreen(Screen[Result], Generic[Thing, Result]):
     def action_sort(self, step: int) -> None:
         """Sort by the next column, or by the one before; past the last one the list has its own order again."""
         names = ["", *(column.key for column in self.rows.columns if column.heading)]
-        self._sorted_by = names[(names.index(self._sorted_by) + step) % len(names)]
+        at = names.index(self._sorted_by) if self._order_column is not None else 0
+        self._sorted_by = names[(at + step) % len(names)]
         self.lay_out()
 
     def action_mark(self) -> None:
