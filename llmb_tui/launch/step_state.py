@@ -112,9 +112,7 @@ def state_of(missing: StepState, probe: StepProbe, total: int | None, pace: Pace
         why = explain(probe.log)
         if probe.state == "gone" and not why.reason:
             reason = f"Job {probe.job}, which was to do it, has ended without a word."
-            why = Diagnosis(
-                why.line, reason, "Look at it with `sacct`, and install again: the step continues."
-            )
+            why = Diagnosis(why.line, reason, "Look at it with `sacct`, and install again: the step continues.")
         key = why.key_would_help
         line = short_line(why.line, _LONGEST_REASON)
         return replace(missing, status="failed", detail=line, reason=why.reason, fix=why.fix, key_would_help=key)

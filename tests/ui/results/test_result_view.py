@@ -194,7 +194,7 @@ async def test_the_report_is_of_what_is_marked_or_of_the_row(open_results: OpenR
         assert "aaa2" in on_screen(app)
         await pilot.press("q")
         await on_top(pilot, ResultsScreen)
-        assert "1 marked" in text_of(app, "#results-head")
+        assert "1 marked" in text_of(app, "#list-head")
 
 
 async def test_too_many_runs_for_a_report_are_no_report(open_results: OpenResults) -> None:
