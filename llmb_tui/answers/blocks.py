@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Literal
+from typing import TYPE_CHECKING, Literal
 
-from llmb_tui.analysis.chart import Chart
 from llmb_tui.answers.table import Table
 from llmb_tui.language.states import Label, Tone, VerdictResult
+
+if TYPE_CHECKING:
+    from llmb_tui.analysis.chart import Chart  # `plan` has no chart, and is quick
 
 Fold = Literal["records", "columns"]
 """What a table does at a width that is too small for it. `records`: each row is written under its first cell;
