@@ -6,15 +6,15 @@ import argparse
 import contextlib
 import os
 from collections.abc import Iterator, Sequence
-from dataclasses import fields
 from pathlib import Path
 from typing import Any
 
+from llmb_tui.answers.answer import Answer
+from llmb_tui.answers.config import DEFAULT, Configuration, faults_of_files, places_of_files, settings_answer
 from llmb_tui.catalog.load import PresetProblem, load_presets, read_preset
-from llmb_tui.cli.output import print_json, print_line, print_table
+from llmb_tui.cli.output import write
 from llmb_tui.cli.user import flags_of
-from llmb_tui.cluster.profile import ClusterProfile
-from llmb_tui.cluster.profiles import load_profiles, profile_document
+from llmb_tui.cluster.profiles import load_profiles
 from llmb_tui.diagnosis.load import example_problems, load_rules
 from llmb_tui.errors import Trouble
 from llmb_tui.launch.runs import Runs
@@ -23,23 +23,18 @@ from llmb_tui.store.paths import CONFIG_VARIABLE, STATE_VARIABLE, Places
 from llmb_tui.store.settings import Setting, SettingProblem, key_line, load_settings, settings_in_force
 from llmb_tui.toml.read import FileProblem, toml_files
 
-_DEFAULT = "default"
-
 
 def config_verb(arguments: argparse.Namespace) -> int:
     """`path`, `show` or `validate`."""
     places = Places.of_user()
     verbs = {"path": _path, "show": _show, "validate": _validate}
-    return verbs[arguments.action](places, flags_of(arguments), arguments.json)
+    answer, exit_code = verbs[arguments.action](places, flags_of(arguments))
+    write(answer, arguments)
+    return exit_code
 
 
-def _path(places: Places, _: Sequence[str], as_json: bool) -> int:
-    rows = list(_places(places))
-    if as_json:
-        print_json({name: {"path": path, "from": source} for name, path, source in rows})
-    else:
-        print_table(("setting", "path", "from"), rows)
-    return 0
+def _path(places: Places, _: Sequence[str]) -> tuple[Answer, int]:
+    return places_of_files([*_places(places)]), 0
 
 
 def _places(places: Places) -> Iterator[tuple[str, str, str]]:
@@ -47,33 +42,18 @@ def _places(places: Places) -> Iterator[tuple[str, str, str]]:
         (("config", "settings", "clusters", "presets", "failures"), CONFIG_VARIABLE),
         (("state", "runs", "journal"), STATE_VARIABLE),
     ):
-        source = variable if os.environ.get(variable) else _DEFAULT
+        source = variable if os.environ.get(variable) else DEFAULT
         for name in names:
             yield name, str(getattr(places, name)), source
 
 
-def _show(places: Places, flags: Sequence[str], as_json: bool) -> int:
+def _show(places: Places, flags: Sequence[str]) -> tuple[Answer, int]:
     """Settings in force. A cluster's file that cannot be read is left out here: `validate` names it."""
-    settings = list(_in_force(places, flags))
     profiles = load_profiles(places.clusters, lambda _: None)
-    files = {profile.name: str(places.clusters / f"{profile.name}.toml") for profile in profiles}
-    preset_files = list(_own_presets(places))
-    if as_json:
-        where = {name: {"path": path, "from": source} for name, path, source in _places(places)}
-        clusters = [{"file": files[p.name], "settings": _settings(p)} for p in profiles]
-        presets = [{"preset": name, "file": file} for name, file in preset_files]
-        in_force = {one.name: {"value": one.value, "from": one.source} for one in settings}
-        print_json({"places": where, "settings": in_force, "clusters": clusters, "presets": presets})
-        return 0
-    rows, in_file = list(_places(places)), str(places.settings)
-    rows += [(one.name, _as_text(one.value), in_file if one.source == "file" else one.source) for one in settings]
-    for profile in profiles:
-        for name, setting in _settings(profile).items():
-            source = files[profile.name] if setting["from"] == "file" else setting["from"]
-            rows.append((f"{profile.name}.{name}", _as_text(setting["value"]), source))
-    rows += [(f"preset {name}", name, file) for name, file in preset_files]
-    print_table(("setting", "value", "from"), rows)
-    return 0
+    clusters = [(profile, str(places.clusters / f"{profile.name}.toml")) for profile in profiles]
+    settings, presets = [*_in_force(places, flags)], [*_own_presets(places)]
+    found = Configuration([*_places(places)], settings, str(places.settings), clusters, presets)
+    return settings_answer(found), 0
 
 
 def _in_force(places: Places, flags: Sequence[str]) -> Iterator[Setting]:
@@ -85,28 +65,7 @@ def _in_force(places: Places, flags: Sequence[str]) -> Iterator[Setting]:
     names = {one.name for one in settings}
     for name, key in sorted(keys_by_id().items()):
         if f"keys.{name}" not in names:
-            yield Setting(f"keys.{name}", key, "default")
-
-
-def _settings(profile: ClusterProfile) -> dict[str, dict[str, Any]]:
-    """Every field of a profile; one that is as a profile has it from the start may stand in the file all the same."""
-    document = profile_document(profile)
-    start = {field.name: field.default for field in fields(profile)}
-    return {
-        name: {"value": value, "from": _DEFAULT if getattr(profile, name) == start[name] else "file"}
-        for name, value in document.items()
-        if name in start
-    }
-
-
-def _as_text(value: object) -> str:
-    if value is None:
-        return "–"
-    if isinstance(value, dict):
-        return " ".join(f"{name}={text}" for name, text in value.items()) or "–"
-    if isinstance(value, list):
-        return ", ".join(map(str, value)) or "–"
-    return str(value)
+            yield Setting(f"keys.{name}", key, DEFAULT)
 
 
 def _own_presets(places: Places) -> Iterator[tuple[str, str]]:
@@ -115,22 +74,11 @@ def _own_presets(places: Places) -> Iterator[tuple[str, str]]:
             yield read_preset(file).id, str(file)
 
 
-def _validate(places: Places, flags: Sequence[str], as_json: bool) -> int:
+def _validate(places: Places, flags: Sequence[str]) -> tuple[Answer, int]:
     """Read every file; 1 when one cannot be read."""
     faults = [*_faults_of_settings(places, flags), *_faults(places)]
     checked = len(list(toml_files([places.clusters, places.presets, places.failures])))
-    checked += places.settings.exists()
-    if as_json:
-        print_json({"ok": not faults, "files": checked, "faults": faults})
-    else:
-        for fault, after in zip(faults, [*faults[1:], {}], strict=False):
-            print_line(fault["what"])
-            same = after.get("mend") == fault["mend"] and after.get("file") == fault["file"]
-            for line in filter(None, (fault["why"], "" if same else fault["mend"])):
-                print_line(f"  {line}")
-        files = f"{checked} files of settings, clusters, presets and failure rules, journal and runs"
-        print_line(f"{files}: {len(faults) or 'no'} faults")
-    return 1 if faults else 0
+    return faults_of_files(faults, checked + places.settings.exists()), 1 if faults else 0
 
 
 def _faults_of_settings(places: Places, flags: Sequence[str]) -> Iterator[dict[str, Any]]:

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import argparse
-from dataclasses import asdict
 
+from llmb_tui.answers.secrets import keys_on_cluster
 from llmb_tui.cli.flags import selection_mapping
-from llmb_tui.cli.output import print_json, print_line, print_table, say
+from llmb_tui.cli.output import say, write
 from llmb_tui.cli.planning import plan_of
 from llmb_tui.cli.request import ask_for_selection
 from llmb_tui.cli.user import (
@@ -47,21 +47,7 @@ def secrets_verb(arguments: argparse.Namespace) -> int:
     states = secret_states(session, keyring=True)
     needs = _needs(services, arguments)
     tests = [try_secret(session, need, None, services.sources) for need in needs]
-    if arguments.json:
-        print_json(
-            {
-                "secrets": [asdict(state) for state in states],
-                "needs": [asdict(need) for need in needs],
-                "tests": [asdict(test) for test in tests],
-            }
-        )
-        return 0
-    rows = [(s.id, s.title, _where(s.on_cluster, s.own), "kept" if s.in_keyring else "") for s in states]
-    print_table(("secret", "", "on the cluster", "keyring"), rows)
-    for need, test in zip(needs, tests, strict=True):
-        for line in (f"{need.title}: {'needed' if need.required else 'optional'}. {need.why}", need.how_long):
-            print_line(line)
-        print_line(f"{test.words} {test.fix}".rstrip())
+    write(keys_on_cluster(arguments.cluster, states, needs, tests), arguments)
     return 0
 
 
@@ -87,12 +73,6 @@ def _typed(secret_id: SecretId) -> str:
     if not typed.strip():
         raise Trouble(f"No {TITLES[secret_id]} was given.", "", "Type it, or send it on stdin.", exit_code=1)
     return typed
-
-
-def _where(on_cluster: bool, own: bool) -> str:
-    if on_cluster:
-        return "given by llmb-tui"
-    return "one of your own" if own else "none"
 
 
 def _needs(services: Services, arguments: argparse.Namespace) -> tuple[SecretNeed, ...]:
