@@ -65,12 +65,9 @@ def _blocks(left: LeftFiles, target: Path, files: Sequence[Fetched], profile: Pr
         yield Grid("", Table.by(_FETCHED, files))
         came = byte_size(sum(one.bytes_fetched for one in here))
         yield Text(f"{plural(len(here), 'file')} in {target}; {came} came now.")
-    note, warning = severity_label("note"), severity_label("warning")
-    remarks = [Remark(note, f"{name} was left out. {why}") for name, why in left.left_out]
-    refused = [one for one in files if one.state == "refused"]
-    remarks += [Remark(warning, f"{one.file.name} was not fetched. {one.why}") for one in refused]
-    if remarks:
-        yield Remarks(tuple(remarks))
+    if left.left_out:
+        label = severity_label("note")
+        yield Remarks(tuple(Remark(label, f"{name} was left out. {why}") for name, why in left.left_out))
     if profile is not None:
         name, summary = profile
         nccl = percent(summary.nccl_pct)

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from llmb_tui.answers.answer import Answer
 from llmb_tui.answers.blocks import Block, Fact, Grid, Text
-from llmb_tui.answers.plan import memory_words, parallelism_column, plan_title, remarks, step_time_words
+from llmb_tui.answers.plan import memory_words, parallelism_column, plan_title, step_time_words
 from llmb_tui.answers.table import Cell, Column, State, Table, expected_cell, quantity
 from llmb_tui.language.quantities import count, gigabytes, percent_digits, step_time_digits
 from llmb_tui.language.states import memory_label
@@ -84,8 +84,6 @@ def _blocks(plan: Plan, ranking: Layouts) -> Iterator[Block]:
     if ranking.best:
         yield Grid("", Table.by(LAYOUT, ranking.best))
         yield Text(BANDS)
-    if errors := [problem for problem in plan.problems if problem.severity == "error"]:
-        yield remarks(errors)
 
 
 def _document(plan: Plan, layout: Layout) -> dict[str, Any]:

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from dataclasses import asdict, fields
-from typing import TYPE_CHECKING, get_args
+from typing import TYPE_CHECKING
 
 from llmb_tui.answers.answer import Answer
 from llmb_tui.answers.blocks import Block, Fact, Facts, Grid, Remark, Remarks, Text
@@ -20,10 +20,10 @@ from llmb_tui.language.quantities import (
     step_time_range,
     tokens_per_s,
 )
-from llmb_tui.language.states import Severity, memory_label, method_word, severity_label
+from llmb_tui.language.states import memory_label, method_word, severity_label
 from llmb_tui.language.text import plural
 from llmb_tui.plan.document import document
-from llmb_tui.plan.plan import Estimate, Memory, Parallelism, Plan, Problem
+from llmb_tui.plan.plan import Estimate, Memory, Parallelism, Plan
 from llmb_tui.plan.selection import FIELDS
 
 if TYPE_CHECKING:
@@ -68,23 +68,21 @@ def memory_words(memory: Memory) -> str:
     )
 
 
-def remarks(problems: Iterable[Problem]) -> Remarks:
-    """Problems, the worst first; an error names its field, which has the name of a flag."""
-    worst_first = sorted(problems, key=lambda problem: get_args(Severity).index(problem.severity))
-    return Remarks(tuple(Remark(severity_label(problem.severity), _words(problem)) for problem in worst_first))
-
-
-def _words(problem: Problem) -> str:
-    return problem.words if problem.severity == "error" else f"{problem.reason} {problem.fix}".rstrip()
-
-
 def _blocks(plan: Plan, cluster: str | None, here: MeasuredHere | None) -> Iterator[Block]:
     size = f"{plural(plan.nodes, 'node')} of {plan.gpus_per_node} GPUs, {plan.scaling} scaling"
     yield Text(f"{plan_title(plan)} · {size}", strong=True)
     yield Grid("", Table.by([parallelism_column(name) for name in _PARALLELISM], [plan.parallelism]))
     yield Facts(tuple(_facts(plan, cluster, here)))
-    if plan.problems:
-        yield remarks(plan.problems)
+    if remarks := tuple(_remarks(plan)):
+        yield Remarks(remarks)
+
+
+def _remarks(plan: Plan) -> Iterator[Remark]:
+    """Warnings, then notes. An error is the reason for the verb's exit code, which the verb prints to stderr."""
+    for severity in ("warning", "note"):
+        for problem in plan.problems:
+            if problem.severity == severity:
+                yield Remark(severity_label(severity), f"{problem.reason} {problem.fix}".rstrip())
 
 
 def _facts(plan: Plan, cluster: str | None, here: MeasuredHere | None) -> Iterator[Fact]:

@@ -50,6 +50,9 @@ def fetch_verb(arguments: argparse.Namespace) -> int:
         if not confirm(f"Fetch {byte_size(missing)} into {target}?"):
             raise Trouble("Nothing was fetched.", exit_code=1)
     done = fetch.all(_teller()) if left.files else []
+    for one in done:
+        if one.state == "refused":
+            say(f"{one.file.name} was not fetched. {one.why}")
     profile = _profile(services, session, left, done, target)
     write(fetched_files(run.id, left, target, done, profile), arguments)
     return 1 if any(one.state == "refused" for one in done) else 0

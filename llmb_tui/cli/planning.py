@@ -69,7 +69,7 @@ def plan_verb(arguments: argparse.Namespace) -> int:
 
         here = None if arguments.cluster is None else _measured_on(services, arguments.cluster, plan)
         write(plan_answer(plan, arguments.cluster, here), arguments)
-    for problem in plan.problems if arguments.json else ():
+    for problem in plan.problems:
         if problem.severity == "error":
             say(f"llmb-tui: {problem.words}")
     return 0 if plan.launchable else 1

@@ -56,19 +56,18 @@ def test_a_key_says_who_put_it_there() -> None:
     assert none.endswith("none")
 
 
-def test_files_that_did_not_come_say_why_and_count_in_no_sum() -> None:
+def test_files_that_did_not_come_count_in_no_sum() -> None:
     files = tuple(LeftFile(name, "log", size) for name, size in (("a.log", 3000), ("b.log", 500)))
     left = LeftFiles("/lustre/task", files, (("s.out", "It holds tokens."),))
     profile = ("p.nsys-rep", ProfileSummary((KernelTime("k" * 200, 61.5, 1.25, 12_000),), 2.0, 33.0))
-    done = (Fetched(files[0], "fetched", 3000), Fetched(files[1], "refused", why="It is another file."))
-    heading, came, refused, count, note, warning, caption, _, kernel = lines(
+    done = (Fetched(files[0], "fetched", 3000), Fetched(files[1], "refused"))
+    heading, came, refused, count, note, caption, _, kernel = lines(
         fetched_files("r1", left, Path("here"), done, profile)
     )
     assert heading.split() == ["file", "kind", "size", "state"]
     assert (came.split()[-1], refused.split()[-1]) == ("fetched", "refused")
     assert count == "1 file in here; 3 kB came now."
     assert note == "· note: s.out was left out. It holds tokens."
-    assert warning == "! warning: b.log was not fetched. It is another file."
     assert caption == "p.nsys-rep: 2 s of kernels, 33.0 % of it NCCL's; the kernels that took longest:"
     assert kernel.split() == ["61.5", "1.25", "12,000", "k" * 100]
     nothing = fetched_files("r1", LeftFiles("/lustre/task", ()), Path("here"), (), None)
