@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from statistics import median
 from typing import Literal
 
-from llmb_tui.language.instants import utc_tick
+from llmb_tui.language.instants import local_zone, utc_tick
 from llmb_tui.language.quantities import count, four_digits
 from llmb_tui.language.ticks import multiples, round_steps, tick_label
 
@@ -37,10 +37,10 @@ class Tick:
 
 @dataclass(frozen=True, slots=True)
 class Axis:
-    """The range of values that is drawn. `log` is for counts, `time` for Unix times, which are shown in UTC."""
+    """The range of values that is drawn. `log` is for counts, `time` for Unix times."""
 
     title: str
-    """What it is, with its unit."""
+    """What it is, with its unit; a writer names the zone of times (`name`)."""
     low: float
     high: float
     kind: AxisKind = "linear"
@@ -56,14 +56,23 @@ class Axis:
             low, high, value = math.log(low), math.log(high), math.log(value)
         return (value - low) / (high - low)
 
-    def ticks(self, most: int) -> tuple[Tick, ...]:
-        """Round values, ascending, at most so many: steps of 1, 2 or 5, of whole hours or days, or what is known."""
+    def name(self, *, local: bool = False) -> str:
+        """The title, for times with their zone: UTC on paper, the local one on a screen."""
+        if self.kind != "time":
+            return self.title
+        return f"{self.title}, {local_zone(self.high)[0] if local else 'UTC'}"
+
+    def ticks(self, most: int, *, local: bool = False) -> tuple[Tick, ...]:
+        """Round values, ascending, at most so many: steps of 1, 2 or 5, of whole hours or days, or what is known.
+
+        `local`: times in the local zone of the axis's end, else in UTC.
+        """
         if most < 1:
             return ()
         if self.kind == "log":
             return self._known_ticks(most)
         if self.kind == "time":
-            return self._time_ticks(most)
+            return self._time_ticks(most, local_zone(self.high)[1] if local else 0.0)
         steps = round_steps((self.high - self.low) / most)
         step = next(step for step in steps if len(multiples(step, self.low, self.high)) <= most)
         return tuple(Tick(value, tick_label(value, step)) for value in multiples(step, self.low, self.high))
@@ -75,11 +84,12 @@ class Axis:
                 kept.append(value)
         return tuple(Tick(value, count(value)) for value in kept)
 
-    def _time_ticks(self, most: int) -> tuple[Tick, ...]:
+    def _time_ticks(self, most: int, ahead_s: float) -> tuple[Tick, ...]:
+        low, high = self.low + ahead_s, self.high + ahead_s
         step = next((step for step in _TIME_STEPS if (self.high - self.low) / step <= most), _TIME_STEPS[-1])
-        while len(values := multiples(step, self.low, self.high)) > most:
+        while len(values := multiples(step, low, high)) > most:
             step *= 2
-        return tuple(Tick(value, utc_tick(value, step)) for value in values)
+        return tuple(Tick(value - ahead_s, utc_tick(value, step)) for value in values)
 
 
 @dataclass(frozen=True, slots=True)

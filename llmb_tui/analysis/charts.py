@@ -156,7 +156,7 @@ def history_chart(results: Sequence[RunResult]) -> Chart | None:
     runs, values = [run for run, _ in timed], [value for _, value in timed]
     newest = runs[-1]
     estimate = newest.plan.estimate
-    x = time_axis("submitted, UTC", [run.made_at for run in runs])
+    x = time_axis("submitted", [run.made_at for run in runs])
     marks, said = [], []
     for one in changes(values):
         label = f"{two_digits(abs(one.percent))} % {'slower' if one.percent > 0 else 'faster'}"

@@ -34,6 +34,12 @@ def utc_time(at: float) -> str:
     return time.strftime("%Y-%m-%d %H:%M UTC", time.gmtime(at))
 
 
+def local_zone(at: float) -> tuple[str, float]:
+    """Name of the local zone at a time, and the seconds by which it is ahead of UTC: `CET`, 3600."""
+    there = time.localtime(at)
+    return there.tm_zone, there.tm_gmtoff
+
+
 def utc_tick(at: float, step_s: float) -> str:
     """The label of a time axis in UTC whose labels are that far apart: `03 Nov 14:05`, `03 Nov`, `Nov 2025`."""
     form = "%d %b %H:%M" if step_s < _DAY_S else "%d %b" if step_s < _MONTHS_S else "%b %Y"

@@ -26,11 +26,13 @@ _KINDS: dict[Role, CellKind] = {
 }
 
 
-def chart_rows(chart: Chart, size: tuple[int, int], glyphs: Glyphs = UNICODE, this: str = "") -> list[list[Part]]:
+def chart_rows(
+    chart: Chart, size: tuple[int, int], glyphs: Glyphs = UNICODE, this: str = "", *, local: bool = False
+) -> list[list[Part]]:
     """The chart as `height` rows of parts; the parts of a row are exactly `width` cells together.
 
     `size` is (width, height) in cells. Nothing is told by a colour alone: each kind of mark has a character. The point
-    with the name `this` has a mark of its own, and says its value.
+    with the name `this` has a mark of its own, and says its value. `local`: times are in the local zone, else in UTC.
     """
     if this:
         chart = _with_this(chart, this)
@@ -54,8 +56,8 @@ def chart_rows(chart: Chart, size: tuple[int, int], glyphs: Glyphs = UNICODE, th
     return [
         plot.text_row(f"{chart.y.title}   {'  '.join(marks)}", width),
         *plot.labelled(scale, canvas, glyphs),
-        plot.text_row(indent + _ticks(chart, plot_width), width),
-        plot.text_row(f"{indent}{chart.x.title}   {'  '.join(areas)}", width),
+        plot.text_row(indent + _ticks(chart, plot_width, local=local), width),
+        plot.text_row(f"{indent}{chart.x.name(local=local)}   {'  '.join(areas)}", width),
     ]
 
 
@@ -172,10 +174,10 @@ def _write(canvas: Canvas, places: Sequence[tuple[int, int]], text: str, kind: C
                 return
 
 
-def _ticks(chart: Chart, width: int) -> str:
+def _ticks(chart: Chart, width: int, *, local: bool) -> str:
     """The labels of the horizontal axis under their columns."""
     text = ""
-    for tick in chart.x.ticks(max(width // _COLUMNS_A_TICK, 2)):
+    for tick in chart.x.ticks(max(width // _COLUMNS_A_TICK, 2), local=local):
         at = max(_column(chart, tick.at, width) - len(tick.label) // 2, 0)
         if (not text or at > len(text)) and at + len(tick.label) <= width:
             text = text.ljust(at) + tick.label

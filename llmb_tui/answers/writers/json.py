@@ -52,4 +52,4 @@ def _block(block: Block) -> dict[str, Any]:  # noqa: PLR0911 - one for each kind
 
 def _chart(chart: Chart) -> dict[str, Any]:
     series = [{"label": one.label, "points": [[point.x, point.y] for point in one.points]} for one in chart.series]
-    return {"title": chart.title, "summary": chart.summary, "x": chart.x.title, "y": chart.y.title, "series": series}
+    return {"title": chart.title, "summary": chart.summary, "x": chart.x.name(), "y": chart.y.title, "series": series}

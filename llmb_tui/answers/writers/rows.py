@@ -18,7 +18,7 @@ from llmb_tui.answers.blocks import (
     Section,
     Text,
 )
-from llmb_tui.answers.table import Table, cell_text, toned_text
+from llmb_tui.answers.table import Table, toned_text
 from llmb_tui.language.states import Tone, verdict_label
 from llmb_tui.language.text import clean, clean_line
 
@@ -127,27 +127,30 @@ def _grid(grid: Grid, width: int | None) -> Iterator[Row]:
 
 
 def table_rows(table: Table) -> Iterator[Row]:
-    """A heading, and a row for each row of a table; numbers are aligned to the right."""
-    widths = _widths(table)
-    sides = list(zip(widths, table.numeric, strict=True))
-    yield Row((Span(_aligned(table.headings, sides), "quiet"),))
-    for row in table.rows:
-        spans = []
-        for cell, (wide, right) in zip(row, sides, strict=True):
-            text, tone = cell_text(cell), toned_text(cell)[1]
-            spans.append(Span(f"{text:>{wide}}" if right else f"{text:<{wide}}", tone))
-            spans.append(Span(" " * _GAP))
-        yield Row(tuple(spans[:-1]))
+    """A heading, and a row for each row of a table; the decimal points of a column of numbers are aligned."""
+    texts = _aligned(table)
+    yield Row((Span((" " * _GAP).join(texts[0]).rstrip(), "quiet"),))
+    for cells, row in zip(table.rows, texts[1:], strict=True):
+        spans = [Span(text + " " * _GAP, toned_text(cell)[1]) for cell, text in zip(cells, row, strict=True)]
+        yield Row((*spans[:-1], spans[-1]._replace(text=row[-1].rstrip())))
+
+
+def _aligned(table: Table) -> list[list[str]]:
+    """The headings and the rows, each cell as wide as its column."""
+    rows = [list(table.headings), *table.texts()]
+    for at, right in enumerate(table.numeric):
+        if right:
+            fractions = [len(row[at]) - len(row[at].partition(".")[0]) for row in rows[1:]]
+            for row, fraction in zip(rows[1:], fractions, strict=True):
+                row[at] += " " * (max(fractions) - fraction)
+        width = max(len(row[at]) for row in rows)
+        for row in rows:
+            row[at] = f"{row[at]:>{width}}" if right else f"{row[at]:<{width}}"
+    return rows
 
 
 def _widths(table: Table) -> list[int]:
-    texts = (table.headings, *table.texts())
-    return [max(len(row[at]) for row in texts) for at in range(len(table.headings))]
-
-
-def _aligned(cells: Sequence[str], sides: Iterable[tuple[int, bool]]) -> str:
-    pairs = zip(cells, sides, strict=True)
-    return (" " * _GAP).join(f"{cell:>{wide}}" if right else f"{cell:<{wide}}" for cell, (wide, right) in pairs)
+    return [len(cell) for cell in _aligned(table)[0]]
 
 
 def _parts(table: Table, widths: Sequence[int], width: int) -> Iterator[Row]:

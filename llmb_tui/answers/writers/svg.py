@@ -111,7 +111,7 @@ def _axes(chart: Chart, frame: _Frame) -> Iterator[str]:
         yield f'<path class="axis" d="M{x:.1f} {frame.bottom:.1f}v5"/>'
         yield _say(x, frame.bottom + 18, tick.label, "muted", "middle")
     yield f'<path class="axis" d="M{frame.left:.1f} {frame.bottom:.1f}H{frame.right:.1f}"/>'
-    yield _say((frame.left + frame.right) / 2, frame.bottom + 35, chart.x.title, "muted", "middle")
+    yield _say((frame.left + frame.right) / 2, frame.bottom + 35, chart.x.name(), "muted", "middle")
 
 
 def _bands(chart: Chart, frame: _Frame) -> Iterator[str]:

@@ -1,4 +1,4 @@
-"""`ChartView`: a `Chart` in cells, as wide as it may be."""
+"""`ChartView`: a `Chart` in cells, as wide as it may be, with times in the local zone."""
 
 from __future__ import annotations
 
@@ -27,4 +27,4 @@ class ChartView(Widget):
         if self.chart is None:
             return Content("")
         size = self.content_size
-        return painted(chart_rows(self.chart, (size.width, size.height), terminal_glyphs(), self.this))
+        return painted(chart_rows(self.chart, (size.width, size.height), terminal_glyphs(), self.this, local=True))

@@ -155,7 +155,7 @@ async def test_what_fails_is_told_in_the_view(open_results: OpenResults, monkeyp
 
 
 def test_a_file_that_is_there_is_not_replaced(tmp_path: Path) -> None:
-    from tests.ui.results.test_chart_view import history
+    from tests.answers.test_chart_rows import history
 
     chart = history()
     first, second = save_charts((chart,), tmp_path), save_charts((chart,), tmp_path)

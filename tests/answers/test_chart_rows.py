@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from dataclasses import replace
 
 import pytest
@@ -77,3 +78,24 @@ def test_the_run_under_the_cursor_stands_out_and_says_its_value() -> None:
     assert drawn(history(), (100, 14)) == [
         "".join(t for t, _ in row) for row in chart_rows(history(), (100, 14), this="x")
     ]
+
+
+def test_times_are_in_utc_on_paper_and_local_on_a_screen(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Midnights of the zone that a chart names are at its ticks."""
+    monkeypatch.setenv("TZ", "XYZ-9")  # nine hours ahead
+    time.tzset()
+    try:
+        chart = history()
+        paper, screen = (
+            "\n".join("".join(text for text, _ in row) for row in chart_rows(chart, (100, 14), local=local))
+            for local in (False, True)
+        )
+        assert "submitted, UTC" in paper
+        assert "submitted, XYZ" in screen
+        utc, local = chart.x.ticks(8), chart.x.ticks(8, local=True)
+        assert {tick.at % 86_400 for tick in utc} == {0.0}
+        assert {tick.at % 86_400 for tick in local} == {86_400.0 - 9 * 3600}
+        assert all(chart.x.low <= tick.at <= chart.x.high for tick in local)
+    finally:
+        monkeypatch.undo()
+        time.tzset()

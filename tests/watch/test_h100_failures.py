@@ -1,0 +1,35 @@
+"""Genuine failures on an H100 (tests/watch/h100): each is explained, and a program that ends well has no cause."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from llmb_tui.watch.failure import worst
+
+LOGS = sorted((Path(__file__).parent / "h100").glob("*.log"))
+SOUND = "nccl_one_rank_info"
+CAUSES = {
+    "cublas_oom": "A GPU ran out of memory.",
+    "disk_full": "A file system is full.",
+    "master_unreachable": "The ranks did not find each other in time.",
+    "oom_rank": "A GPU ran out of memory.",
+    "port_in_use": "The port at which the ranks meet is taken on the first node.",
+}
+
+
+@pytest.mark.parametrize("log", LOGS, ids=[log.stem for log in LOGS])
+def test_a_failure_has_a_cause_and_a_sound_program_none(log: Path) -> None:
+    found = worst(log.read_bytes())
+    assert (found is None) == (log.stem == SOUND)
+    if found is not None and log.stem in CAUSES:
+        assert found.reason == CAUSES[log.stem]
+
+
+def test_a_fault_of_the_program_blames_no_node() -> None:
+    """An index out of range and an illegal address come from the code, whichever node it runs on."""
+    for name in ("device_assert", "illegal_access"):
+        found = worst((Path(__file__).parent / "h100" / f"{name}.log").read_bytes())
+        assert found is not None
+        assert "without the node" not in found.fix
