@@ -10,9 +10,11 @@ import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
+from llmb_tui.answers.answer import Answer
+from llmb_tui.answers.blocks import Grid
 from llmb_tui.answers.cluster_check import cluster_check
-from llmb_tui.answers.clusters import saved_clusters
 from llmb_tui.answers.install import installed
+from llmb_tui.answers.table import Column, Table
 from llmb_tui.cli.flags import profile_flags, selection_mapping
 from llmb_tui.cli.output import answer, print_json, print_line, say, write
 from llmb_tui.cli.request import ask_for_selection, fill_from, print_command, request_of, say_problems
@@ -45,6 +47,13 @@ _BROKEN = (Disconnected, LoginNeeded, Unanswered, Unreachable)
 """Before a submission, when nothing was sent yet: what became of one that has begun, `submit_once` says itself."""
 _PROGRESS_EVERY_S = 15.0
 _TITLE = 20
+_PROFILE = (
+    Column("cluster", "name"),
+    Column("reached at", "place"),
+    Column("runs in", "share"),
+    Column("directory", "directory"),
+    Column("", lambda profile: profile.notice or ""),
+)
 
 
 def clusters_verb(arguments: argparse.Namespace) -> int:
@@ -58,7 +67,9 @@ def clusters_verb(arguments: argparse.Namespace) -> int:
         raise Trouble(f"{', '.join(given) or 'A name'} goes with `clusters add`.", fix=f"`{add}`", exit_code=1)
     profiles = services.clusters.profiles()
     if arguments.json or profiles:
-        write(saved_clusters(profiles), arguments)
+        table = Table.by(_PROFILE, profiles)
+        document = [profile_document(profile) for profile in profiles]
+        write(Answer("Saved clusters", lambda: (Grid("", table),), lambda: document), arguments)
     else:
         say(f"No cluster is saved. `{add}` saves one; so does the wizard (`llmb-tui`), which offers what there is.")
     return 0

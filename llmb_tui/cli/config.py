@@ -5,23 +5,30 @@ from __future__ import annotations
 import argparse
 import contextlib
 import os
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import fields
+from itertools import groupby
 from pathlib import Path
 from typing import Any
 
 from llmb_tui.answers.answer import Answer
-from llmb_tui.answers.config import DEFAULT, Configuration, faults_of_files, places_of_files, settings_answer
+from llmb_tui.answers.blocks import Block, Grid, Remark, Remarks, Text
+from llmb_tui.answers.table import Table
 from llmb_tui.catalog.load import PresetProblem, load_presets, read_preset
 from llmb_tui.cli.output import write
 from llmb_tui.cli.user import flags_of
-from llmb_tui.cluster.profiles import load_profiles
+from llmb_tui.cluster.profile import ClusterProfile
+from llmb_tui.cluster.profiles import load_profiles, profile_document
 from llmb_tui.diagnosis.load import example_problems, load_rules
 from llmb_tui.errors import Trouble
+from llmb_tui.language.states import severity_label
 from llmb_tui.launch.runs import Runs
 from llmb_tui.store.journal import Journal
 from llmb_tui.store.paths import CONFIG_VARIABLE, STATE_VARIABLE, Places
 from llmb_tui.store.settings import Setting, SettingProblem, key_line, load_settings, settings_in_force
 from llmb_tui.toml.read import FileProblem, toml_files
+
+_DEFAULT = "default"
 
 
 def config_verb(arguments: argparse.Namespace) -> int:
@@ -34,7 +41,13 @@ def config_verb(arguments: argparse.Namespace) -> int:
 
 
 def _path(places: Places, _: Sequence[str]) -> tuple[Answer, int]:
-    return places_of_files([*_places(places)]), 0
+    rows = [*_places(places)]
+    grid = Grid("", Table.of(("setting", "path", "from"), rows))
+    return Answer("Places", lambda: (grid,), lambda: _places_document(rows)), 0
+
+
+def _places_document(rows: Iterable[tuple[str, str, str]]) -> dict[str, dict[str, str]]:
+    return {name: {"path": path, "from": source} for name, path, source in rows}
 
 
 def _places(places: Places) -> Iterator[tuple[str, str, str]]:
@@ -42,18 +55,31 @@ def _places(places: Places) -> Iterator[tuple[str, str, str]]:
         (("config", "settings", "clusters", "presets", "failures"), CONFIG_VARIABLE),
         (("state", "runs", "journal"), STATE_VARIABLE),
     ):
-        source = variable if os.environ.get(variable) else DEFAULT
+        source = variable if os.environ.get(variable) else _DEFAULT
         for name in names:
             yield name, str(getattr(places, name)), source
 
 
 def _show(places: Places, flags: Sequence[str]) -> tuple[Answer, int]:
     """Settings in force. A cluster's file that cannot be read is left out here: `validate` names it."""
+    settings, rows, in_file = list(_in_force(places, flags)), list(_places(places)), str(places.settings)
     profiles = load_profiles(places.clusters, lambda _: None)
-    clusters = [(profile, str(places.clusters / f"{profile.name}.toml")) for profile in profiles]
-    settings, presets = [*_in_force(places, flags)], [*_own_presets(places)]
-    found = Configuration([*_places(places)], settings, str(places.settings), clusters, presets)
-    return settings_answer(found), 0
+    files = {profile.name: str(places.clusters / f"{profile.name}.toml") for profile in profiles}
+    presets = list(_own_presets(places))
+    document = {
+        "places": _places_document(rows),
+        "settings": {one.name: {"value": one.value, "from": one.source} for one in settings},
+        "clusters": [{"file": files[profile.name], "settings": _settings(profile)} for profile in profiles],
+        "presets": [{"preset": name, "file": file} for name, file in presets],
+    }
+    rows += [(one.name, _as_text(one.value), in_file if one.source == "file" else one.source) for one in settings]
+    for profile in profiles:
+        for name, setting in _settings(profile).items():
+            source = files[profile.name] if setting["from"] == "file" else setting["from"]
+            rows.append((f"{profile.name}.{name}", _as_text(setting["value"]), source))
+    rows += [(f"preset {name}", name, file) for name, file in presets]
+    grid = Grid("", Table.of(("setting", "value", "from"), rows))
+    return Answer("Settings", lambda: (grid,), lambda: document), 0
 
 
 def _in_force(places: Places, flags: Sequence[str]) -> Iterator[Setting]:
@@ -65,7 +91,28 @@ def _in_force(places: Places, flags: Sequence[str]) -> Iterator[Setting]:
     names = {one.name for one in settings}
     for name, key in sorted(keys_by_id().items()):
         if f"keys.{name}" not in names:
-            yield Setting(f"keys.{name}", key, DEFAULT)
+            yield Setting(f"keys.{name}", key, "default")
+
+
+def _settings(profile: ClusterProfile) -> dict[str, dict[str, Any]]:
+    """Every field of a profile; one that is as a profile has it from the start may stand in the file all the same."""
+    document = profile_document(profile)
+    start = {field.name: field.default for field in fields(profile)}
+    return {
+        name: {"value": value, "from": _DEFAULT if getattr(profile, name) == start[name] else "file"}
+        for name, value in document.items()
+        if name in start
+    }
+
+
+def _as_text(value: object) -> str:
+    if value is None:
+        return "–"
+    if isinstance(value, dict):
+        return " ".join(f"{name}={text}" for name, text in value.items()) or "–"
+    if isinstance(value, list):
+        return ", ".join(map(str, value)) or "–"
+    return str(value)
 
 
 def _own_presets(places: Places) -> Iterator[tuple[str, str]]:
@@ -77,8 +124,19 @@ def _own_presets(places: Places) -> Iterator[tuple[str, str]]:
 def _validate(places: Places, flags: Sequence[str]) -> tuple[Answer, int]:
     """Read every file; 1 when one cannot be read."""
     faults = [*_faults_of_settings(places, flags), *_faults(places)]
-    checked = len(list(toml_files([places.clusters, places.presets, places.failures])))
-    return faults_of_files(faults, checked + places.settings.exists()), 1 if faults else 0
+    checked = len(list(toml_files([places.clusters, places.presets, places.failures]))) + places.settings.exists()
+    document = {"ok": not faults, "files": checked, "faults": faults}
+    return Answer("Faults", lambda: tuple(_fault_blocks(faults, checked)), lambda: document), 1 if faults else 0
+
+
+def _fault_blocks(faults: Sequence[dict[str, Any]], checked: int) -> Iterator[Block]:
+    """Faults of a file that have the same fix stand together, with the fix once."""
+    label = severity_label("error")
+    for (_, fix), group in groupby(faults, lambda fault: (fault["file"], fault["mend"])):
+        yield Remarks(tuple(Remark(label, f"{fault['what']} {fault['why']}".rstrip()) for fault in group))
+        yield Text(fix)
+    files = f"{checked} files of settings, clusters, presets and failure rules, journal and runs"
+    yield Text(f"{files}: {len(faults) or 'no'} faults")
 
 
 def _faults_of_settings(places: Places, flags: Sequence[str]) -> Iterator[dict[str, Any]]:

@@ -1,4 +1,4 @@
-"""The answers about a cluster and its files: checks, keys, fetched files, and this machine's copies of logs."""
+"""The answers about a cluster and its files: checks, fetched files, and this machine's copies of logs."""
 
 from __future__ import annotations
 
@@ -8,13 +8,11 @@ from llmb_tui.answers.answer import Answer
 from llmb_tui.answers.cluster_check import cluster_check
 from llmb_tui.answers.fetched_files import fetched_files
 from llmb_tui.answers.local_logs import pruned_logs
-from llmb_tui.answers.secrets import keys_on_cluster
 from llmb_tui.answers.writers.rows import rows
 from llmb_tui.cluster_files.fetch import Fetched
 from llmb_tui.cluster_files.left_files import LeftFile, LeftFiles
 from llmb_tui.cluster_files.nsight import KernelTime, ProfileSummary
 from llmb_tui.cluster_files.prune import LocalLogs, LogCopies
-from llmb_tui.preflight.access import SecretState
 from llmb_tui.preflight.report import Check, Preflight
 from tests.kit.runs import make_run
 
@@ -42,18 +40,6 @@ def test_a_failed_check_comes_before_a_warning_with_its_fix() -> None:
     assert summary == "eos: 1 ok, 1 warning, 1 failed: not ready"
     (document, *_) = answer.make_document()["checks"]
     assert list(document) == ["id", "title", "status", "found", "needed", "mend", "variables"]
-
-
-def test_a_key_says_who_put_it_there() -> None:
-    states = (
-        SecretState("ngc", "NGC API key", True, False, in_keyring=True),
-        SecretState("hugging-face", "Hugging Face token", False, True),
-        SecretState("hugging-face", "Hugging Face token", False, False),
-    )
-    _, ours, own, none = lines(keys_on_cluster("eos", states, (), ()))
-    assert ours.endswith("given by llmb-tui  kept")
-    assert own.endswith("one of your own")
-    assert none.endswith("none")
 
 
 def test_files_that_did_not_come_count_in_no_sum() -> None:
