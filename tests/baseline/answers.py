@@ -127,7 +127,7 @@ def _said(home: Path, words: tuple[str, ...]) -> str:
 
 
 PROSE = frozenset("reasons against rule words note anchor label lines reason fix blocks made what why error".split())
-"""Keys whose texts may change; `blocks` and `made` are a report's, `what`, `why` and `error` an error's. Their form stays."""
+"""Keys of texts that may change: `blocks`, `made` of reports; `what`, `why`, `error` of errors. Their form is kept."""
 
 
 def difference(before: Any, now: Any, at: str = "$", *, values: bool = True) -> str:

@@ -125,7 +125,13 @@ BROKEN = {
     "note for no scale": ('8 = "Eight', '9 = "Eight', "tables[0].notes.9", "9 =", "'9'"),
     "corrected column unknown": ('column = "vp"', 'column = "ga"', "corrections[0].column", "column", "'ga'"),
     "corrected layers do not divide": ("value = 8", "value = 7", "tables[0].rows[2]", "[32,", "PP 2 * VP 7"),
-    "result without configuration": ("gpus = [8, 16]", "gpus = [64, 16]", "results[0].gpus[0]", "gpus", "no configuration row"),
+    "result without configuration": (
+        "gpus = [8, 16]",
+        "gpus = [64, 16]",
+        "results[0].gpus[0]",
+        "gpus",
+        "no configuration row",
+    ),
     "results of no release": (
         "[[results]]",
         '[[results]]\nrelease = "v1.1"',
@@ -133,7 +139,13 @@ BROKEN = {
         'release = "v1.1"',
         "'v1.1' is not a release",
     ),
-    "example without configuration": ("gpus = 32\n", "gpus = 64\n", "examples[0].gpus", "gpus = 64", "no configuration row"),
+    "example without configuration": (
+        "gpus = 32\n",
+        "gpus = 64\n",
+        "examples[0].gpus",
+        "gpus = 64",
+        "no configuration row",
+    ),
     "result twice": ("gpus = [8, 16]", "gpus = [16, 16]", "results[0].gpus[1]", "gpus", "is there twice"),
     "lists of unequal length": ("[40, 40.5]", "[40]", "results[0].mfu_pct", "mfu_pct", "1 values for 2 scales"),
     "window beyond the run": ("last = 44", "last = 50", "rule", "[rule]", "below 50 steps"),
@@ -166,7 +178,13 @@ BROKEN = {
     "placeholder in a list": ('["{layers}"]', '["{layer}"]', "settings[0].base.model.layers", '"model.la', "{layer}"),
     "placeholder in a prefix": ("{dtype}", "{type}", "settings[0].prefix[1]", "prefix", "{type}"),
     "placeholder in an argument": ("{nodes}", "{node}", "launch.arguments", "arguments", "{node}"),
-    "condition unknown": ("not profile", "no profile", "settings[0].when[1]", "when", "'no profile' is not a condition"),
+    "condition unknown": (
+        "not profile",
+        "no profile",
+        "settings[0].when[1]",
+        "when",
+        "'no profile' is not a condition",
+    ),
     "condition on an unknown name": ("pp > 1", "rp > 1", "settings[0].when[0]", "when", "'rp > 1'"),
     "comparison of what is no number": ("pp > 1", "dtype > 1", "settings[0].when[0]", "when", "'dtype > 1'"),
     "comparison that is denied": ("pp > 1", "not pp > 1", "settings[0].when[0]", "when", "'not pp > 1'"),
@@ -364,9 +382,7 @@ def test_further_faults_are_named_too(tiny_preset: Path) -> None:
     )
     with pytest.raises(PresetProblem) as caught:
         read_preset(tiny_preset)
-    assert caught.value.what.endswith(
-        "tables[0].rows[1]: the README prints GA 4, the other columns give 8: add a note"
-    )
+    assert caught.value.what.endswith("tables[0].rows[1]: the README prints GA 4, the other columns give 8: add a note")
     row = tiny_preset.read_text(encoding="utf-8").splitlines().index("    [32, 16, 2, 2, 1, 4, 8, 4, 2, 128, 4],") + 1
     assert caught.value.why == f"line {row}: tables[0].rows[2]: 16 layers do not divide over PP 2 * VP 7"
 

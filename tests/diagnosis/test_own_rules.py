@@ -111,7 +111,9 @@ BROKEN = [
     Break("evicted']", "[[]evicted']", "training[0].patterns[0]", 9, "Possible nested set"),
     Break("'client (?P<node>\\w+): lustre evicted'", "'x?'", "training[0].patterns[0]", 9, "every text"),
     Break("Node {node}", "Node {host}", "training[0].reason", 10, "{host} is not a group of every pattern"),
-    Break("evicted']", "evicted', 'a lustre evicted']", "training[0].reason", 10, "{node} is not a group of every pattern"),
+    Break(
+        "evicted']", "evicted', 'a lustre evicted']", "training[0].reason", 10, "{node} is not a group of every pattern"
+    ),
     Break("Node {node}", "Node {node:d}", "training[0].reason", 10, "write a literal brace twice"),
     Break("Node {node}", "Node {node.x}", "training[0].reason", 10, "write a literal brace twice"),
     Break("Node {node}", "Node {node", "training[0].reason", 10, "expected '}'"),

@@ -177,7 +177,12 @@ def test_the_text_form_too(tmp_path: Path) -> None:
         (BULK.replace("nemotron4", "nemotron5"), 2, "pretrain_nemotron4_15b".replace("4", "5", 1), "nemotron4"),
         (BULK.replace("fp8", "fp9"), 6, "pretrain_nemotron4_15b.tasks[0].dtypes", "Did you mean fp8"),
         (BULK.replace("[16, 32]", "[16, 48]"), 3, "pretrain_nemotron4_15b.scales", "32 or 64"),
-        (BULK.replace("params:", "prams:"), 12, "pretrain_nemotron4_15b.tasks[1].overrides.prams", "Did you mean params"),
+        (
+            BULK.replace("params:", "prams:"),
+            12,
+            "pretrain_nemotron4_15b.tasks[1].overrides.prams",
+            "Did you mean params",
+        ),
         (BULK.replace("{mbs", "{foo"), 12, "pretrain_nemotron4_15b.tasks[1].overrides.params.foo", "mbs"),
         (BULK.replace("params: {mbs: [1, 2]}", "env: {A: 1}"), 12, "", "in its profile"),
         (BULK + "      proxy: true", 13, "pretrain_nemotron4_15b.tasks[1].proxy", "leave `proxy` out"),
