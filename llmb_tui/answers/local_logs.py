@@ -41,7 +41,7 @@ def pruned_logs(logs: LocalLogs, removed: Sequence[LogCopies], now: float) -> An
     )
 
 
-def size_of(logs: Sequence[LogCopies]) -> str:
+def count_and_size(logs: Sequence[LogCopies]) -> str:
     """The number and the size of logs."""
     return f"{plural(len(logs), 'log')} ({byte_size(sum(log.size for log in logs))})"
 
@@ -50,7 +50,7 @@ def _blocks(logs: LocalLogs, removed: Sequence[LogCopies], now: float) -> Iterat
     here = [log for log in logs.removable if log not in removed]
     if removed:
         ids = ", ".join(log.run.id for log in removed)
-        yield Text(f"{size_of(removed)} removed; their verdicts and step times stay: {ids}")
+        yield Text(f"{count_and_size(removed)} removed; their verdicts and step times stay: {ids}")
     if here:
         yield log_table(here, now)
         yield Text("Runs, plans, results and verdicts stay, and so do the logs on their clusters.")

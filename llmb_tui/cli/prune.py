@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 import time
 
-from llmb_tui.answers.local_logs import log_table, pruned_logs, size_of
+from llmb_tui.answers.local_logs import count_and_size, log_table, pruned_logs
 from llmb_tui.cli.output import say, show, write
 from llmb_tui.cli.user import confirm, has_terminal
 from llmb_tui.cluster_files.prune import LogCopies, held_by_suites, local_logs, remove_log
@@ -25,7 +25,7 @@ def prune(services: Services, arguments: argparse.Namespace) -> int:
     if logs.removable and asks:
         if not arguments.json:
             show(log_table(logs.removable, now))
-        if not confirm(f"Remove the copies of {size_of(logs.removable)} from this machine?"):
+        if not confirm(f"Remove the copies of {count_and_size(logs.removable)} from this machine?"):
             raise Trouble("Nothing was removed.", exit_code=1)
     for log in logs.removable if asks or arguments.yes else ():
         try:
