@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
-from typing import Literal
+from typing import TYPE_CHECKING, Literal
 
-from llmb_tui.analysis.chart import Chart
 from llmb_tui.answers.table import State, Table, cell_text
 from llmb_tui.language.states import Label, Tone, VerdictResult
+
+if TYPE_CHECKING:
+    from llmb_tui.analysis.chart import Chart  # `plan` has no chart, and is quick
 
 Fold = Literal["records", "columns"]
 """What a table does at a width that is too small for it, unless it fits once the texts of its last column are folded.

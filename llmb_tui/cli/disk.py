@@ -5,9 +5,10 @@ from __future__ import annotations
 import argparse
 from collections.abc import Sequence
 
+from llmb_tui.answers.blocks import Grid
 from llmb_tui.answers.disk import THING, disk, removal, removal_question
 from llmb_tui.answers.table import Table
-from llmb_tui.cli.output import say, write
+from llmb_tui.cli.output import say, show, write
 from llmb_tui.cli.user import agree, require_changes, terminal_prompter, user_services
 from llmb_tui.cluster.session import Session
 from llmb_tui.cluster_files.housekeeping import Belonging, belongings, chosen, measured, remove
@@ -39,8 +40,7 @@ def _listed(services: Services, session: Session) -> tuple[tuple[Belonging, ...]
 
 
 def _remove(services: Services, arguments: argparse.Namespace, things: Sequence[Belonging]) -> int:
-    for cells in Table.by(THING, things).texts():
-        say(f"  {'  '.join(cells)}")
+    show(Grid("", Table.by(THING, things)))
     if not arguments.yes:
         question = f"{removal_question(arguments.cluster, things)} It cannot be undone."
         agree(question, "Nothing was removed.", "Add --yes.")

@@ -15,6 +15,7 @@ from llmb_tui.language.text import clean, clean_line, escaped_json, finite
 
 if TYPE_CHECKING:
     from llmb_tui.answers.answer import Answer
+    from llmb_tui.answers.blocks import Block
 
 _ROOM = "Send it to a file or a terminal that takes it."
 
@@ -99,6 +100,13 @@ def write(answer: Answer, arguments: Namespace) -> None:
         from llmb_tui.answers.writers.rows import rows
 
         print_line("\n".join(row.text for row in rows(answer.make_blocks())))
+
+
+def show(block: Block) -> None:
+    """Show a person what a question is about, before it is asked; never part of a verb's answer."""
+    from llmb_tui.answers.writers.rows import rows
+
+    say("\n".join(row.text for row in rows([block])))
 
 
 def abandon(stream: TextIO) -> None:

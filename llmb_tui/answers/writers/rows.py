@@ -1,12 +1,13 @@
 """`rows`: blocks as rows for a terminal: a screen folds and colours them, a verb prints their text. Pure."""
 
+# ruff: noqa: PLC0415 - charts are imported for an answer that has one
 from __future__ import annotations
 
 import sys
 from collections.abc import Iterable, Iterator
 from itertools import zip_longest
 from textwrap import wrap
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 from llmb_tui.answers.blocks import (
     Banner,
@@ -21,10 +22,11 @@ from llmb_tui.answers.blocks import (
     Text,
 )
 from llmb_tui.answers.table import Cell, Table, cell_text, toned_text
-from llmb_tui.answers.writers.chart_rows import chart_rows
-from llmb_tui.answers.writers.plot import CellKind, terminal_glyphs
 from llmb_tui.language.states import Tone, verdict_label
 from llmb_tui.language.text import clean, clean_line
+
+if TYPE_CHECKING:
+    from llmb_tui.answers.writers.plot import CellKind
 
 _GAP = 2
 """Cells between two columns of a table."""
@@ -204,6 +206,9 @@ def _picture(picture: Picture, width: int | None) -> Iterator[Row]:
     chart = picture.chart
     yield Row((Span(clean_line(chart.title), strong=True),))
     if width is not None:
+        from llmb_tui.answers.writers.chart_rows import chart_rows
+        from llmb_tui.answers.writers.plot import terminal_glyphs
+
         drawn = chart_rows(chart, (min(width, _WIDEST_CHART), _CHART_HEIGHT), terminal_glyphs())
         yield from (Row(tuple(Span(text, chart=kind) for text, kind in row)) for row in drawn)
     yield _paragraph(" ".join((chart.summary, *chart.notes)), "quiet")
