@@ -7,11 +7,10 @@ import json
 import os
 import sys
 from argparse import Namespace
-from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, TextIO
 
 from llmb_tui.errors import Trouble
-from llmb_tui.language.text import clean, clean_line, escaped_json, finite
+from llmb_tui.language.text import clean, escaped_json, finite
 
 if TYPE_CHECKING:
     from llmb_tui.answers.answer import Answer
@@ -65,16 +64,6 @@ def answer(arguments: Namespace, document: object, words: str) -> None:
 def print_line(text: str, end: str = "\n") -> None:
     """One line of a verb's answer, or several, at once; it may hold remote text."""
     _write(sys.stdout, clean(text) + end)
-
-
-def print_table(headings: Sequence[str], rows: Iterable[Sequence[str]]) -> None:
-    """Columns as wide as their widest cell, numbers to the right; cells may hold remote text."""
-    lines = [list(headings), *([clean_line(cell) for cell in row] for row in rows)]
-    widths = [max(len(line[i]) for line in lines) for i in range(len(headings))]
-    numeric = [all(_is_number(line[i]) for line in lines[1:]) for i in range(len(headings))]
-    for line in lines:
-        cells = (c.rjust(w) if right else c.ljust(w) for c, w, right in zip(line, widths, numeric, strict=True))
-        print_line("  ".join(cells).rstrip())
 
 
 def write(answer: Answer, arguments: Namespace) -> None:
@@ -135,7 +124,3 @@ def _write(stream: TextIO | None, text: str) -> bool:
 
 def _is_unicode(stream: TextIO | None) -> bool:
     return stream is not None and (stream.encoding or "utf-8").lower().startswith("utf")
-
-
-def _is_number(cell: str) -> bool:
-    return not cell.strip("-–0123456789.,%xs ")
