@@ -22,19 +22,19 @@ _NSYS = (
 
 
 def hostname(_: Store, arguments: list[str]) -> int:
-    """The address is this machine's own, whatever its system."""
+    """Print the loopback address, on every system."""
     Parser("hostname", flags="--ip-address", of="node").parse(arguments)
     sys.stdout.write("127.0.0.1\n")
     return 0
 
 
 def sudo(_: Store, _arguments: list[str]) -> int:
-    """The user may do nothing. The real one is never asked: it would be this machine's."""
+    """Refuse everything. The real sudo, which would be this machine's, is never called."""
     raise Refusal("sudo: a password is required")
 
 
 def numactl(_: Store | None, arguments: list[str]) -> int:
-    """The node has two NUMA nodes, and nothing is bound to them."""
+    """Check the NUMA node's number, of which there are two, and bind nothing."""
     args = _wrapper(Parser("numactl", "--cpunodebind --membind", of="container"), arguments)
     for node in filter(None, (args.cpunodebind, args.membind)):
         if not node.isdecimal() or int(node) >= NUMA_NODES:
@@ -46,7 +46,7 @@ def numactl(_: Store | None, arguments: list[str]) -> int:
 
 
 def nsys(_: Store | None, arguments: list[str]) -> int:
-    """Runs the command, and leaves a file that says that nothing was profiled."""
+    """Run the command, and leave a file stating that nothing was profiled."""
     if arguments[:1] != ["profile"]:
         raise not_offered("nsys", " ".join(arguments), of="container")
     parser = Parser("nsys profile", _NSYS, of="container")
@@ -66,7 +66,7 @@ def nsys(_: Store | None, arguments: list[str]) -> int:
 
 
 def _wrapper(parser: Parser, arguments: list[str]) -> Namespace:
-    """The options of a program that runs a command. Raises Refusal."""
+    """Options of a program that runs a command. Raises Refusal."""
     parser.add_argument("command", nargs=REMAINDER)
     args = parser.parse(arguments)
     if not args.command:
@@ -75,6 +75,6 @@ def _wrapper(parser: Parser, arguments: list[str]) -> Namespace:
 
 
 def _filled(name: str) -> str:
-    """A file name with `%p` and `%q{VARIABLE}` in it, as nsys fills them in."""
+    """File name with `%p` and `%q{VARIABLE}` expanded as nsys does."""
     name = re.sub(r"%q\{(\w+)\}", lambda match: os.environ.get(match[1], ""), name)
     return name.replace("%p", str(os.getpid()))
