@@ -1,4 +1,4 @@
-"""What a login shell prints, with a line end or without, is no part of an answer."""
+"""Output of a login shell, with a line end or without, is not part of an answer."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def node(tmp_path: Path) -> Iterator[LoginNode]:
 
 @pytest.fixture(params=SHELL_PRINTS)
 def session(node: LoginNode, request: pytest.FixtureRequest) -> Iterator[SlurmCluster]:
-    """Of a person whose shell prints."""
+    """Session of a user whose login shell prints."""
     node.shell_prints = request.param
     with closing(SlurmCluster(node.profile())) as made:
         yield made

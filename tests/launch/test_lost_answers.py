@@ -1,4 +1,4 @@
-"""What becomes of a run whose submission ended without an answer."""
+"""State of a run whose submission ended without an answer."""
 
 from __future__ import annotations
 
@@ -99,7 +99,7 @@ def test_while_slurm_cannot_be_asked_it_stays_unknown(stage: Stage) -> None:
 
 
 @pytest.mark.usefixtures("_late")
-def test_what_another_login_node_does_cannot_be_seen(stage: Stage) -> None:
+def test_processes_of_another_login_node_cannot_be_seen(stage: Stage) -> None:
     """Its process has the number of none that runs here."""
     stage.set_unknown()
     stage.traces.mkdir(parents=True)
