@@ -11,7 +11,7 @@ from argparse import REMAINDER, Namespace
 from pathlib import Path
 
 from llmb_tui.demo.slurm.options import Parser, Refusal, not_offered
-from llmb_tui.demo.slurm.pyxis import mounted, place
+from llmb_tui.demo.slurm.pyxis import container_mounts, place
 from llmb_tui.demo.slurm.store import Store
 
 NUMA_NODES = 2
@@ -53,8 +53,8 @@ def nsys(_: Store | None, arguments: list[str]) -> int:
     for names in (("-o", "--output"), ("-s", "--sample"), ("-t", "--trace")):
         parser.add_argument(*names)
     args = _wrapper(parser, arguments[1:])
-    report = f"{_filled(args.output)}.nsys-rep"
-    outside = Path(place(report, mounted()) or report)
+    report = f"{_expand_name(args.output)}.nsys-rep"
+    outside = Path(place(report, container_mounts()) or report)
     if not outside.parent.is_dir():
         raise Refusal(f"nsys: there is no folder for {report}")
     process = subprocess.Popen(args.command)
@@ -74,7 +74,7 @@ def _wrapper(parser: Parser, arguments: list[str]) -> Namespace:
     return args
 
 
-def _filled(name: str) -> str:
+def _expand_name(name: str) -> str:
     """File name with `%p` and `%q{VARIABLE}` expanded as nsys does."""
     name = re.sub(r"%q\{(\w+)\}", lambda match: os.environ.get(match[1], ""), name)
     return name.replace("%p", str(os.getpid()))

@@ -22,19 +22,19 @@ from llmb_tui.demo import faults
 from llmb_tui.demo.slurm import notation
 from llmb_tui.demo.slurm.job import DemoJob
 from llmb_tui.demo.slurm.options import Refusal, not_offered
-from llmb_tui.demo.slurm.pyxis import mounted, place
+from llmb_tui.demo.slurm.pyxis import container_mounts, place
 from llmb_tui.demo.slurm.store import Store
 from llmb_tui.demo.training import (
     START_UP_S,
     TRACEBACK,
-    Measured,
+    CompletedStep,
     Training,
+    completed_step,
+    end_line,
     gpu_line,
     hydra_bar,
-    measured,
     nccl_log,
     nemo2_log,
-    stopped,
     training,
 )
 
@@ -70,7 +70,7 @@ class JobClock:
 
 def main(store: Store, arguments: list[str]) -> int:
     """Run `python`."""
-    mounts = mounted()
+    mounts = container_mounts()
     flags = list(takewhile(lambda word: word.startswith("-"), arguments))
     program, *words = arguments[len(flags) :] or [""]
     name = os.path.basename(program)
@@ -112,7 +112,7 @@ def _find_configuration(words: Mapping[str, str], mounts: list[tuple[str, str]])
         raise Refusal(f"Cannot find primary config '{name}'. Check that it's in your config search path.")
 
 
-def _steps(store: Store, job: DemoJob, clock: JobClock, task: Training) -> Iterator[Measured]:
+def _steps(store: Store, job: DemoJob, clock: JobClock, task: Training) -> Iterator[CompletedStep]:
     """Make the steps in their time, with the active faults."""
     for index in range(task.steps):
         if faults.number(store.path, "fail-at-step") == index:
@@ -121,7 +121,7 @@ def _steps(store: Store, job: DemoJob, clock: JobClock, task: Training) -> Itera
         while faults.number(store.path, "hang-at-step") == index:
             time.sleep(0.1)
             clock.skip_delay()
-        step = measured(str(job.id), index, task, faults.number(store.path, "slow") or 1.0)
+        step = completed_step(str(job.id), index, task, faults.number(store.path, "slow") or 1.0)
         clock.wait(step.seconds)
         yield step
 
@@ -151,7 +151,7 @@ def _train_nemo2(store: Store, job: DemoJob, task: Training, *, by_our_script: b
         _say(sys.stdout, gpu_line(task, node, task.gpus // len(nodes)))
     for text in nemo2_log(task, clock, _steps(store, job, clock, task), memory=memory):
         _say(sys.stdout, text)
-    _say(sys.stderr, stopped(task))
+    _say(sys.stderr, end_line(task))
 
 
 def _train_hydra(store: Store, job: DemoJob, task: Training) -> None:
@@ -173,7 +173,7 @@ def _train_hydra(store: Store, job: DemoJob, task: Training) -> None:
         }
         bar = hydra_bar(step.index + 1, task.steps, elapsed, values)
         _show(bar)
-    _say(sys.stderr, stopped(task))
+    _say(sys.stderr, end_line(task))
     _show(f"{bar}\n")
 
 

@@ -58,7 +58,7 @@ class Training:
 
 
 @dataclass(frozen=True)
-class Measured:
+class CompletedStep:
     """One completed step."""
 
     index: int
@@ -114,14 +114,14 @@ def chance(text: str) -> float:
     return int.from_bytes(hashlib.sha256(text.encode()).digest()[:6], "big") / 2**48
 
 
-def measured(seed: str, index: int, task: Training, factor: float = 1.0) -> Measured:
+def completed_step(seed: str, index: int, task: Training, factor: float = 1.0) -> CompletedStep:
     """One step; `factor` multiplies its time."""
     noise = 0.02 * (chance(f"{seed}/{index}/loss") - 0.5)
     seconds = step_seconds(seed, index, task.step_s) * factor
-    return Measured(index, seconds, 11.7 + 1.4 * math.exp(-index / 18) + noise)
+    return CompletedStep(index, seconds, 11.7 + 1.4 * math.exp(-index / 18) + noise)
 
 
-def nemo2_log(task: Training, clock: Clock, steps: Iterable[Measured], *, memory: bool) -> Iterator[str]:
+def nemo2_log(task: Training, clock: Clock, steps: Iterable[CompletedStep], *, memory: bool) -> Iterator[str]:
     """Output of NeMo 2 up to its last step, line by line on time; `memory` adds the GPUs' memory use."""
     yield from _start_up(task, clock)
     tflops = 0.0
@@ -142,7 +142,7 @@ def nemo2_log(task: Training, clock: Clock, steps: Iterable[Measured], *, memory
         tflops = task.flops_per_step / step.seconds / task.gpus / 1e12
 
 
-def stopped(task: Training) -> str:
+def end_line(task: Training) -> str:
     """Last line of a completed training; it goes to stderr."""
     return f"`Trainer.fit` stopped: `max_steps={task.steps}` reached."
 
@@ -229,7 +229,7 @@ def _interval(seconds: float) -> str:
 
 
 def _padded(value: float | str) -> str:
-    """A number as tqdm writes it (three digits where that is shorter), filled up with zeros as Lightning does."""
+    """Number in the format of tqdm (three digits if that is shorter), padded with zeros as Lightning does."""
     if isinstance(value, str):
         return value
     three_digits = f"{value:.3g}".replace("e+0", "e+").replace("e-0", "e-")

@@ -137,7 +137,7 @@ class LoginNodeDelivery(ABC):
             return Outcome("withdrawn", NEVER_SENT)
         if never := self.never_submitted(status):
             return Outcome("refused", never)
-        late = status.over and status.age_s > _TAKEN_WITHIN_S
+        late = status.has_ended and status.age_s > _TAKEN_WITHIN_S
         jobs = self.jobs(status)
         if late and jobs == Jobs():
             time.sleep(_ASK_AGAIN_AFTER_S)
@@ -151,7 +151,7 @@ class LoginNodeDelivery(ABC):
         words = f"{self.program} said: {reason}" if reason else ""
         if question:
             return Outcome("unknown", question)
-        if status.over and not self.may_still_be_accepted(status):
+        if status.has_ended and not self.may_still_be_accepted(status):
             return Outcome("refused", reason)
         if late:
             return Outcome("withdrawn", f"{NEVER_TAKEN.format(self.program)} {words}".strip())
@@ -162,7 +162,7 @@ class LoginNodeDelivery(ABC):
         until = time.monotonic() + self.answers_within_s
         pause = _FIRST_PAUSE_S
         on_progress(self.progress(status))
-        while not (status.over or status.withdrawn or self.has_answered(status)) and time.monotonic() < until:
+        while not (status.has_ended or status.withdrawn or self.has_answered(status)) and time.monotonic() < until:
             time.sleep(pause)
             pause = min(pause * 2, _LONGEST_PAUSE_S)
             try:
@@ -175,7 +175,7 @@ class LoginNodeDelivery(ABC):
 
     def _open_question(self, status: SubmissionStatus, words: str) -> str:
         no_job = "Slurm knows no job of this name yet."
-        if status.over:
+        if status.has_ended:
             return f"{no_job} {self.program} ended without an answer; Slurm may still accept the job. {words}".strip()
         if status.owner:
             activity = self.progress(status)

@@ -39,13 +39,13 @@ class SubmissionStatus:
     """User and host that claimed the submission, as `user@host`, or `withdrawn`."""
     exit_code: int | None = None
     """Exit code of the submitting program; None while it has not ended."""
-    words: str = ""
+    output: str = ""
     """Output of that program, clean."""
-    over: bool = False
+    has_ended: bool = False
     """True if the submitting program will report nothing more."""
     age_s: float = 0.0
     """Seconds since it ended, or since it last showed a sign of life or was started, by the cluster's clock."""
-    more: tuple[tuple[str, str], ...] = ()
+    values: tuple[tuple[str, str], ...] = ()
     """Names and values that only one of the procedures uses; not clean."""
 
     @property
@@ -53,13 +53,13 @@ class SubmissionStatus:
         """True if it is certain that nothing was submitted and never will be."""
         return self.owner == _WITHDRAWN
 
-    def moment(self, name: str) -> float:
+    def time_of(self, name: str) -> float:
         """First value of a name as Unix time, by the cluster's clock; 0.0 if there is none."""
-        return _seconds("".join(self.all(name)[:1])) or 0.0
+        return _seconds("".join(self.values_of(name)[:1])) or 0.0
 
-    def all(self, name: str) -> tuple[str, ...]:
+    def values_of(self, name: str) -> tuple[str, ...]:
         """Every value of a name, in order."""
-        return tuple(value for key, value in self.more if key == name)
+        return tuple(value for key, value in self.values if key == name)
 
 
 def probe(session: Session, place: SubmissionDir, how: ProbeMode = "look") -> SubmissionStatus:
@@ -91,10 +91,10 @@ def parse(text: str) -> SubmissionStatus:
     return SubmissionStatus(
         owner="".join(claim[:1]),
         exit_code=int(code[1]) if code else None,
-        words=clean(words.replace("\r\n", "\n").replace("\r", "\n")).strip(),
-        over=code is not None or "gone" in values or age_s > _LONGEST_S,
+        output=clean(words.replace("\r\n", "\n").replace("\r", "\n")).strip(),
+        has_ended=code is not None or "gone" in values or age_s > _LONGEST_S,
         age_s=age_s,
-        more=lines,
+        values=lines,
     )
 
 

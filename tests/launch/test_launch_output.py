@@ -34,12 +34,12 @@ def test_a_number_of_another_cluster_is_the_number() -> None:
 def test_lines_that_end_as_on_windows_or_a_terminal_are_lines() -> None:
     said = block(0, "48123")
     for ending in ("\r\n", "\r"):
-        assert tasks(found(said.replace("\n", ending)).words, EXPERIMENTS) == tasks(said, EXPERIMENTS)
+        assert tasks(found(said.replace("\n", ending)).output, EXPERIMENTS) == tasks(said, EXPERIMENTS)
 
 
 def test_colours_do_not_matter() -> None:
     words = block(0, "48123").replace("Task 0", "\x1b[1;32mTask 0\x1b[0m").replace("- Job id", "- \x1b[1mJob id\x1b[0m")
-    assert len(tasks(found(words).words, EXPERIMENTS)) == 1
+    assert len(tasks(found(words).output, EXPERIMENTS)) == 1
 
 
 @pytest.mark.parametrize(

@@ -49,7 +49,7 @@ def test_a_run_is_withdrawn(session: SlurmCluster, place: SubmissionDir) -> None
 
 def test_that_a_submission_was_killed_is_seen(node: LoginNode, session: SlurmCluster, place: SubmissionDir) -> None:
     (node.home / "claim").symlink_to(f"me@{os.uname().nodename} 999999999 1")
-    assert probe(session, place).all("gone") == ("",)
+    assert probe(session, place).values_of("gone") == ("",)
 
 
 def test_the_first_partition_has_its_own_name(

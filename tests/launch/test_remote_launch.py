@@ -255,7 +255,7 @@ def test_a_later_launch_on_another_node_is_at_work_as_long_as_it_touches_its_loc
     for name in ("began", "queue"):
         (later / name).write_text("7\n")
     os.utime(later / "began", (time.time() + 2, time.time() + 2))
-    assert recipe.left("one").all("last") == ("lost",)
+    assert recipe.left("one").values_of("last") == ("lost",)
     owner = f"someone@login2.77.{time.time() - 600:.0f}"
     held = recipe.launches / f"launching.{owner}"
     held.mkdir()
@@ -263,15 +263,15 @@ def test_a_later_launch_on_another_node_is_at_work_as_long_as_it_touches_its_loc
     recipe.lock.symlink_to(held.name)
     for path in (held / "owner", recipe.lock):
         os.utime(path, (time.time() - 600, time.time() - 600), follow_symlinks=False)
-    assert recipe.left("one").all("last") == ("working",)
+    assert recipe.left("one").values_of("last") == ("working",)
     recipe.age("login2")
-    assert recipe.left("one").all("last") == ("lost",)
+    assert recipe.left("one").values_of("last") == ("lost",)
 
 
 def test_the_jobs_of_an_output_that_is_too_long_to_be_read_are_named(recipe: Recipe) -> None:
     recipe.launch("one", "echo '- Job id: 11'; echo '- Job id: 12'")
-    assert recipe.left("one").all("named") == ()
+    assert recipe.left("one").values_of("named") == ()
     recipe.launch("two", "echo '- Job id: 11'; yes a line of the output | head -n 2000; echo '- Job id: 12'")
     found = recipe.left("two")
-    assert found.all("named") == ("11 12 ",)
-    assert "11" not in found.words
+    assert found.values_of("named") == ("11 12 ",)
+    assert "11" not in found.output

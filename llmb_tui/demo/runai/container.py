@@ -21,7 +21,16 @@ from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any
 
-from llmb_tui.demo.training import TRACEBACK, Measured, Training, gpu_line, measured, nemo2_log, stopped, training
+from llmb_tui.demo.training import (
+    TRACEBACK,
+    CompletedStep,
+    Training,
+    completed_step,
+    end_line,
+    gpu_line,
+    nemo2_log,
+    training,
+)
 
 FILES = "LLMB_FILES"
 PLAN = "configs/plan.json"
@@ -46,7 +55,7 @@ class Container:
     gpus: int
     """Number of GPUs of all pods."""
     has_master: bool
-    """The training operator sets RANK and MASTER_ADDR only where there is one."""
+    """True if there is a master; only then the training operator sets RANK and MASTER_ADDR."""
     seed: str
     began: float
     speed: float
@@ -110,7 +119,7 @@ def _run(started: Container) -> Output:
         return Output(tuple(lines), clock.seconds, 1)
     if "hang-at-step" in knobs:
         return Output(tuple(lines), math.inf, 0)
-    return Output((*lines, (clock.seconds, stopped(task))), clock.seconds, 0)
+    return Output((*lines, (clock.seconds, end_line(task))), clock.seconds, 0)
 
 
 class _EndedError(Exception):
@@ -142,12 +151,12 @@ def _task(documents: dict[str, Any], gpus: int) -> Training:
     return task
 
 
-def _steps(task: Training, clock: _Clock, seed: str, knobs: Mapping[str, float]) -> Iterator[Measured]:
+def _steps(task: Training, clock: _Clock, seed: str, knobs: Mapping[str, float]) -> Iterator[CompletedStep]:
     for index in range(task.steps):
         if knobs.get("fail-at-step") == index:
             raise _EndedError(TRACEBACK)
         if knobs.get("hang-at-step") == index:
             return
-        step = measured(seed, index, task, knobs.get("slow", 1.0))
+        step = completed_step(seed, index, task, knobs.get("slow", 1.0))
         clock.wait(step.seconds)
         yield step

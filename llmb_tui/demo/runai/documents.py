@@ -30,7 +30,7 @@ def stamp_or_none(at: float, now: float) -> str | None:
 _AGE = {"createdAt": stamp(facts.CREATED), "updatedAt": stamp(facts.CREATED)}
 
 
-def made(text: str) -> str:
+def derived_id(text: str) -> str:
     """Id that is derived from a text."""
     return str(uuid.uuid5(uuid.NAMESPACE_URL, f"simulated:{text}"))
 
@@ -123,7 +123,7 @@ def _credential(name: str, kind: str, prefix: str, spec: Document) -> Document:
 
 
 def _asset(name: str, kind: str) -> Document:
-    meta = {"id": made(f"{kind}/{name}"), "name": name, "kind": kind, "scope": "project"}
+    meta = {"id": derived_id(f"{kind}/{name}"), "name": name, "kind": kind, "scope": "project"}
     history = {**_AGE, "createdBy": USER, "updatedBy": USER, "projectId": int(facts.PROJECT_ID)}
     return {"meta": meta | history, "status": {"status": "No issues found"}}
 
@@ -191,14 +191,19 @@ def event(entry: Event, record: Workload) -> Document:
     """Event document."""
     pod = record.pods[0]
     return {
-        "id": made(f"{record.id}/{entry.at}/{entry.reason}/{entry.message}"),
+        "id": derived_id(f"{record.id}/{entry.at}/{entry.reason}/{entry.message}"),
         "createdAt": stamp(entry.at),
         "type": entry.kind,
         "reason": entry.reason,
         "message": entry.message,
         "source": entry.source,
         "clusterId": facts.CLUSTER,
-        "involvedObject": {"uid": made(f"{record.id}/{pod}"), "kind": "Pod", "name": pod, "namespace": facts.NAMESPACE},
+        "involvedObject": {
+            "uid": derived_id(f"{record.id}/{pod}"),
+            "kind": "Pod",
+            "name": pod,
+            "namespace": facts.NAMESPACE,
+        },
     }
 
 
@@ -213,7 +218,7 @@ def pods(record: Workload, now: float) -> list[Document]:
     }
     return [
         {
-            "id": made(f"{record.id}/{name}"),
+            "id": derived_id(f"{record.id}/{name}"),
             "name": name,
             "tenantId": facts.TENANT,
             "workloadId": record.id,

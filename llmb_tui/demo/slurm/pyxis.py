@@ -43,7 +43,7 @@ def enter(args: Namespace, root: Path, environment: dict[str, str]) -> tuple[dic
     return {**environment, "PATH": path, MOUNTS: json.dumps(mounts)}, outside
 
 
-def mounted() -> list[tuple[str, str]]:
+def container_mounts() -> list[tuple[str, str]]:
     """Mounts of the container that this program runs in."""
     return [(source, target) for source, target in json.loads(os.environ.get(MOUNTS, "[]"))]
 

@@ -64,19 +64,19 @@ class DirectDelivery(LoginNodeDelivery):
 
     def may_still_be_accepted(self, status: SubmissionStatus) -> bool:
         """True unless sbatch reported that Slurm rejected the job."""
-        return status.exit_code is None or may_have_been_accepted(status.exit_code, status.words)
+        return status.exit_code is None or may_have_been_accepted(status.exit_code, status.output)
 
     def reason(self, status: SubmissionStatus) -> str:
         """Sbatch's message."""
-        return "" if status.exit_code is None else reason(status.exit_code, status.words)
+        return "" if status.exit_code is None else reason(status.exit_code, status.output)
 
     def progress(self, status: SubmissionStatus) -> str:
         """Sbatch's complaint while it retries."""
-        return reason(0, status.words) if status.words else ""
+        return reason(0, status.output) if status.output else ""
 
     def _answer(self, status: SubmissionStatus) -> tuple[str, ...]:
-        return status.all("answer")[-1:]
+        return status.values_of("answer")[-1:]
 
     def _with_output(self, status: SubmissionStatus) -> tuple[str, ...]:
-        ids = {value.removesuffix(".out") for value in status.all("output")}
+        ids = {value.removesuffix(".out") for value in status.values_of("output")}
         return tuple(sorted((job for job in ids if job.isdecimal()), key=int))

@@ -46,27 +46,27 @@ class UpstreamDelivery(LoginNodeDelivery):
 
     def has_answered(self, status: SubmissionStatus) -> bool:
         """True once a batch script has its one job; NeMo-Run may submit further jobs until it ends."""
-        return self._spec.how == "sbatch" and bool(batch_job(status.words))
+        return self._spec.how == "sbatch" and bool(batch_job(status.output))
 
     def never_submitted(self, status: SubmissionStatus) -> str:
         """Why the helper ended before the command started; otherwise empty."""
-        if not status.over or status.moment("began"):
+        if not status.has_ended or status.time_of("began"):
             return ""
-        return status.words or "Something on the cluster killed it before the launch script was started."
+        return status.output or "Something on the cluster killed it before the launch script was started."
 
     def jobs(self, status: SubmissionStatus) -> Jobs:
         """Jobs that the launch named, else jobs that appeared during it; Slurm is always asked."""
-        if not status.moment("began"):
+        if not status.time_of("began"):
             return Jobs()
-        return jobs_of_launch(self._spec, status, own_jobs(self._session, status.moment("began") - CLOCKS_APART_S))
+        return jobs_of_launch(self._spec, status, own_jobs(self._session, status.time_of("began") - CLOCKS_APART_S))
 
     def may_still_be_accepted(self, status: SubmissionStatus) -> bool:
         """True unless it is certain that sbatch was not called, or that Slurm rejected the job."""
-        return status.exit_code is None or may_have_been_submitted(status.exit_code, status.words)
+        return status.exit_code is None or may_have_been_submitted(status.exit_code, status.output)
 
     def reason(self, status: SubmissionStatus) -> str:
         """Sbatch's message, or the last lines of the output."""
-        return launch_reason(self._spec.script, status.exit_code, status.words) if status.over else ""
+        return launch_reason(self._spec.script, status.exit_code, status.output) if status.has_ended else ""
 
     def refusal(self, run: Run) -> Trouble:
         """Explanation of sbatch's message, if the note quotes sbatch; else of the launch script's output."""
@@ -74,11 +74,11 @@ class UpstreamDelivery(LoginNodeDelivery):
 
     def progress(self, status: SubmissionStatus) -> str:
         """Last line of the output, or the launch that this one waits for."""
-        waits = "".join(status.all("waits")[:1]).split()
-        if waits and not status.moment("began"):
+        waits = "".join(status.values_of("waits")[:1]).split()
+        if waits and not status.time_of("began"):
             owner = waits[-1].partition(".")[0] if len(waits) > 1 else "another process"
             return f"Waiting for another launch in the same folder: run {waits[0]}, by {owner}."
         if not status.owner:
             return ""
-        words = last_line(status.words)
+        words = last_line(status.output)
         return f"{self._spec.script} reports: {words}" if words else f"{self._spec.script} was started."

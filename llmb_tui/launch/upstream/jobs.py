@@ -43,14 +43,14 @@ def jobs_of_launch(spec: UpstreamSpec, status: SubmissionStatus, jobs: Sequence[
     """The launch's jobs, as far as they are known. `jobs` are the user's jobs in Slurm since the launch began."""
     by_id = {job.id: job for job in jobs}
     if spec.how == "sbatch":
-        job_id = batch_job(status.words)
+        job_id = batch_job(status.output)
         if job_id:
             return _named_batch(spec, job_id, status, by_id)
         return _unnamed(spec, status, _batches(spec, status, jobs))
-    index = {task.job_id: task for task in indexed_tasks(status.all("index"), spec.results)}
+    index = {task.job_id: task for task in indexed_tasks(status.values_of("index"), spec.results)}
     # A long output arrives without its beginning, but with the ids of all jobs in it.
     named: dict[str, Task | None] = dict.fromkeys(_words(status, "named"))
-    named.update((task.job_id, task) for task in tasks(status.words, spec.results))
+    named.update((task.job_id, task) for task in tasks(status.output, spec.results))
     if named:
         return _named_tasks(spec, named, by_id, index)
     return _unnamed(spec, status, _tasks(spec, status, jobs, index))
@@ -80,7 +80,7 @@ def _named_batch(spec: UpstreamSpec, job_id: str, status: SubmissionStatus, by_i
     job = by_id.get(job_id)
     if job and job.name != spec.job_name:
         return Jobs(question=_name_mismatch(spec, job_id, job.name))
-    if job is None and f"slurm-{job_id}.out" not in status.all("file"):
+    if job is None and f"slurm-{job_id}.out" not in status.values_of("file"):
         return Jobs(question=_unconfirmed(spec, job_id))
     return Jobs((job_id,))
 
@@ -89,13 +89,13 @@ def _tasks(
     spec: UpstreamSpec, status: SubmissionStatus, jobs: Sequence[OwnJob], index: dict[str, Task]
 ) -> list[_Candidate]:
     """Jobs with NeMo-Run's name of the launch, which Slurm knows or NeMo-Run has recorded."""
-    began, last_seen = status.moment("began"), _last_seen(status)
+    began, last_seen = status.time_of("began"), _last_seen(status)
     candidates = {
         task.job_id: _Candidate(task.job_id, _name(spec, task), task)
         for task in index.values()
         if _has_its_name(spec, _name(spec, task)) and began <= _made_at(task) <= last_seen + _BEAT_S
     }
-    places = (spec.root, *status.all("place"))
+    places = (spec.root, *status.values_of("place"))
     for job in jobs:
         task = task_from_script(job.id, job.script, spec.results)
         below = any(f"{job.folder}/".startswith(f"{place}/") for place in places)
@@ -108,7 +108,7 @@ def _tasks(
 def _batches(spec: UpstreamSpec, status: SubmissionStatus, jobs: Sequence[OwnJob]) -> list[_Candidate]:
     """Jobs with the script's name, submitted from the launch's folder and in time."""
     latest = _last_seen(status) + _LATEST_S
-    places = (spec.directory, *status.all("place"))
+    places = (spec.directory, *status.values_of("place"))
     return [
         _Candidate(job.id, job.name)
         for job in jobs
@@ -118,9 +118,9 @@ def _batches(spec: UpstreamSpec, status: SubmissionStatus, jobs: Sequence[OwnJob
 
 def _unnamed(spec: UpstreamSpec, status: SubmissionStatus, candidates: Iterable[_Candidate]) -> Jobs:
     """Jobs of a launch that has ended without reporting a job."""
-    of_launch = _new_candidates(status, candidates) if status.over else []
+    of_launch = _new_candidates(status, candidates) if status.has_ended else []
     in_next = {candidate.id for candidate in of_launch} & set(_words(status, "next"))
-    if of_launch and not in_next and "working" in status.all("last"):
+    if of_launch and not in_next and "working" in status.values_of("last"):
         return Jobs(question="Another launch in the same folder is active, and its jobs are not known yet.")
     jobs = _jobs_of(spec, of_launch)
     ids = " and ".join(jobs.ids)
@@ -136,11 +136,11 @@ def _new_candidates(status: SubmissionStatus, candidates: Iterable[_Candidate]) 
     """
     before, of_others = set(_words(status, "before")), set(_words(status, "other"))
     new = [candidate for candidate in candidates if candidate.id not in before]
-    following = status.all("next")
+    following = status.values_of("next")
     if not following:
         return new
     witnessed = [candidate for candidate in new if candidate.id in _words(status, "next")]
-    others_known = "lost" not in status.all("last")
+    others_known = "lost" not in status.values_of("last")
     return witnessed or [candidate for candidate in new if candidate.id not in of_others and others_known]
 
 
@@ -183,11 +183,11 @@ def _made_at(task: Task) -> float:
 
 def _last_seen(status: SubmissionStatus) -> float:
     """Unix time at which the launch ended, or gave its last sign of life."""
-    return status.moment("now") - status.age_s
+    return status.time_of("now") - status.age_s
 
 
 def _words(status: SubmissionStatus, name: str) -> list[str]:
-    return [word for value in status.all(name) for word in value.split()]
+    return [word for value in status.values_of(name) for word in value.split()]
 
 
 def _name_mismatch(spec: UpstreamSpec, job_id: str, name: str) -> str:

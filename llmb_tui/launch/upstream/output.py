@@ -1,6 +1,6 @@
 """Parse a launch script's output, which is untrusted text: its jobs, or why it submitted none. Pure.
 
-The text is that of `SubmissionStatus.words`: clean, with newlines as line ends. The patterns match messages of the
+The text is that of `SubmissionStatus.output`: clean, with newlines as line ends. The patterns match messages of the
 recipes' scripts, bash, NeMo and NeMo-Run; `refusal` handles the messages of `sbatch`.
 """
 
