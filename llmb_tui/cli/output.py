@@ -8,16 +8,14 @@ import os
 import sys
 from argparse import Namespace
 from collections.abc import Iterable, Sequence
-from typing import TYPE_CHECKING, Literal, TextIO
+from typing import TYPE_CHECKING, TextIO
 
 from llmb_tui.errors import Trouble
 from llmb_tui.language.text import clean, clean_line, escaped_json, finite
 
 if TYPE_CHECKING:
     from llmb_tui.answers.answer import Answer
-    from llmb_tui.answers.table import Table
 
-Form = Literal["table", "csv", "markdown"]
 _ROOM = "Send it to a file or a terminal that takes it."
 
 
@@ -79,13 +77,20 @@ def print_table(headings: Sequence[str], rows: Iterable[Sequence[str]]) -> None:
 
 
 def write(answer: Answer, arguments: Namespace) -> None:
-    """Print an answer: as JSON with `--json`, else as `--format` says, else as rows of text."""
+    """Print an answer: as JSON with `--json`, else as `--format` says, else as rows of text.
+
+    CSV has no remarks: those that warn or refuse go to stderr.
+    """
     if arguments.json:
         print_json(answer.make_document())
     elif (form := getattr(arguments, "format", "table")) == "csv":
+        from llmb_tui.answers.blocks import remarks
         from llmb_tui.answers.writers.csv import csv
 
         print_line(csv(answer.make_table()), end="")
+        for remark in remarks(answer.make_blocks()):
+            if remark.label.tone in ("warning", "bad"):
+                say(f"{remark.label.word}: {remark.text}")
     elif form == "markdown":
         from llmb_tui.answers.writers.markdown import blocks_markdown
 
@@ -94,20 +99,6 @@ def write(answer: Answer, arguments: Namespace) -> None:
         from llmb_tui.answers.writers.rows import rows
 
         print_line("\n".join(row.text for row in rows(answer.make_blocks())))
-
-
-def print_as(form: Form, table: Table) -> None:
-    """A table in the form that was asked for."""
-    if form == "table":
-        print_table(table.headings, table.texts())
-    elif form == "csv":
-        from llmb_tui.answers.writers.csv import csv
-
-        print_line(csv(table), end="")
-    else:
-        from llmb_tui.answers.writers.markdown import table_markdown
-
-        print_line(table_markdown(table), end="")
 
 
 def abandon(stream: TextIO) -> None:

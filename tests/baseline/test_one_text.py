@@ -13,11 +13,12 @@ from typing import Any
 import pytest
 
 from llmb_tui.analysis.groups import grouped
+from llmb_tui.answers.comparison import side_by_side
+from llmb_tui.answers.writers.rows import rows
 from llmb_tui.language import quantities
 from llmb_tui.launch.note import NO_NOTE
 from llmb_tui.services import Services
 from llmb_tui.store.paths import Places
-from llmb_tui.ui.widgets.answers import compared
 from llmb_tui.ui.widgets.figures import figures, strip
 from llmb_tui.ui.widgets.job_table import job_row
 from llmb_tui.ui.widgets.keyed_table import Row
@@ -139,9 +140,8 @@ def test_a_runs_numbers_are_the_same_on_the_screens(tmp_path: Path, services: Se
     check("\n".join(map(str, about_run(result, NO_NOTE, NOW))), has, "step time", "expected")
     check("\n".join(" ".join(row) for row in metric_rows(state.progress, run.plan)), has, "median", "expected")
     check(str(verdict_card(state, "expected", "")), has, "step time", "of expected")
-    side_by_side = compared(grouped([result], "none", {}), [result], [], [])
-    (rows,) = (block for block in side_by_side.blocks if callable(block))
-    text = "\n".join(map(str, rows(WIDE)))
+    compared = side_by_side(grouped([result], "none", {}), [result], [], [])
+    text = "\n".join(row.text for row in rows(compared.make_blocks(), WIDE))
     check(text, has, "step time", "tokens/s", "TFLOPS", "MFU", "days", "of expected")
 
 

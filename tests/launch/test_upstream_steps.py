@@ -131,7 +131,7 @@ def test_a_missing_token_is_reported_also_after_it_was_removed_if_it_is_needed_a
     site.made("directories")
     failure = explain(site.fails("token"))
     assert failure.key_would_help == "hugging-face"
-    assert "Give your Hugging Face token" in failure.fix
+    assert "Enter your Hugging Face token" in failure.fix
     token = site.home / HUB_TOKEN
     token.parent.mkdir()
     token.write_text("hf_secret\n")
@@ -181,7 +181,7 @@ def test_an_unreachable_git_host_is_reported(site: UpstreamInstall, kind: str) -
 def test_a_missing_tag_is_reported(site: UpstreamInstall) -> None:
     site.made("directories")
     site.scripts = replace(site.scripts, tag="v99")
-    assert explain(site.fails("repository")).reason == "The repository does not have the release's tag."
+    assert explain(site.fails("repository")).reason == "The repository does not contain the release's tag."
     assert not list(Path(site.steps()["repository"].args[2]).parent.glob("dgxc*"))
 
 
@@ -503,5 +503,5 @@ def test_pins_come_from_the_folder_that_was_brought(site: UpstreamInstall) -> No
     site.made("directories", "environment")
     (site.install / "offline/wheels").mkdir(parents=True)
     failure = explain(site.fails("pins"))
-    assert failure.reason == "pip found no version of a package that fits this Python."
+    assert failure.reason == "pip found no version of a package for this Python."
     assert "folder of wheels" in failure.fix

@@ -116,7 +116,7 @@ def test_where_the_log_says_nothing_slurm_does(job: Job, reason: str, line: str)
 
 @pytest.mark.parametrize(
     ("state", "reason"),
-    [("FAILED", "The workload ended with an error."), ("TIMEOUT", "The job ran into its time limit.")],
+    [("FAILED", "The workload ended with an error."), ("TIMEOUT", "The job reached its time limit.")],
 )
 def test_of_a_workload_nothing_is_said_of_a_batch_script(state: str, reason: str) -> None:
     found = of_job(Job("w", "a", state, "Container pytorch exited"), "Run:ai")

@@ -30,7 +30,7 @@ from llmb_tui.ui.widgets.keyed_table import Key, KeyedTable, RowFilter
 from llmb_tui.ui.widgets.result_texts import ResultList, ResultQuery, result_list
 
 if TYPE_CHECKING:
-    from llmb_tui.ui.widgets.answers import ResultAnswer
+    from llmb_tui.answers.answer import Answer
     from llmb_tui.watch.state import RunsChanged
 
 _MOST_REPORTED = 30
@@ -222,7 +222,7 @@ A step time is the mean of the runs that count: those that ended well and did no
         return narrow(over(self._results.values()), self.words.value, self._notes)
 
     def _view(
-        self, title: str, work_out: Callable[[], ResultAnswer], runs: Iterable[RunResult], *, agreed: bool = False
+        self, title: str, work_out: Callable[[], Answer], runs: Iterable[RunResult], *, agreed: bool = False
     ) -> None:
         from llmb_tui.ui.screens.result_view import ResultView
 

@@ -11,7 +11,7 @@ from llmb_tui.analysis.changes import ChangePoint
 from llmb_tui.analysis.chart import Chart
 from llmb_tui.analysis.charts import history_chart
 from llmb_tui.analysis.compare import Group
-from llmb_tui.analysis.groups import Grouping, NoteOf, ResultGroup, grouped, narrow, over, workload_of
+from llmb_tui.analysis.groups import Grouping, NoteOf, ResultGroup, group_name, grouped, narrow, over, workload_of
 from llmb_tui.analysis.result import RunResult
 from llmb_tui.answers.writers.plot import terminal_glyphs
 from llmb_tui.language.instants import local_day, local_time
@@ -275,12 +275,6 @@ def about_group(group: ResultGroup, now: float) -> list[Content]:
     elif group.repeats and group.counted > 1:
         rows.append(line(("no change over time that is larger than the noise", MUTED)))
     return rows
-
-
-def group_name(group: ResultGroup) -> str:
-    """What it is called outside of its row: `nemotron4 15b fp8 · 64 × H100 on eos`."""
-    newest = group.first
-    return f"{newest.configuration.label} on {newest.cluster}" if group.is_one_configuration else group.title
 
 
 def _basis(group: ResultGroup) -> list[Part]:
