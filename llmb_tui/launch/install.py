@@ -197,7 +197,7 @@ def _killed_repeatedly(step: InstallStep) -> Trouble:
         f"{step.title}: something outside this program keeps killing the step.",
         f"It was started {_MOST_STARTS} times.",
         "The login node may allow too little time or memory, or kill the processes of a closed session: ask the "
-        "administrators. Downloaded files are kept: install again to resume.",
+        "administrators. Downloaded files are kept. Install again: the step continues.",
     )
 
 
