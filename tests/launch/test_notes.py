@@ -131,7 +131,7 @@ def test_the_verb_says_and_changes_it_and_jobs_shows_it(tmp_path: Path) -> None:
     listed = {one["id"]: (one["note"], one["tags"]) for one in json.loads(answer("jobs", "--json"))}
     assert listed == {"one": ("slow node swapped", ["after"]), "two": ("", [])}
     heading, *rows = answer("jobs").splitlines()
-    assert heading.endswith("note")
-    assert [row.endswith("#after slow node swapped") for row in rows] == [row.startswith("one") for row in rows]
+    assert "note" in heading.split()
+    assert ["#after slow node swapped" in row for row in rows] == [row.startswith("one") for row in rows]
     refused = verbs.run(("note", "nothing"), verbs.environment(tmp_path))
     assert (refused.returncode, "There is no run nothing" in refused.stderr) == (1, True)
