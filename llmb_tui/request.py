@@ -1,4 +1,4 @@
-"""`RunRequest`: what somebody wants to run, where, and in which way."""
+"""`RunRequest`: the recipe, plan, cluster and procedure of a run that the user wants."""
 
 from __future__ import annotations
 
@@ -14,14 +14,14 @@ from llmb_tui.plan.selection import DEFAULT_PROCEDURE, ProcedureId
 
 @dataclass(frozen=True, slots=True)
 class RunRequest:
-    """Made once from a selection; what checks, installs, renders and submits is given this and nothing else."""
+    """A run that the user wants, made once from a selection and passed to checks, install, rendering and submission."""
 
     recipe: Recipe
     plan: Plan
     profile: ClusterProfile
     procedure: ProcedureId = DEFAULT_PROCEDURE
     dependency: str = ""
-    """On which jobs Slurm lets its job wait, as `sbatch --dependency` takes it; only the direct procedure writes it."""
+    """Jobs that its job waits for, in the syntax of `sbatch --dependency`; only the direct procedure supports it."""
 
     @property
     def slurm(self) -> SlurmProfile:
@@ -29,8 +29,8 @@ class RunRequest:
         if isinstance(self.profile, SlurmProfile):
             return self.profile
         raise Trouble(
-            f"{self.profile.name} has no Slurm.",
+            f"{self.profile.name} is not a Slurm cluster.",
             "This procedure submits batch scripts from a login node.",
-            "Choose another cluster, or the procedure of this one.",
+            "Choose another cluster, or a procedure for this one.",
             exit_code=1,
         )

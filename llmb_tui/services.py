@@ -1,10 +1,10 @@
-"""`Services`: the parts of the program that the screens and the verbs share, put together.
+"""`Services`: creates the parts of the program that the screens and the verbs share.
 
-What loads a heavy room is made when it is first needed, which reads files or imports for a while: a screen asks for
-it in a thread.
+A part that loads a heavy room is created on first use, which may read files or import for a while: screens ask for it
+in a thread.
 """
 
-# ruff: noqa: PLC0415 - a heavy room is imported by the part that needs it
+# ruff: noqa: PLC0415 - each part imports its own heavy room
 from __future__ import annotations
 
 import contextlib
@@ -46,7 +46,7 @@ T = TypeVar("T")
 
 
 def _part(make: Callable[[Services], T]) -> cached_property[T]:
-    """A part that is made once, whichever thread is the first to need it."""
+    """Property for a part that is created once, by the first thread that needs it."""
 
     @wraps(make)
     def locked(services: Services) -> T:
@@ -61,7 +61,7 @@ def _part(make: Callable[[Services], T]) -> cached_property[T]:
 
 
 class Services:
-    """The parts, each one object for the whole program. Thread-safe."""
+    """Shared parts of the program, one object each. Thread-safe."""
 
     def __init__(
         self,
@@ -72,26 +72,26 @@ class Services:
         read_only: bool = False,
     ) -> None:
         self.lock = threading.RLock()
-        """Held while a part is made."""
+        """Held while a part is created."""
         self.places = places
         self.settings = settings or Settings()
         self.timing = timing or Timing()
         self.policy = Policy(read_only, self.settings.limits.gpu_hours, self.settings.limits.suite_gpu_hours)
-        """What the operator allows."""
+        """Limits that the operator has set."""
         self.sources = Sources()
-        """Where installs download from."""
+        """Registries and repositories from which installs download."""
         self.on_broken_file: Callable[[Trouble], None] | None = None
-        """Told, once each, of the user's own presets and profiles that cannot be read, and are then passed over;
-        None: they are raised. Failure rules that cannot be read are never raised."""
+        """Receives the error of each unreadable preset or profile of the user, once each; the file is then skipped.
+        None: the error is raised. Errors of failure rules are never raised."""
         self.before_start: Callable[[], None] | None = None
-        """Called once the first frame is painted, in a thread, before anything is read."""
+        """Called in a thread after the first frame is painted, before any file is read."""
         self.interactive = False
-        """A person stays: what is costly to start is kept for the next time."""
+        """True if the user stays in the program, so that processes that are slow to start are kept."""
         self._reported: set[str] = set()
         for directory in (places.config, places.state):
             remove_leftovers(directory)
         self.journal = Journal(places.journal)
-        use_own_rules(places.failures, self._tell)
+        use_own_rules(places.failures, self._report)
 
     @_part
     def clusters(self) -> Clusters:
@@ -99,19 +99,19 @@ class Services:
         from llmb_tui.clusters import Clusters
 
         return Clusters(
-            self.places.clusters, self.timing.look_every_s, policy=self.policy, on_broken_file=self._tell_or_raise
+            self.places.clusters, self.timing.look_every_s, policy=self.policy, on_broken_file=self._report_or_raise
         )
 
     @_part
     def runs(self) -> Runs:
-        """The remembered runs."""
+        """Records of runs."""
         from llmb_tui.launch.runs import Runs
 
         return Runs(self.places)
 
     @_part
     def catalog(self) -> Catalog:
-        """The presets. Raises `PresetProblem` unless `on_broken_file` hears of it."""
+        """The presets. Raises `PresetProblem` unless `on_broken_file` is set."""
         from llmb_tui.catalog.kept import kept_catalog, kept_text, stamp_of
 
         stamp = stamp_of((self.places.presets,))
@@ -119,17 +119,17 @@ class Services:
         if catalog is None:
             from llmb_tui.catalog.load import load_presets
 
-            catalog = load_presets((self.places.presets,), self._tell_or_raise)
+            catalog = load_presets((self.places.presets,), self._report_or_raise)
             if stamp is not None and not catalog.broken:
-                with contextlib.suppress(Trouble, ValueError):  # it is only slower without
+                with contextlib.suppress(Trouble, ValueError):  # the cache only saves time
                     write_atomic(self.places.catalog, kept_text(catalog, stamp).encode())
         if self.places.failures.is_dir():
-            rules("submit")  # what cannot be read is told with the presets, and not when a job fails
+            rules("submit")  # report unreadable rules together with the presets, and not when a job fails
         return catalog
 
     @_part
     def feed(self) -> RunsFeed:
-        """How all runs stand, here and on their clusters."""
+        """States of all runs, here and on their clusters."""
         from llmb_tui.watch.runs_feed import RunsFeed
 
         threshold = self.settings.verdict.threshold
@@ -137,28 +137,28 @@ class Services:
 
     @_part
     def local_results(self) -> LocalResults:
-        """The benchmarks that have ended, by what this machine holds of them."""
+        """Finished benchmarks, by the data on this machine."""
         from llmb_tui.watch.local_results import LocalResults
 
         return LocalResults(self.feed.records, self.catalog)
 
     @_part
     def history(self) -> History:
-        """How the remembered runs came out."""
+        """Results of the remembered runs."""
         from llmb_tui.history import History
 
         return History(self.feed.records, self.runs)
 
     @_part
     def notes(self) -> Notes:
-        """What is said of the remembered runs."""
+        """Notes on the remembered runs."""
         from llmb_tui.launch.notes import Notes
 
         return Notes(self.runs)
 
     @_part
     def reports(self) -> Reports:
-        """What is said of runs to people who were not there."""
+        """Reports about runs for other people."""
         from llmb_tui.answers.report import Reports
         from llmb_tui.evidence.reported_run import RunGatherer
 
@@ -167,7 +167,7 @@ class Services:
 
     @property
     def exporter(self) -> Exporter:
-        """What makes archives of runs, with the clusters that are saved now."""
+        """Exporter of run archives, for the currently saved clusters."""
         from llmb_tui.evidence.export import Exporter
 
         profiles, threshold = self.clusters.profiles(), self.settings.verdict.threshold
@@ -175,28 +175,28 @@ class Services:
 
     @_part
     def suites(self) -> Suites:
-        """The remembered suites."""
+        """Stored suites."""
         from llmb_tui.suites.suites import Suites
 
         return Suites(self.places, self.runs, self.feed.records, self.catalog, self.clusters, self.policy)
 
     @_part
     def suite_runner(self) -> SuiteRunner:
-        """What submits them."""
+        """Submits suites."""
         from llmb_tui.suites.runner import SuiteRunner
 
         return SuiteRunner(self.suites, self.launcher, self.feed, self.clusters)
 
     @_part
     def submissions(self) -> Submissions:
-        """The suites that this program is submitting."""
+        """Suites that this program is currently submitting."""
         from llmb_tui.suites.submissions import Submissions
 
         return Submissions(self.suite_runner.submit)
 
     @_part
     def launcher(self) -> Launcher:
-        """What makes a request run."""
+        """Checks, installs, prepares and submits requests."""
         from llmb_tui.launch.direct.render import render as render_once
         from llmb_tui.launch.launcher import Launcher
 
@@ -205,13 +205,13 @@ class Services:
 
     @_part
     def renderer(self) -> WarmRenderer:
-        """What writes batch scripts while a person stays."""
+        """Writer of batch scripts for an interactive session."""
         from llmb_tui.launch.direct.render import WarmRenderer
 
         return WarmRenderer()
 
     def close(self) -> None:
-        """End what goes on in the background: suites, connections, and the process that writes scripts."""
+        """End all background work: suites, connections, and the process that renders scripts."""
         if "submissions" in vars(self):
             self.submissions.end()
         self.clusters.close()
@@ -219,7 +219,7 @@ class Services:
             self.renderer.close()
 
     def request(self, cluster: str, plan: Plan, procedure: ProcedureId | None = None) -> RunRequest:
-        """A plan on a saved cluster, by a procedure, the cluster's usual one for the default. Takes no connection."""
+        """Request for a plan on a saved cluster; the default procedure means the cluster's default. Never connects."""
         from llmb_tui.launch.procedures import procedure_on
         from llmb_tui.plan.selection import DEFAULT_PROCEDURE
         from llmb_tui.request import RunRequest
@@ -231,12 +231,12 @@ class Services:
             wanted = procedure_on(profile, wanted)
         return RunRequest(recipe, plan, profile, wanted)
 
-    def _tell(self, problem: Trouble) -> None:
+    def _report(self, problem: Trouble) -> None:
         if self.on_broken_file is not None and problem.what not in self._reported:
             self._reported.add(problem.what)
             self.on_broken_file(problem)
 
-    def _tell_or_raise(self, problem: Trouble) -> None:
+    def _report_or_raise(self, problem: Trouble) -> None:
         if self.on_broken_file is None:
             raise problem
-        self._tell(problem)
+        self._report(problem)

@@ -1,1 +1,1 @@
-"""And without a cluster? An SSH login node with a small Slurm, inside the process. Simulated, and says so."""
+"""Simulated clusters inside the process: an SSH login node with a small Slurm, and a Run:ai. All are labelled so."""

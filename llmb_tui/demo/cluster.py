@@ -1,4 +1,4 @@
-"""`DemoCluster`: a login node with a simulated Slurm, inside this process. Simulated, and it says so."""
+"""`DemoCluster`: a login node with a simulated Slurm, inside this process, labelled as simulated."""
 
 from __future__ import annotations
 
@@ -23,8 +23,8 @@ from llmb_tui.errors import Trouble
 class DemoCluster(DemoSite):
     """A simulated login node and its Slurm.
 
-    Everything is below `root`: keys, `known_hosts`, the user's home, Slurm's state. Jobs are processes of their
-    own and outlive the cluster: who starts it on the same root again finds them.
+    Everything is below `root`: keys, `known_hosts`, the user's home, Slurm's state. Jobs are separate processes and
+    outlive the cluster: the next start on the same root finds them.
     """
 
     def __init__(self, root: Path, *, speed: float = SPEED) -> None:
@@ -33,7 +33,7 @@ class DemoCluster(DemoSite):
         """The login node; None before `start` and after `stop`."""
 
     def listen(self) -> None:
-        """Write what is missing below the root, and let people log in."""
+        """Write missing files below the root, and accept logins."""
         for name in ("keys", "home", "shared"):
             (self.root / name).mkdir(mode=0o700, exist_ok=True)
         user = _user_name()
@@ -44,7 +44,7 @@ class DemoCluster(DemoSite):
         path = f"{self.root / 'bin'}:{SYSTEM_PATH}"
         home = self.root / "home"
         environment = {"HOME": str(home), "LOGNAME": user, "PATH": path, "SHELL": "/bin/sh", "USER": user}
-        # Where images are unpacked there is as much simulated space as where they are kept.
+        # The folder for unpacking images has as much simulated space as the folder that keeps them.
         environment["ENROOT_TEMP_PATH"] = str(self.root / "shared")
         environment["ENROOT_SYSCONF_PATH"] = str(self.root / "enroot")
         self.server = Server(host_key, Account(user, user_key, home, environment, self.banner))
@@ -61,7 +61,7 @@ class DemoCluster(DemoSite):
 
     @property
     def banner(self) -> str:
-        """What the login node says before the login."""
+        """Banner of the login node, before the login."""
         return (
             "This cluster is simulated: it runs on your own machine, trains nothing,\n"
             f"and the clock of its jobs runs {self.speed:g} times faster.\n"
@@ -69,7 +69,7 @@ class DemoCluster(DemoSite):
 
     @property
     def profile(self) -> SlurmProfile:
-        """How to reach the cluster. Raises RuntimeError before `start`."""
+        """Profile of the cluster. Raises RuntimeError before `start`."""
         if self.server is None:
             raise RuntimeError("the demo cluster is not started")
         return SlurmProfile(
@@ -109,14 +109,14 @@ class DemoCluster(DemoSite):
                 path = self.root / folder / name
                 path.write_text(f'#!/bin/sh\nexec {shlex.join([*start, name])} "$@"\n')
                 path.chmod(0o700)
-        # A shell goes on along the PATH past a program that it may not run: to this machine's own Slurm, if it has one.
+        # A shell skips a program on the PATH that it may not run, and would find this machine's own Slurm, if any.
         if not os.access(self.root / "bin" / "sbatch", os.X_OK):
             why = "Its file system is mounted noexec."
             raise Trouble(f"Programs in {self.root} cannot be run.", why, "Set TMPDIR to another folder.", exit_code=1)
 
 
 def _user_name() -> str:
-    """The user as `id -un` names them, whatever the environment says."""
+    """User name as `id -un` prints it, regardless of the environment."""
     try:
         return pwd.getpwuid(os.getuid()).pw_name
     except KeyError:  # a user id without a name, as in some containers

@@ -1,6 +1,6 @@
-"""Entry of everything that runs on the simulated cluster, started by path: `command.py STATE NAME ARGUMENT…`.
+"""Entry point of all programs on the simulated cluster, started by path: `command.py STATE NAME ARGUMENT…`.
 
-It is run as `python -S -E`, which starts in some hundredths of a second: only the standard library is there,
+It runs with `python -S -E`, which starts within some hundredths of a second: only the standard library is available,
 and this file makes the package importable.
 """
 
@@ -12,7 +12,7 @@ import sys
 from collections.abc import Callable
 from pathlib import Path
 
-TYPE_CHECKING = False  # the one of `typing` takes too long to import
+TYPE_CHECKING = False  # importing it from `typing` takes too long
 if TYPE_CHECKING:
     from llmb_tui.demo.slurm.store import Store
 
@@ -31,18 +31,18 @@ MODULES = {
     **dict.fromkeys(LOGIN, "login_programs"),
     **dict.fromkeys(NODE, "node_programs"),
 }
-"""What runs a program, where it is not a module of `slurm` by the same name."""
+"""Module of each program that is not a module of `slurm` with the same name."""
 FOLDERS = {
     "bin": (*ACCOUNTING, *CLIENTS, *LOGIN, "enroot"),
     "node-bin": NODE[:2],
     "container-bin": (*TRAINERS, *NODE[2:]),
 }
-"""Programs on the PATH of the login node, before all others on that of a job, and on that of a step in a container."""
+"""Programs on the PATH of the login node, first on that of a job, and on that of a step in a container."""
 
 
 def main() -> int:
-    """Run the command; its exit status."""
-    from llmb_tui.demo.slurm.options import Refusal  # noqa: PLC0415  # only now can the package be found
+    """Run the command; return its exit status."""
+    from llmb_tui.demo.slurm.options import Refusal  # noqa: PLC0415  # the package can be imported only now
     from llmb_tui.demo.slurm.store import Store  # noqa: PLC0415
 
     state, name, *arguments = sys.argv[1:]
@@ -60,14 +60,14 @@ def main() -> int:
 
 
 def program(name: str) -> Callable[[Store, list[str]], int]:
-    """What runs a command: the state and the arguments in, the exit status out."""
+    """Function of a command: the state and the arguments in, the exit status out."""
     module = importlib.import_module(f"llmb_tui.demo.{MODULES.get(name, f'slurm.{name}')}")
     main_of: Callable[[Store, list[str]], int] = getattr(module, name, None) or module.main
     return main_of
 
 
 if __name__ == "__main__":
-    # The folder that holds the package takes the place of this file's, behind the standard library.
+    # The folder of the package replaces the folder of this file, behind the standard library.
     sys.path[:1] = []
     sys.path.append(str(Path(__file__).resolve().parents[2]))
     sys.exit(main())

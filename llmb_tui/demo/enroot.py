@@ -13,16 +13,16 @@ from llmb_tui.demo.slurm.store import Store
 
 VERSION = "3.5.0"
 IMAGE_BYTES = 19_327_352_832
-"""Apparent size of an imported image; the file has holes and takes next to no space."""
+"""Apparent size of an imported image; the file is sparse and takes almost no space."""
 DOWNLOAD_S, EXTRACT_S, SQUASH_S = 120.0, 40.0, 80.0
-"""How long the parts of an import take, simulated seconds."""
+"""Durations of the parts of an import, simulated seconds."""
 PIECES = 20
 SETTINGS = {
     "enroot.conf": "ENROOT_REMAP_ROOT yes\nENROOT_ROOTFS_WRITABLE yes\n",
     "environ.d/50-adapters.env": "NCCL_IB_HCA=mlx5\n",
     "hooks.d/50-slurm-pytorch.sh": "# Simulated cluster: containers are, so nothing runs this\n",
 }
-"""Of a site that is set up as NVIDIA's README asks, for the look at it: file and text."""
+"""Settings of a site that follows NVIDIA's README, for the cluster's checks: file and text."""
 
 _QUERIES = """\
 [INFO] Simulated cluster: nothing is downloaded, the image file is empty
@@ -60,7 +60,7 @@ def write_settings(folder: Path) -> None:
 
 
 def _find(image: re.Match[str]) -> None:
-    """Ask the registry, which has NeMo and nothing else."""
+    """Ask the registry, which has only NeMo."""
     _say(_QUERIES)
     known = image["registry"] == "nvcr.io" and image["name"] == "nvidia/nemo"
     if not known or not re.fullmatch(r"\d\d\.\d\d(\.\w+)?", image["tag"]):
@@ -79,7 +79,7 @@ def _fetch(store: Store) -> None:
 
 
 def _squash(store: Store, target: Path) -> None:
-    """Let the file grow; its first bytes, which make it an image, are written last, as mksquashfs does."""
+    """Let the file grow; its first bytes, which mark it as an image, are written last, as mksquashfs does."""
     _say("[INFO] Creating squashfs filesystem...")
     _say(f"Parallel mksquashfs: Using 8 processors\nCreating 4.0 filesystem on {target}, block size 131072.")
     try:

@@ -1,4 +1,4 @@
-"""One command on one SSH channel: a real process whose three streams are the channel's."""
+"""`ExecChannel`: one command on one SSH channel, a real process whose three streams are the channel's."""
 
 from __future__ import annotations
 
@@ -16,17 +16,17 @@ import paramiko
 
 CHUNK = 65536
 LOOK_S = 0.1
-"""How often the loop looks for what no file descriptor tells: the command has ended, the channel was closed."""
+"""Interval in which the loop checks events without a file descriptor: the command's end, a closed channel."""
 HANG_UP_S = 0.3
-"""From SIGHUP to SIGKILL."""
+"""Seconds from SIGHUP to SIGKILL."""
 
 
 class ExecChannel(threading.Thread):
-    """Runs a command as `sshd` does, on a thread of its own, until the channel is closed.
+    """Runs a command as `sshd` does, in its own thread, until the channel is closed.
 
-    When the client closes the channel first, the command's process group gets SIGHUP and the command itself
-    SIGKILL; what it started with `setsid` or `nohup` lives on. The exit status is sent when the command ends,
-    the channel is closed when its output has ended too, which may be later.
+    If the client closes the channel first, the command's process group gets SIGHUP and the command itself SIGKILL;
+    processes that it started with `setsid` or `nohup` live on. The exit status is sent when the command ends; the
+    channel is closed when its output has ended, too, which may be later.
     """
 
     def __init__(self, channel: paramiko.Channel, command: bytes, home: Path, environment: Mapping[str, str]) -> None:
@@ -43,7 +43,7 @@ class ExecChannel(threading.Thread):
 
     def run(self) -> None:
         """The thread's work."""
-        # The line may be cut, or no process be made.
+        # The connection may break, or the process may not start.
         with suppress(OSError, EOFError, paramiko.SSHException), closing(self._channel), self._process() as process:
             try:
                 self._serve(process)
@@ -69,7 +69,7 @@ class ExecChannel(threading.Thread):
         while not (self._stopped.is_set() or self._channel.closed):
             if not has_ended and process.poll() is not None:
                 has_ended = True
-                if process.returncode >= 0:  # of a signal sshd sends no exit status
+                if process.returncode >= 0:  # sshd sends no exit status after a signal
                     self._channel.send_exit_status(process.returncode)
             if has_ended and streams.ended:
                 return
@@ -81,7 +81,7 @@ class ExecChannel(threading.Thread):
 
 
 class _Streams:
-    """What is under way between a channel and the pipes of a process."""
+    """Data in transit between a channel and the pipes of a process."""
 
     def __init__(self, channel: paramiko.Channel, stdin: IO[bytes], stdout: IO[bytes], stderr: IO[bytes]) -> None:
         self._channel = channel
@@ -93,11 +93,11 @@ class _Streams:
 
     @property
     def ended(self) -> bool:
-        """True when the process can write nothing more and all that it wrote was sent."""
+        """True if the process can write nothing more and all its output was sent."""
         return not self._send
 
     def move(self) -> None:
-        """Wait a moment for data and pass on what there is, in all directions."""
+        """Wait a moment for data, and pass it on in all directions."""
         reads: list[IO[bytes] | paramiko.Channel] = [*self._send]
         if not self._input and not self._input_ended:
             reads.append(self._channel)
@@ -124,7 +124,7 @@ class _Streams:
     def _give_input(self) -> None:
         try:
             self._input = self._input[os.write(self._stdin.fileno(), self._input) :]
-        except BrokenPipeError:  # the process does not read; what comes is thrown away
+        except BrokenPipeError:  # the process does not read; further input is discarded
             self._stdin.close()
             self._input = b""
 

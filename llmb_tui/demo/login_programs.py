@@ -1,4 +1,4 @@
-"""`curl`, `df` and `git` on the login node: what a journey would ask of the internet is simulated, the rest is real."""
+"""`curl`, `df` and `git` on the login node: internet access of the usual steps is simulated, the rest is real."""
 
 from __future__ import annotations
 
@@ -15,14 +15,14 @@ from llmb_tui.demo.slurm.store import Store
 
 HOSTS = re.compile(r"https://(nvcr\.io|huggingface\.co|github\.com)(/.*)?")
 LAYERS, LAYER_BYTES = 66, 145_000_000
-"""Of an image."""
+"""Number and size of an image's layers."""
 SIZE_KIB, USED_KIB = 500 * 1024**3, 320 * 1024**3
-"""Of the shared file system."""
+"""Size and used space of the shared file system."""
 _ELSEWHERE = re.compile(r"(?:https?|ssh|git)://\S+|[\w.-]+@[\w.-]+:\S+")
 
 
 def curl(_: Store, arguments: list[str]) -> int:
-    """Registry, model hub and git host are simulated: nothing leaves this machine, and the hub knows no token."""
+    """Simulate registry, model hub and git host: nothing leaves this machine, and the hub accepts no token."""
     address = next((match for word in arguments if (match := HOSTS.fullmatch(word))), None)
     if not address:
         return _real("curl", arguments)
@@ -39,7 +39,7 @@ def curl(_: Store, arguments: list[str]) -> int:
 
 
 def answer(host: str, path: str) -> tuple[int, str]:
-    """Status and body. The registry hands every image out without a key."""
+    """Status and body of an answer. The registry serves every image without an API key."""
     if host == "nvcr.io" and "/manifests/" in path:
         return 200, json.dumps({"layers": [{"size": LAYER_BYTES}] * LAYERS})
     if path.startswith("/api/whoami"):
@@ -48,7 +48,7 @@ def answer(host: str, path: str) -> tuple[int, str]:
 
 
 def df(store: Store, arguments: list[str]) -> int:
-    """The shared file system is simulated: nothing large is written there, so a full disk is in nobody's way."""
+    """Simulate the shared file system: nothing large is written there, so a full disk does not matter."""
     shared = store.root / "shared"
     if arguments[0] != "-Pk" or not Path(arguments[-1]).resolve().is_relative_to(shared):
         return _real("df", arguments)
@@ -59,7 +59,7 @@ def df(store: Store, arguments: list[str]) -> int:
 
 
 def git(_: Store, arguments: list[str]) -> int:
-    """Nothing is fetched: the upstream procedure would install gigabytes on the user's own machine, so it ends here."""
+    """Fetch nothing: the upstream procedure would install gigabytes on the user's own machine, so it ends here."""
     for word in filter(_ELSEWHERE.fullmatch, arguments):
         reason = "the demo cluster has no internet; choose the direct procedure"
         raise Refusal(f"fatal: unable to access '{word}': {reason}", 128)

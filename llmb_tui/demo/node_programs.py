@@ -11,7 +11,7 @@ from argparse import REMAINDER, Namespace
 from pathlib import Path
 
 from llmb_tui.demo.slurm.options import Parser, Refusal, not_offered
-from llmb_tui.demo.slurm.pyxis import mounted, place
+from llmb_tui.demo.slurm.pyxis import container_mounts, place
 from llmb_tui.demo.slurm.store import Store
 
 NUMA_NODES = 2
@@ -22,19 +22,19 @@ _NSYS = (
 
 
 def hostname(_: Store, arguments: list[str]) -> int:
-    """The address is this machine's own, whatever its system."""
+    """Print the loopback address, on every system."""
     Parser("hostname", flags="--ip-address", of="node").parse(arguments)
     sys.stdout.write("127.0.0.1\n")
     return 0
 
 
 def sudo(_: Store, _arguments: list[str]) -> int:
-    """The user may do nothing. The real one is never asked: it would be this machine's."""
+    """Refuse everything. The real sudo, which would be this machine's, is never called."""
     raise Refusal("sudo: a password is required")
 
 
 def numactl(_: Store | None, arguments: list[str]) -> int:
-    """The node has two NUMA nodes, and nothing is bound to them."""
+    """Check the NUMA node's number, of which there are two, and bind nothing."""
     args = _wrapper(Parser("numactl", "--cpunodebind --membind", of="container"), arguments)
     for node in filter(None, (args.cpunodebind, args.membind)):
         if not node.isdecimal() or int(node) >= NUMA_NODES:
@@ -46,15 +46,15 @@ def numactl(_: Store | None, arguments: list[str]) -> int:
 
 
 def nsys(_: Store | None, arguments: list[str]) -> int:
-    """Runs the command, and leaves a file that says that nothing was profiled."""
+    """Run the command, and leave a file stating that nothing was profiled."""
     if arguments[:1] != ["profile"]:
         raise not_offered("nsys", " ".join(arguments), of="container")
     parser = Parser("nsys profile", _NSYS, of="container")
     for names in (("-o", "--output"), ("-s", "--sample"), ("-t", "--trace")):
         parser.add_argument(*names)
     args = _wrapper(parser, arguments[1:])
-    report = f"{_filled(args.output)}.nsys-rep"
-    outside = Path(place(report, mounted()) or report)
+    report = f"{_expand_name(args.output)}.nsys-rep"
+    outside = Path(place(report, container_mounts()) or report)
     if not outside.parent.is_dir():
         raise Refusal(f"nsys: there is no folder for {report}")
     process = subprocess.Popen(args.command)
@@ -66,7 +66,7 @@ def nsys(_: Store | None, arguments: list[str]) -> int:
 
 
 def _wrapper(parser: Parser, arguments: list[str]) -> Namespace:
-    """The options of a program that runs a command. Raises Refusal."""
+    """Options of a program that runs a command. Raises Refusal."""
     parser.add_argument("command", nargs=REMAINDER)
     args = parser.parse(arguments)
     if not args.command:
@@ -74,7 +74,7 @@ def _wrapper(parser: Parser, arguments: list[str]) -> Namespace:
     return args
 
 
-def _filled(name: str) -> str:
-    """A file name with `%p` and `%q{VARIABLE}` in it, as nsys fills them in."""
+def _expand_name(name: str) -> str:
+    """File name with `%p` and `%q{VARIABLE}` expanded as nsys does."""
     name = re.sub(r"%q\{(\w+)\}", lambda match: os.environ.get(match[1], ""), name)
     return name.replace("%p", str(os.getpid()))

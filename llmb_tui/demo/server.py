@@ -1,4 +1,4 @@
-"""The SSH server of the simulated login node: one user, one key, commands only."""
+"""`Server`: SSH server of the simulated login node, for one user with one key, commands only."""
 
 from __future__ import annotations
 
@@ -27,20 +27,20 @@ from llmb_tui.demo.exec_channel import ExecChannel
 
 HOST = "127.0.0.1"
 MAX_SESSIONS = 10
-"""Channels of one connection, as OpenSSH's default."""
+"""Channels per connection, OpenSSH's default."""
 STOP_S = 1.0
 LOOK_S = 0.1
-"""How soon it notices that it shall listen no more."""
+"""Interval in which the listener notices a stop, seconds."""
 _LOG = "llmb_tui.demo.ssh"
 
-# A cut connection is this server's daily bread; nothing of it belongs on the screen.
+# Broken connections are normal for this server; its log does not belong on the screen.
 logging.getLogger(_LOG).addHandler(logging.NullHandler())
 logging.getLogger(_LOG).propagate = False
 
 
 @dataclass(frozen=True)
 class Account:
-    """The user of the login node, and what a command of theirs starts with."""
+    """User of the login node, with the environment of their commands."""
 
     name: str
     key: paramiko.PKey
@@ -50,7 +50,7 @@ class Account:
 
 
 class _Listener(socketserver.TCPServer):
-    """Hands each new connection to `welcome`, and leaves it open."""
+    """Passes each new connection to `welcome`, and leaves it open."""
 
     allow_reuse_address = True
     request_queue_size = 16
@@ -59,8 +59,8 @@ class _Listener(socketserver.TCPServer):
         super().__init__((HOST, port), socketserver.BaseRequestHandler)
         self._welcome = welcome
 
-    def process_request(self, request: Any, client_address: Any) -> None:  # noqa: ARG002 - the base class's
-        with suppress(OSError, paramiko.SSHException):  # who came has left already
+    def process_request(self, request: Any, client_address: Any) -> None:  # noqa: ARG002 - the base class's signature
+        with suppress(OSError, paramiko.SSHException):  # the client has left already
             self._welcome(request)
 
 
@@ -77,13 +77,13 @@ class Server:
         self._thread = threading.Thread()
 
     def start(self) -> None:
-        """Begin to take connections."""
+        """Start accepting connections."""
         listen = self._listener.serve_forever
         self._thread = threading.Thread(target=listen, args=(LOOK_S,), name="demo-ssh", daemon=True)
         self._thread.start()
 
     def stop(self) -> None:
-        """End all connections and their commands. No thread is left."""
+        """End all connections, their commands and all threads."""
         self.refuse(True)
         for connection in self._connections:
             connection.end()
@@ -91,13 +91,13 @@ class Server:
             connection.join()
 
     def drop_connections(self) -> None:
-        """Cut every connection, without a word."""
+        """Cut every connection without a message."""
         with self._guard:
             for connection in self._connections:
                 connection.cut()
 
     def refuse(self, refused: bool) -> None:
-        """Let nobody connect any more, or again. Connections that exist stay."""
+        """Refuse new connections, or accept them again. Existing connections stay."""
         listens = self._thread.is_alive()
         if not refused and not listens:
             self._listener = _Listener(self.port, self._welcome)
@@ -116,7 +116,7 @@ class Server:
 
 
 class _Connection(paramiko.ServerInterface):
-    """One client: who it is, and the commands that it runs."""
+    """One client's login and commands."""
 
     def __init__(self, client: socket.socket, host_key: paramiko.PKey, account: Account) -> None:
         self._account = account
@@ -131,11 +131,11 @@ class _Connection(paramiko.ServerInterface):
         self._transport.start_server(event=threading.Event(), server=self)
 
     def tidy(self) -> bool:
-        """Forget commands and channels that have ended; False when the connection has too."""
+        """Forget ended commands and channels; False if the connection has ended, too."""
         with self._tidying:
             self._commands = [command for command in self._commands if command.is_alive()]
-            # The transport keeps every channel until somebody takes it, and then nobody else does: paramiko would
-            # collect one whose command was not asked for yet.
+            # The transport keeps a channel until it is accepted, and afterwards nothing refers to it: paramiko would
+            # collect a channel whose command has not arrived yet.
             while channel := self._transport.accept(0):
                 self._channels.append(channel)
             self._channels = [channel for channel in self._channels if not channel.closed]
@@ -158,7 +158,7 @@ class _Connection(paramiko.ServerInterface):
             command.join(STOP_S)
 
     def start_waiting(self, channel: paramiko.Channel) -> None:
-        """Start the command that waits on the channel, if one does."""
+        """Start the command that waits for the channel, if there is one."""
         self.tidy()
         command = self._waiting.pop(channel.chanid, None)
         if command:
@@ -167,7 +167,7 @@ class _Connection(paramiko.ServerInterface):
                 command.start()
 
     def get_allowed_auths(self, _username: str) -> str:
-        """Keys only."""
+        """Public keys only."""
         return "publickey"
 
     def check_auth_publickey(self, username: str, key: paramiko.PKey) -> int:
@@ -178,22 +178,22 @@ class _Connection(paramiko.ServerInterface):
         return self._account.banner, "en-GB"
 
     def check_channel_request(self, kind: str, _chanid: int) -> int:
-        """Sessions only, and not more than OpenSSH gives."""
+        """Accept sessions only, at most as many as OpenSSH."""
         if kind != "session":
             return OPEN_FAILED_ADMINISTRATIVELY_PROHIBITED
         busy = sum(command.is_alive() for command in self._commands) + len(self._waiting)
         return OPEN_SUCCEEDED if busy < MAX_SESSIONS else OPEN_FAILED_CONNECT_FAILED
 
     def check_channel_exec_request(self, channel: paramiko.Channel, command: bytes) -> bool:
-        """Take a command; it starts when the client has been told so."""
+        """Accept a command; it starts after the client was informed."""
         self._waiting[channel.chanid] = ExecChannel(channel, command, self._account.home, self._account.environment)
         return True
 
 
 class AnsweringTransport(paramiko.Transport):
-    """Calls `answered` when a request on a channel was answered.
+    """Calls `answered` after a request on a channel was answered.
 
-    Who starts a command earlier, while the request is looked at, may end it before the client hears that it began.
+    A command that starts earlier, while the request is handled, may end before the client learns that it began.
     """
 
     def __init__(self, client: socket.socket, answered: Callable[[paramiko.Channel], None]) -> None:

@@ -1,4 +1,4 @@
-"""`DemoSite`: what simulated clusters of every kind have in common: a folder, a clock, a start and a stop."""
+"""`DemoSite`: base of the simulated clusters: a folder, a clock, start and stop."""
 
 from __future__ import annotations
 
@@ -14,9 +14,9 @@ SPEED = 60.0
 
 
 class DemoSite(ABC):
-    """A simulated cluster that lives in the folder `root`, for as long as it is started.
+    """A simulated cluster in the folder `root`, between `start` and `stop`.
 
-    `speed` is how much faster than real time the clock of a new job runs.
+    `speed` is the factor by which the clock of a new job is faster than real time.
     """
 
     def __init__(self, root: Path, speed: float) -> None:
@@ -35,7 +35,7 @@ class DemoSite(ABC):
         self.stop()
 
     def start(self) -> None:
-        """Write what is missing below the root, and listen. Raises Trouble when the root is in use, or of no use."""
+        """Write missing files below the root, and listen. Raises Trouble if the root is in use or unusable."""
         self.root.mkdir(mode=0o700, parents=True, exist_ok=True)
         self._lock = _take(self.root)
         try:
@@ -46,7 +46,7 @@ class DemoSite(ABC):
             raise
 
     def stop(self) -> None:
-        """End the servers and their connections. Jobs go on."""
+        """End the servers and their connections. Jobs continue."""
         if self._lock is not None:
             self.end()
             os.close(self._lock)
@@ -54,24 +54,24 @@ class DemoSite(ABC):
 
     @abstractmethod
     def listen(self) -> None:
-        """Begin, in a folder that is nobody else's."""
+        """Start the servers, in a folder that no other process uses."""
 
     @abstractmethod
     def end(self) -> None:
-        """End what listens."""
+        """End the servers."""
 
 
 def _take(root: Path) -> int:
-    """Take the folder, which belongs to one program at a time, until the handle that this answers with is closed."""
+    """Lock the folder, which one process may use at a time, until the returned handle is closed."""
     lock = os.open(root / "in-use", os.O_RDWR | os.O_CREAT, 0o600)
     try:
         fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
     except BlockingIOError:
         os.close(lock)
         raise Trouble(
-            f"The demo cluster in {root} is running already.",
+            f"The demo cluster in {root} is already running.",
             "Another llmb-tui has started it.",
-            "Leave that one first, or set TMPDIR to another folder for this one.",
+            "Quit that one first, or set TMPDIR to another folder for this one.",
             exit_code=1,
         ) from None
     return lock

@@ -1,9 +1,9 @@
-"""`python` in a simulated container: takes the part of NeMo, prints its log, computes nothing.
+"""`python` in a simulated container: stands in for NeMo, prints its log, computes nothing.
 
-It understands the two commands that the recipes run, `python /nemo_run/code/pretrain.py LAUNCH.json` and
-`python3 -u …/megatron_gpt_pretraining.py --config-path=FOLDER --config-name=FILE OVERRIDE…`; no other program
-is offered. The files that a command names must be there; what is trained it reads from
-`/nemo_run/configs/plan.json`, through the mounts of the container. It takes its time on the job's clock.
+It supports the two commands that the recipes run, `python /nemo_run/code/pretrain.py LAUNCH.json` and
+`python3 -u …/megatron_gpt_pretraining.py --config-path=FOLDER --config-name=FILE OVERRIDE…`, and no other program.
+The files that a command names must exist; the training is described by `/nemo_run/configs/plan.json`, read through the
+container's mounts. Times are on the job's clock.
 """
 
 from __future__ import annotations
@@ -22,19 +22,19 @@ from llmb_tui.demo import faults
 from llmb_tui.demo.slurm import notation
 from llmb_tui.demo.slurm.job import DemoJob
 from llmb_tui.demo.slurm.options import Refusal, not_offered
-from llmb_tui.demo.slurm.pyxis import mounted, place
+from llmb_tui.demo.slurm.pyxis import container_mounts, place
 from llmb_tui.demo.slurm.store import Store
 from llmb_tui.demo.training import (
     START_UP_S,
     TRACEBACK,
-    Measured,
+    CompletedStep,
     Training,
+    completed_step,
+    end_line,
     gpu_line,
     hydra_bar,
-    measured,
     nccl_log,
     nemo2_log,
-    stopped,
     training,
 )
 
@@ -42,35 +42,35 @@ PLAN = "/nemo_run/configs/plan.json"
 HYDRA_PROGRAM = "megatron_gpt_pretraining.py"
 NEMO2_PROGRAM = "pretrain.py"
 LAUNCH_FILE = "launch.json"
-"""What our entry script is given."""
+"""Argument of our entry script."""
 
 
 class JobClock:
-    """The job's clock, as the program in the job sees it."""
+    """The job's clock, for the program in the job."""
 
     def __init__(self, job: DemoJob) -> None:
         self._job = job
         self._due = job.now()
 
     def wait(self, seconds: float) -> None:
-        """Let simulated seconds pass; time that was lost before is caught up."""
+        """Let simulated seconds pass; earlier delays are caught up."""
         self._due += seconds
         ahead = self._due - self._job.now()
         if ahead > 0:
             time.sleep(ahead / self._job.speed)
 
-    def go_on(self) -> None:
-        """Let time that was lost be lost."""
+    def skip_delay(self) -> None:
+        """Do not catch up earlier delays."""
         self._due = self._job.now()
 
     def stamp(self) -> str:
-        """The time as NeMo's log writes it."""
+        """The time in the format of NeMo's log."""
         return time.strftime("%Y-%m-%d %H:%M:%S", time.localtime(self._job.now()))
 
 
 def main(store: Store, arguments: list[str]) -> int:
     """Run `python`."""
-    mounts = mounted()
+    mounts = container_mounts()
     flags = list(takewhile(lambda word: word.startswith("-"), arguments))
     program, *words = arguments[len(flags) :] or [""]
     name = os.path.basename(program)
@@ -101,7 +101,7 @@ def _document(path: str, mounts: list[tuple[str, str]]) -> dict[str, Any]:
 
 
 def _find_configuration(words: Mapping[str, str], mounts: list[tuple[str, str]]) -> None:
-    """Raises Refusal, in Hydra's words, where the configuration of the command is not in the container."""
+    """Raise Refusal, with Hydra's message, if the container lacks the command's configuration."""
     folder, name = words.get("--config-path", ""), words.get("--config-name", "")
     outside = place(folder, mounts)
     if not outside:
@@ -112,22 +112,22 @@ def _find_configuration(words: Mapping[str, str], mounts: list[tuple[str, str]])
         raise Refusal(f"Cannot find primary config '{name}'. Check that it's in your config search path.")
 
 
-def _steps(store: Store, job: DemoJob, clock: JobClock, task: Training) -> Iterator[Measured]:
-    """Make the steps, each in its time, with the faults that are switched on."""
+def _steps(store: Store, job: DemoJob, clock: JobClock, task: Training) -> Iterator[CompletedStep]:
+    """Make the steps in their time, with the active faults."""
     for index in range(task.steps):
         if faults.number(store.path, "fail-at-step") == index:
             _say(sys.stderr, TRACEBACK)
             raise SystemExit(1)
         while faults.number(store.path, "hang-at-step") == index:
             time.sleep(0.1)
-            clock.go_on()
-        step = measured(str(job.id), index, task, faults.number(store.path, "slow") or 1.0)
+            clock.skip_delay()
+        step = completed_step(str(job.id), index, task, faults.number(store.path, "slow") or 1.0)
         clock.wait(step.seconds)
         yield step
 
 
 def _write_network_lines(store: Store, task: Training, mounts: list[tuple[str, str]]) -> None:
-    """Write what NCCL writes for the first rank of each node, if the environment names a file for it."""
+    """Write NCCL's lines for the first rank of each node, if the environment names a file for them."""
     pattern, nodes = os.environ.get("NCCL_DEBUG_FILE", ""), _nodes()
     if os.environ.get("NCCL_DEBUG") != "INFO" or not pattern or len(nodes) == 1:
         return
@@ -151,7 +151,7 @@ def _train_nemo2(store: Store, job: DemoJob, task: Training, *, by_our_script: b
         _say(sys.stdout, gpu_line(task, node, task.gpus // len(nodes)))
     for text in nemo2_log(task, clock, _steps(store, job, clock, task), memory=memory):
         _say(sys.stdout, text)
-    _say(sys.stderr, stopped(task))
+    _say(sys.stderr, end_line(task))
 
 
 def _train_hydra(store: Store, job: DemoJob, task: Training) -> None:
@@ -173,12 +173,12 @@ def _train_hydra(store: Store, job: DemoJob, task: Training) -> None:
         }
         bar = hydra_bar(step.index + 1, task.steps, elapsed, values)
         _show(bar)
-    _say(sys.stderr, stopped(task))
+    _say(sys.stderr, end_line(task))
     _show(f"{bar}\n")
 
 
 def _run_number(job: DemoJob) -> str:
-    """Four letters, as the logger of NeMo 1 names a run."""
+    """Four letters, like a run's name in the logger of NeMo 1."""
     digest = hashlib.sha256(f"{job.id}/v_num".encode()).digest()
     return "".join(chr(ord("a") + byte % 26) for byte in digest[:4])
 

@@ -1,7 +1,7 @@
-"""What a simulated training is, and NeMo's log of it, on any clock. Pure: who asks says how time passes.
+"""A simulated training and its NeMo log, on any clock. Pure: the caller provides the clock.
 
-Its steps take the expected time, spread as on a healthy cluster. The lines follow NeMo's `ProgressPrinter`, and tqdm as
-Lightning drives it.
+Steps take the expected time, with the spread of a healthy cluster. The lines follow NeMo's `ProgressPrinter`, and tqdm
+as Lightning uses it.
 """
 
 from __future__ import annotations
@@ -13,20 +13,20 @@ from dataclasses import dataclass
 from typing import Any, Protocol
 
 START_UP_S = 60.0
-"""From the start of the container to the first step, simulated seconds."""
+"""Simulated seconds from the start of the container to the first step."""
 UNKNOWN_STEP_S = 5.0
 """Step time of a plan that has no estimate."""
 USUAL_EFFICIENCY = 0.4
-"""Part of the peak that a plan without an expected time is given, where its model FLOPs are known."""
+"""Fraction of the peak for a plan without an expected time, if its model FLOPs are known."""
 WARM_UP = ((1.0, 25.0), (1.25, 0.0), (1.06, 0.0))
 """The first steps: factor and additional simulated seconds."""
 SIGMA = 0.004
 """Relative spread of the step time within a run."""
 RUN_SPREAD = 0.015
-"""A run is slower than expected by up to this."""
+"""Largest relative excess of a run's step time over the expected one."""
 
 _PRODUCTS = {"h100": "NVIDIA H100 80GB HBM3"}
-"""Product names of GPU types that are more than `NVIDIA` and the type."""
+"""Product names of GPU types for which it is not just `NVIDIA` and the type."""
 _BLOCKS = " ▏▎▍▌▋▊▉█"
 _DEVICE = (
     "You are using a CUDA device ('{}') that has Tensor Cores. To properly utilize them, you should set "
@@ -34,14 +34,14 @@ _DEVICE = (
     "details, read "
     "https://pytorch.org/docs/stable/generated/torch.set_float32_matmul_precision.html#torch.set_float32_matmul_precision"
 )
-"""Lightning's line about the GPU that rank 0 has."""
+"""Lightning's line about rank 0's GPU."""
 _BAR_WIDTH = 10
 _PADDED_TO = 5
 
 
 @dataclass(frozen=True)
 class Training:
-    """What is to be trained, as far as the log shows it."""
+    """Description of a training, as far as its log shows it."""
 
     steps: int
     step_s: float
@@ -58,8 +58,8 @@ class Training:
 
 
 @dataclass(frozen=True)
-class Measured:
-    """One step that was made."""
+class CompletedStep:
+    """One completed step."""
 
     index: int
     seconds: float
@@ -67,17 +67,17 @@ class Measured:
 
 
 class Clock(Protocol):
-    """How simulated time passes."""
+    """Simulated time."""
 
     def wait(self, seconds: float) -> None:
         """Let simulated seconds pass."""
 
     def stamp(self) -> str:
-        """The time as NeMo's log writes it."""
+        """The time in the format of NeMo's log."""
 
 
 def training(plan: dict[str, Any], overrides: Mapping[str, str]) -> Training:
-    """What a plan document, and the overrides of a Hydra command, ask for."""
+    """Training that a plan document and the overrides of a Hydra command describe."""
     selection, estimate = plan["selection"], plan.get("estimate") or {}
     gpus, gbs = int(selection["scale"]), int(plan["parallelism"]["gbs"])
     flops = float(estimate.get("model_flops_per_sample") or 0) * gbs
@@ -101,7 +101,7 @@ def training(plan: dict[str, Any], overrides: Mapping[str, str]) -> Training:
 
 
 def step_seconds(seed: str, index: int, expected_s: float) -> float:
-    """Simulated time of one step: the same for the same seed and index."""
+    """Simulated time of one step, always the same for a seed and an index."""
     base = expected_s * (1 + RUN_SPREAD * chance(f"{seed}/run"))
     factor, extra = WARM_UP[index] if index < len(WARM_UP) else (1.0, 0.0)
     first, second = chance(f"{seed}/{index}/a"), chance(f"{seed}/{index}/b")
@@ -110,19 +110,19 @@ def step_seconds(seed: str, index: int, expected_s: float) -> float:
 
 
 def chance(text: str) -> float:
-    """A number in [0, 1) that follows from a text."""
+    """Number in [0, 1), derived from a text."""
     return int.from_bytes(hashlib.sha256(text.encode()).digest()[:6], "big") / 2**48
 
 
-def measured(seed: str, index: int, task: Training, factor: float = 1.0) -> Measured:
-    """One step as it will have been; `factor` is how many times as long it takes."""
+def completed_step(seed: str, index: int, task: Training, factor: float = 1.0) -> CompletedStep:
+    """One step; `factor` multiplies its time."""
     noise = 0.02 * (chance(f"{seed}/{index}/loss") - 0.5)
     seconds = step_seconds(seed, index, task.step_s) * factor
-    return Measured(index, seconds, 11.7 + 1.4 * math.exp(-index / 18) + noise)
+    return CompletedStep(index, seconds, 11.7 + 1.4 * math.exp(-index / 18) + noise)
 
 
-def nemo2_log(task: Training, clock: Clock, steps: Iterable[Measured], *, memory: bool) -> Iterator[str]:
-    """The output of NeMo 2 up to its last step, line by line, each when it is due; `memory` adds what the GPUs hold."""
+def nemo2_log(task: Training, clock: Clock, steps: Iterable[CompletedStep], *, memory: bool) -> Iterator[str]:
+    """Output of NeMo 2 up to its last step, line by line on time; `memory` adds the GPUs' memory use."""
     yield from _start_up(task, clock)
     tflops = 0.0
     for step in steps:
@@ -142,18 +142,18 @@ def nemo2_log(task: Training, clock: Clock, steps: Iterable[Measured], *, memory
         tflops = task.flops_per_step / step.seconds / task.gpus / 1e12
 
 
-def stopped(task: Training) -> str:
-    """The last line of a training that came to its end; it goes to stderr."""
+def end_line(task: Training) -> str:
+    """Last line of a completed training; it goes to stderr."""
     return f"`Trainer.fit` stopped: `max_steps={task.steps}` reached."
 
 
 def gpu_line(task: Training, node: str, gpus: int) -> str:
-    """The line by which the entry script names the GPUs of a node."""
+    """Line of the entry script about the GPUs of a node."""
     return f"GPUs of node {node}: {gpus} × {task.gpu}"
 
 
 def nccl_log(task: Training, node: str, rank: int, per_node: int, transport: str) -> Iterator[str]:
-    """What NCCL writes about the network for the first rank of one of several nodes, with the subsystems INIT and NET.
+    """NCCL's network lines for the first rank of one of several nodes, with the subsystems INIT and NET.
 
     `transport` is `IB` or `Socket`.
     """
@@ -207,7 +207,7 @@ def nemo2_line(iteration: int, total: int, values: Mapping[str, float]) -> str:
 
 
 def hydra_bar(done: int, total: int, elapsed_s: float, values: Mapping[str, float | str]) -> str:
-    """The progress bar of NeMo 1 after `done` steps; the carriage return before it is the caller's."""
+    """Progress bar of NeMo 1 after `done` steps; the caller prints the carriage return before it."""
     fraction = done / total
     full, part = divmod(int(fraction * _BAR_WIDTH * (len(_BLOCKS) - 1)), len(_BLOCKS) - 1)
     bar = _BLOCKS[-1] * full
@@ -229,7 +229,7 @@ def _interval(seconds: float) -> str:
 
 
 def _padded(value: float | str) -> str:
-    """A number as tqdm writes it (three digits where that is shorter), filled up with zeros as Lightning does."""
+    """Number in the format of tqdm (three digits if that is shorter), padded with zeros as Lightning does."""
     if isinstance(value, str):
         return value
     three_digits = f"{value:.3g}".replace("e+0", "e+").replace("e-0", "e-")

@@ -1,1 +1,1 @@
-"""Make it run: `Plan` and `ClusterProfile` in; install steps, the script, one submission and a `Run` out."""
+"""Launch runs: `Plan` and `ClusterProfile` in; install steps, the script, one submission and a `Run` out."""

@@ -1,4 +1,4 @@
-"""`kind_of`: the kind of cluster on which a run is."""
+"""`kind_of`: the kind of cluster of a run."""
 
 from __future__ import annotations
 
@@ -11,5 +11,5 @@ from llmb_tui.launch.run import Run
 
 
 def kind_of(run: Run) -> ClusterKind[Any]:
-    """The kind of cluster on which a run is, also when its cluster is no longer saved."""
+    """The kind of cluster of a run, even if the cluster's profile has been removed."""
     return KINDS[PROCEDURES[run.procedure].profile.kind]

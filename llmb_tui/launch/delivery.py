@@ -1,4 +1,4 @@
-"""`Delivery`: in what ways of submitting differ. What they share, at most once, is in `launch.submit`."""
+"""`Delivery`: how one procedure submits a run. `launch.submit` has the shared part, which submits at most once."""
 
 from __future__ import annotations
 
@@ -12,58 +12,58 @@ from llmb_tui.language.states import Submission
 from llmb_tui.launch.run import Run
 
 Tell = Callable[[str], None]
-"""Told what a submission is doing, a clean line each."""
+"""Receives the progress of a submission, one clean line per call."""
 
 
 @dataclass(frozen=True, slots=True)
 class Jobs:
-    """What is known of a run's jobs."""
+    """The jobs of a run, as far as they are known."""
 
     ids: tuple[str, ...] = ()
-    """The one that is watched comes last."""
+    """Job ids; the watched job comes last."""
     log: JobLog | None = None
-    """Where that one writes, if that was not known before."""
+    """Log of the watched job, if the run's record does not have it yet."""
     question: str = ""
-    """Why it cannot be said yet which they are, a sentence or two; empty where there are none, or they are known."""
+    """Why the job ids are still uncertain, one or two sentences; empty if they are known or there are none."""
     note: str = ""
-    """What a person should know of a run that is submitted."""
+    """A remark for the user about the submitted run."""
 
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """What is known of a submission."""
+    """Result of a submission, as far as it is known."""
 
     submission: Submission
     note: str = ""
     jobs: Jobs = Jobs()
-    """Of one that is `submitted`."""
+    """The jobs, if the state is `submitted`."""
     age_s: float = 0.0
-    """Seconds since then."""
+    """Seconds since the submission."""
 
 
 class Delivery(Protocol):
-    """One run on its way to its cluster. Whatever raises may be called again."""
+    """Submits one run to its cluster. A method that raised may be called again."""
 
-    def sent_before(self) -> bool:
-        """Whether the cluster has anything of it: asked of an intent that was stored already. Raises Trouble."""
+    def was_sent(self) -> bool:
+        """True if the cluster has any trace of the run. Called for a stored intent only. Raises Trouble."""
 
     def prepare(self, script: str) -> None:
-        """Make sure of everything that is wanted; nothing is started. `script` is what a person has agreed to.
+        """Prepare everything that the run needs, without starting anything. `script` is the confirmed script.
 
-        Raises Trouble where something is missing there.
+        Raises Trouble if the cluster lacks something that the run needs.
         """
 
     def begin(self) -> None:
-        """Start it. Raises Trouble; of a connection that broke, that says whether it may have begun."""
+        """Start the submission. Raises Trouble; after a lost connection, the error says whether it may have started."""
 
-    def answer(self, tell: Tell) -> Outcome:
-        """Wait for what comes of it, some minutes at most. Raises Trouble where the cluster cannot be asked.
+    def answer(self, on_progress: Tell) -> Outcome:
+        """Wait for the outcome, a few minutes at most. Raises Trouble if the cluster cannot be queried.
 
-        What was lost on the way is sent again, where only one of the two can count.
+        A lost request is sent again only if at most one of the two can take effect.
         """
 
     def look(self, *, withdraw: bool) -> Outcome:
-        """What has become of it; `withdraw`: where it has not begun by now, it never will. Raises as `answer` does."""
+        """Look up the outcome. With `withdraw`, a submission that has not started never will. Raises like `answer`."""
 
     def refusal(self, run: Run) -> Trouble:
-        """The error for a person, from the note that a refused run remembers."""
+        """The error to show for a rejected run, from the note in its record."""

@@ -1,4 +1,4 @@
-"""`config_files`: the files that a run takes along into its folder; for Hydra the YAML that its command names. Pure."""
+"""`config_files`: the files that are sent with a run; for Hydra, the YAML file that its command names. Pure."""
 
 from __future__ import annotations
 
@@ -18,9 +18,9 @@ _MISSING = object()
 
 
 def config_files(request: RunRequest, settings: Applied) -> tuple[tuple[str, str], ...]:
-    """(path in the run's folder, text): the plan, and what the program in the container reads.
+    """Files as (path in the run's folder, text): the plan, and the input of the program in the container.
 
-    Raises Trouble (exit code 1) when a Hydra recipe's settings contradict each other.
+    Raises Trouble (exit code 1) if a Hydra recipe's settings contradict each other.
     """
     recipe, plan = request.recipe, request.plan
     plan_json = ("configs/plan.json", as_json(document(plan) | {"steps": plan.steps}))
@@ -37,15 +37,15 @@ def config_files(request: RunRequest, settings: Applied) -> tuple[tuple[str, str
 
 
 def as_json(value: object) -> str:
-    """A text that a person can read."""
+    """Indented JSON for people to read, with a final newline."""
     return json.dumps(value, indent=2, ensure_ascii=False) + "\n"
 
 
 def base_configuration(fields: Mapping[str, Any], overrides: Sequence[str]) -> str:
-    """Text of the file: dotted fields in their order, of which a later one replaces what an earlier one set.
+    """Text of the base configuration file: dotted fields in their order; a later value replaces an earlier one.
 
-    Raises Trouble (exit code 1) for a field below one that is no table, and for an override that Hydra would refuse:
-    `field=value` of a field that the file lacks, or `+field=value` of one that it has.
+    Raises Trouble (exit code 1) for a field below a value that is not a table, and for an override that Hydra would
+    reject: `field=value` of a field that the file lacks, or `+field=value` of a field that it has.
     """
     tree: dict[str, Any] = {}
     for name, value in fields.items():
@@ -57,11 +57,11 @@ def base_configuration(fields: Mapping[str, Any], overrides: Sequence[str]) -> s
 
 
 def _table(tree: dict[str, Any], path: Sequence[str], field: str) -> dict[str, Any]:
-    """The table at a path, made where it is missing."""
+    """The table at a path, created if it is missing."""
     for part in path:
         tree = tree.setdefault(part, {})
         if not isinstance(tree, dict):
-            raise _wrong(f"{field} lies below {part}, which is a value.")
+            raise _wrong(f"{field} is below {part}, which is a value and not a table.")
     return tree
 
 
@@ -69,19 +69,19 @@ def _check_override(override: str, tree: Mapping[str, Any]) -> None:
     name, equals, _ = override.partition("=")
     field = name.lstrip("+")
     if not equals or not field:
-        raise _wrong(f"the override {override!r} is not FIELD=VALUE.")
+        raise _wrong(f"the override {override!r} does not have the form FIELD=VALUE.")
     if name.startswith("++"):
         return
     node: Any = tree
     for part in field.split("."):
         node = node.get(part, _MISSING) if isinstance(node, dict) else _MISSING
     if name.startswith("+") is not (node is _MISSING):
-        has = "lacks" if node is _MISSING else "has already"
+        has = "lacks" if node is _MISSING else "already has"
         raise _wrong(f"the override {override!r} names a field that the base configuration {has}.")
 
 
 def _yaml_lines(table: Mapping[str, Any], indent: str = "") -> Iterator[str]:
-    # JSON's scalars and lists are YAML's as well.
+    # JSON scalars and lists are valid YAML.
     for name, value in table.items():
         if isinstance(value, dict) and value:
             yield f"{indent}{name}:\n"
@@ -91,4 +91,6 @@ def _yaml_lines(table: Mapping[str, Any], indent: str = "") -> Iterator[str]:
 
 
 def _wrong(why: str) -> Trouble:
-    return Trouble("The recipe's preset makes no configuration for Hydra.", f"In its settings, {why}", exit_code=1)
+    return Trouble(
+        "The Hydra configuration could not be written.", f"In the settings of the recipe's preset, {why}", exit_code=1
+    )

@@ -1,8 +1,8 @@
-"""`Installer`: look at the install steps of a plan on its cluster, and run what is missing.
+"""`Installer`: check the install steps of a plan on its cluster, and run the missing ones.
 
-A step runs detached on the cluster or as a job (`remote/start.sh`, `remote/step.sh`), so a broken connection does not
-stop it, and whoever looks next finds it. What is done, running or failed is read from the cluster each time; nothing
-about it is remembered here.
+A step runs detached on the cluster or as a job (`remote/start.sh`, `remote/step.sh`), so that it survives a broken
+connection and a later call finds it. Each call reads from the cluster which steps are done, running or failed;
+nothing about them is stored here.
 """
 
 from __future__ import annotations
@@ -29,19 +29,19 @@ _SOURCES = Sources()
 _LOOK_EVERY_S = 1.0
 _ASK_SLURM_EVERY_S = 10.0
 _STARTS_WITHIN_S = 30.0
-# What a job has written on another node is seen late: NFS remembers for a minute what was not there.
+# A file that a job wrote on another node appears late: NFS caches for a minute that it did not exist.
 _JOB_SEEN_WITHIN_S = 90.0
 _START_DEADLINE_S = 60.0
 _LINK_PATIENCE_S = 300.0
 _LONGEST_JOB_NAME = 200
 _CANNOT_BE_USED = 3
 """Exit code of start.sh."""
-# How often a step that somebody ends from outside is started while we look on.
+# Number of starts of a step that is killed from outside, in one call of `run`.
 _MOST_STARTS = 3
 
 
 class Installer:
-    """The steps of one plan on one cluster, in their order."""
+    """The steps of one plan on one cluster, in order."""
 
     def __init__(self, session: Session, profile: SlurmProfile, plan: InstallPlan, sources: Sources = _SOURCES) -> None:
         self._session = session
@@ -54,9 +54,9 @@ class Installer:
         self._asked_slurm_at: float | None = None
 
     def probe(self) -> tuple[StepState, ...]:
-        """Every step as it is now. Where something is still to be fetched, the registry is asked once how much.
+        """Current state of every step. For pending downloads the registry is asked for their size, once.
 
-        Raises Trouble when the cluster cannot be asked.
+        Raises Trouble if the cluster cannot be queried.
         """
         probes = self._session.patiently(lambda: self._probes(ask_slurm=True))
         self._session.patiently(lambda: self._ask_sizes(probes))
@@ -68,13 +68,13 @@ class Installer:
         stop: threading.Event,
         on_silence: Callable[[Trouble], None] = lambda _: None,
     ) -> tuple[StepState, ...]:
-        """Run what is missing, one step after the other; answer when all are done, one has failed, or `stop` is set.
+        """Run the missing steps one after the other; return when all are done, one has failed, or `stop` is set.
 
-        A step that is running already is waited for, one that failed earlier is tried once more, one that is ended from
-        outside is started again, and one that runs when `stop` is set goes on without us. `on_change` is called from
-        this thread, `on_silence` each time that the cluster does not answer. Raises Trouble when a step does not start
-        or is ended again and again, and when the cluster does not answer for five minutes; `ObserverMode` where it is
-        only looked at.
+        A running step is awaited, a step that failed earlier is tried once more, a step that was killed from outside
+        is started again, and a step that runs when `stop` is set continues on the cluster. `on_change` is called from
+        this thread, `on_silence` each time the cluster does not answer. Raises Trouble if a step does not start or is
+        killed repeatedly, and if the cluster does not answer for five minutes; `ObserverMode` for a read-only
+        cluster.
         """
         self._session.require_changes()
         starts: dict[str, int] = {}
@@ -82,7 +82,7 @@ class Installer:
         alive_at = 0.0
         last_states: tuple[StepState, ...] = ()
         while True:
-            probes = self._probes_patiently(stop, on_silence)
+            probes = self._probes_with_retries(stop, on_silence)
             states = self._states(probes)
             if states != last_states:
                 on_change(states)
@@ -101,7 +101,7 @@ class Installer:
                 if time.monotonic() > alive_at + patience_s:
                     raise _not_started(step, patience_s)
             elif starts.get(step.id, 0) >= _MOST_STARTS:
-                raise _ended_again(step)
+                raise _killed_repeatedly(step)
             else:
                 silence = self._start(step)
                 if silence is None:
@@ -119,13 +119,14 @@ class Installer:
             shell_join(["look", ask, folder, _job_name(folder, step), step.growing, *step.results])
             for step, folder in ((step, self._step_folder(step)) for step in self._steps)
         ]
-        # The echo ends a line that a login shell may have begun.
+        # The echo ends a line that the login shell may have begun.
         script = "\n".join([remote_text("lock.sh", "there.sh", "look.sh"), "echo", *calls, "exit 0\n"])
         result = self._session.run(["sh", "-s"], stdin=script.encode(), deadline_s=_START_DEADLINE_S)
         if result.exit_code:
-            what, words = "The install steps could not be looked at.", clean(result.stderr).strip()
-            if not words:  # it was ended from outside, as by a login node that is short of memory
-                raise Unanswered(what, "What looked at them was ended there.", "Try again; what was begun goes on.")
+            what, words = "The install steps could not be checked.", clean(result.stderr).strip()
+            if not words:  # killed from outside, for example on a login node that is short of memory
+                why, fix = "The cluster killed the command that checks them.", "Try again; started steps continue."
+                raise Unanswered(what, why, fix)
             raise Trouble(what, words)
         return read_probes(result.stdout, len(self._steps))
 
@@ -134,8 +135,8 @@ class Installer:
         pairs = zip(self._steps, probes, strict=True)
         return tuple(state_of(s.missing, f, self._totals.get(s.id), self._paces[s.id], now) for s, f in pairs)
 
-    def _probes_patiently(self, stop: threading.Event, on_silence: Callable[[Trouble], None]) -> list[StepProbe]:
-        """`_probes`, however often no answer comes, for some minutes. Slurm is asked every ten seconds only."""
+    def _probes_with_retries(self, stop: threading.Event, on_silence: Callable[[Trouble], None]) -> list[StepProbe]:
+        """Retry `_probes` for some minutes if no answer comes. Slurm is asked only every ten seconds."""
         until = time.monotonic() + _LINK_PATIENCE_S
         while True:
             now = time.monotonic()
@@ -153,13 +154,13 @@ class Installer:
                 return probes
 
     def _ask_sizes(self, probes: list[StepProbe]) -> None:
-        """How much there is to download, once; where the registry cannot be asked it stays unknown."""
+        """Ask for the download sizes, once; a size stays unknown if the registry cannot be asked."""
         for step, now in zip(self._steps, probes, strict=True):
             if step.image and now.state != "done" and step.id not in self._totals:
                 self._totals[step.id] = ask_registry(self._session, step.image, None, self._registry).download_bytes
 
     def _start(self, step: InstallStep) -> Trouble | None:
-        """Start a step detached; why it is not known whether that was done. Starting it twice is harmless."""
+        """Start a step detached; the error if it is unknown whether it started. Starting a step twice is harmless."""
         folder = self._step_folder(step)
         job = [_job_name(folder, step), step.in_job.command, *step.in_job.options] if step.in_job else ["", ""]
         text = _step_script(self._umask, self._install, step).encode()
@@ -185,23 +186,23 @@ class Installer:
 
 def _not_started(step: InstallStep, patience_s: float) -> Trouble:
     return Trouble(
-        f"{step.title}: the step does not start on the cluster.",
-        f"Nothing of it has been there for {duration(patience_s)}.",
-        "Some login nodes end what a closed session leaves behind (KillUserProcesses): ask the administrators.",
+        f"{step.title}: the step did not start on the cluster.",
+        f"The cluster has shown no trace of it for {duration(patience_s)}.",
+        "Some login nodes kill the processes of a closed session (KillUserProcesses): ask the administrators.",
     )
 
 
-def _ended_again(step: InstallStep) -> Trouble:
+def _killed_repeatedly(step: InstallStep) -> Trouble:
     return Trouble(
-        f"{step.title}: the step is ended from outside again and again.",
+        f"{step.title}: something outside this program keeps killing the step.",
         f"It was started {_MOST_STARTS} times.",
-        "The login node may allow too little time or memory, or end what a closed session leaves behind: ask the "
-        "administrators. What was fetched is kept: install again and it goes on there.",
+        "The login node may allow too little time or memory, or kill the processes of a closed session: ask the "
+        "administrators. Downloaded files are kept. Install again: the step continues.",
     )
 
 
 def _job_name(folder: str, step: InstallStep) -> str:
-    """The same for the same step in the same install directory, and for no other."""
+    """A name that only this step in this install directory has, and always has."""
     return f"llmb-tui-{step.id}"[:_LONGEST_JOB_NAME] + f"-{hashlib.sha256(folder.encode()).hexdigest()[:8]}"
 
 

@@ -1,4 +1,4 @@
-"""`InstallStep`: one thing that has to be on a cluster, and how it gets there; `image_step`, which procedures share."""
+"""`InstallStep`: one thing that a run needs on a cluster, and how to install it; `image_step`, shared by procedures."""
 
 from __future__ import annotations
 
@@ -18,61 +18,61 @@ from llmb_tui.preflight.secret import ENROOT_CREDENTIALS, REGISTRY
 from llmb_tui.request import RunRequest
 
 OFFLINE = "offline"
-"""Below the install directory: what a person brings to a cluster without a way to the internet."""
+"""Folder in the install directory for the files that the user copies to a cluster without internet access."""
 
 _IMAGE_SIZE = "5–60 GB"  # the recipes' own documentation
 _IMPORT_TIME = "01:00:00"  # as in the recipes' setup.sh
 
 
 @dataclass(frozen=True, slots=True)
-class InJob:
-    """How a step runs as a job."""
+class StepJob:
+    """Settings of a step that runs as a job."""
 
     command: str
-    """It does so where the node that it is started on lacks this program; empty: everywhere."""
+    """Program that the step needs; the step runs as a job if the login node lacks it, or always if this is empty."""
     options: tuple[str, ...]
-    """Of sbatch."""
+    """Options for sbatch."""
 
 
 @dataclass(frozen=True, slots=True)
 class InstallStep:
-    """One idempotent step. It is done when every one of `results` is there, whoever made it."""
+    """One idempotent step. It is done when every one of `results` exists, no matter who created it."""
 
     id: str
-    """Also the name of its folder on the cluster."""
+    """Identifier, also the name of the step's folder on the cluster."""
     title: str
     results: tuple[str, ...]
-    """Absolute paths of directories, or of files that are not empty; one that ends in `.sqsh` is a whole image.
-    What each person needs for themselves begins with `~/`."""
+    """Absolute paths of directories, or of files that are not empty; a path that ends in `.sqsh` must be a complete
+    image. Paths of files that each user needs begin with `~/`."""
     work: str
-    """Body of a POSIX sh function that makes them; it sees `$dir`, the step's folder, and `$owner`, which no other
-    attempt has."""
+    """Body of a POSIX sh function that makes the results; it sees `$dir`, the step's folder, and `$owner`, which is
+    unique to each attempt."""
     args: tuple[str, ...]
-    """Arguments of that function."""
+    """Arguments of the function."""
     size: str = ""
-    """What it will take on the disk, where that matters."""
+    """Expected disk use, if it matters."""
     growing: str = ""
-    """Beginning of the names of the files that grow while it works."""
+    """Common prefix of the files that grow while the step runs."""
     image: str = ""
-    """The container image that it fetches, such as `nvidia/nemo:25.02.01`: the registry knows how big it is."""
-    in_job: InJob | None = None
-    """None: it always runs where it is started."""
+    """Container image that the step downloads, such as `nvidia/nemo:25.02.01`: the registry knows its size."""
+    in_job: StepJob | None = None
+    """Settings of its job; None: it always runs on the login node."""
 
     @property
     def missing(self) -> StepState:
-        """State of the step before anything of it is done."""
+        """State of the step before it has started."""
         return StepState(self.id, self.title, "missing", size=self.size)
 
 
 InstallPlan = tuple[InstallStep, ...]
-"""The steps of an install, in the order in which they are run."""
+"""Steps of an install, in the order in which they run."""
 
 
-class Installs(Protocol):
-    """Looks at what a run needs on its cluster, and sees to it."""
+class InstallRunner(Protocol):
+    """Checks and installs everything that a run needs on its cluster."""
 
     def probe(self) -> tuple[StepState, ...]:
-        """Every step as it is now. Raises Trouble when the cluster cannot be asked."""
+        """Current state of every step. Raises Trouble if the cluster cannot be queried."""
 
     def run(
         self,
@@ -80,14 +80,14 @@ class Installs(Protocol):
         stop: threading.Event,
         on_silence: Callable[[Trouble], None] = ...,
     ) -> tuple[StepState, ...]:
-        """See to what is missing; answer when all is done, one step has failed, or `stop` is set.
+        """Run the missing steps; return when all are done, one has failed, or `stop` is set.
 
-        `on_change` is called from this thread, `on_silence` each time that the cluster does not answer. Raises Trouble.
+        `on_change` is called from this thread, `on_silence` each time the cluster does not answer. Raises Trouble.
         """
 
 
 def image_step(request: RunRequest) -> InstallStep:
-    """Imports the image into the install directory. Raises Trouble when no image is known for the plan."""
+    """Step that imports the image into the install directory. Raises Trouble if the plan's image is unknown."""
     plan, profile = request.plan, request.slurm
     install = profile.install_dir.rstrip("/")
     reference = container(plan)
@@ -108,21 +108,21 @@ def image_step(request: RunRequest) -> InstallStep:
 
 
 def brought_image(request: RunRequest) -> str:
-    """Where the step looks for an image that a person brought. Raises Trouble when no image is known for the plan."""
-    return f"{brought_folder(request)}/{image_path('', container(request.plan)).rpartition('/')[2]}"
+    """Path at which the step looks for an image that the user copied there. Raises Trouble like `image_step`."""
+    return f"{offline_folder(request)}/{image_path('', container(request.plan)).rpartition('/')[2]}"
 
 
-def brought_folder(request: RunRequest) -> str:
-    """What a person brings to a cluster without a way to the internet."""
+def offline_folder(request: RunRequest) -> str:
+    """Folder for the files that the user copies to a cluster without internet access."""
     return f"{request.slurm.install_dir.rstrip('/')}/{OFFLINE}"
 
 
-def _import_job(profile: SlurmProfile, gpus_per_node: int) -> InJob:
-    """On the CPU partition where there is one; what the profile asks for besides belongs to the other."""
+def _import_job(profile: SlurmProfile, gpus_per_node: int) -> StepJob:
+    """Job on the CPU partition if there is one; the profile's further options belong to the GPU partition."""
     common = (f"--account={profile.account}", "--nodes=1", "--ntasks=1", "--exclusive", f"--time={_IMPORT_TIME}")
     if profile.cpu_partition:
-        return InJob("enroot", (*common, f"--partition={profile.cpu_partition}", "--mem=0"))
-    # One node is no block of nodes.
+        return StepJob("enroot", (*common, f"--partition={profile.cpu_partition}", "--mem=0"))
+    # A job on one node has no segment.
     further = [option for option in sbatch_options(profile) if option[0] != "segment"]
     options = arguments_of([*gpu_options(profile, gpus_per_node), *further])
-    return InJob("enroot", (*common, f"--partition={profile.partition}", f"--mem={profile.memory}", *options))
+    return StepJob("enroot", (*common, f"--partition={profile.partition}", f"--mem={profile.memory}", *options))

@@ -1,4 +1,4 @@
-"""`Launcher`: makes a request run: its checks, its install, its script and its one submission."""
+"""`Launcher`: check, install, prepare and submit a request."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from llmb_tui.cluster.profile import ClusterProfile
 from llmb_tui.cluster.prompter import Prompter
 from llmb_tui.errors import Trouble
 from llmb_tui.launch.delivery import Tell
-from llmb_tui.launch.install_step import Installs
+from llmb_tui.launch.install_step import InstallRunner
 from llmb_tui.launch.naming import new_run_id
 from llmb_tui.launch.policy import Policy
 from llmb_tui.launch.prepared import PreparedRun
@@ -36,32 +36,32 @@ from llmb_tui.store.journal import Journal
 
 @dataclass
 class Launcher:
-    """What all requests have in common, held for them. Thread-safe."""
+    """The services that all requests share. Thread-safe."""
 
     cluster_of: Callable[[ClusterProfile], Cluster]
     catalog: Catalog
     runs: Runs
     journal: Journal
     policy: Policy
-    """What the operator allows."""
+    """Limits that the operator has set."""
     sources: Sources
-    """Where installs download from."""
+    """Registries and repositories from which installs download."""
     render: Render
-    """Writes batch scripts."""
+    """Writer of batch scripts."""
 
     def preflight(
         self, target: ClusterProfile | RunRequest, on_progress: Callable[[Preflight], None] | None = None
     ) -> Preflight:
-        """Look at a cluster, on its own or with the eyes of a request. Nothing is queued.
+        """Check a cluster, either in general or for one request. Nothing is queued.
 
-        `on_progress` is told what is known so far. Raises Trouble (exit code 1) where it cannot be said what the
-        request needs.
+        `on_progress` receives the checks that have finished so far. Raises Trouble (exit code 1) if the needs of the
+        request cannot be determined.
         """
         profile = target.profile if isinstance(target, RunRequest) else target
         return run_preflight(self.cluster_of(profile), target_checks(self.target(target)), on_progress)
 
     def target(self, target: ClusterProfile | RunRequest) -> Target:
-        """What a preflight has to check, without asking the cluster. Raises as `preflight` does."""
+        """Everything that a preflight checks, without asking the cluster. Raises like `preflight`."""
         if not isinstance(target, RunRequest):
             return Target(needs_of(target, self.sources), self.sources, self._surveys(target))
         chosen = procedure(target.procedure)
@@ -72,39 +72,39 @@ class Launcher:
         return tuple(group for facts in procedures_for(profile) for group in procedure(facts.id).survey(self.catalog))
 
     def early_checks(self, request: RunRequest) -> tuple[Check, ...]:
-        """What only the procedures that are not chosen want to know, so that it is known before one of them is."""
+        """Checks that only the other procedures need, so that their results are known before one is chosen."""
         others = [name for name in procedures_on(request.profile) if name != request.procedure]
         groups = [group for name in others for group in procedure(name).checks(replace(request, procedure=name))]
         return run_preflight(self.cluster_of(request.profile), groups).checks
 
-    def installer(self, request: RunRequest) -> Installs:
-        """What looks at the install steps of a request on its cluster, and runs them."""
+    def installer(self, request: RunRequest) -> InstallRunner:
+        """The installer for a request on its cluster."""
         return procedure(request.procedure).installer(self.cluster_of(request.profile), request, self.sources)
 
     def evidence(self, request: RunRequest, on_progress: Callable[[Preflight], None] | None = None) -> ClusterEvidence:
-        """What a look at its cluster says for a request; as `preflight`, and what is installed."""
+        """Results of the preflight and of the install check for a request. Raises as both do."""
         return ClusterEvidence(self.preflight(request, on_progress), self.installer(request).probe())
 
     def asking_once(self) -> Launcher:
-        """For the checks of requests that follow each other at once: what one has asked its cluster the next does not.
+        """A launcher for consecutive checks of several requests: it asks each cluster each question only once.
 
-        Each is checked for itself, by the same answers as far as it has the same needs.
+        Every request is checked separately; requests with equal needs share the cluster's answers.
         """
         return replace(self, cluster_of=cache(lambda profile: self.cluster_of(profile).asking_once()))
 
     def prepare(self, request: RunRequest, prompter: Prompter | None = None, run_id: str | None = None) -> PreparedRun:
-        """What would be submitted of a request. By the direct procedure it takes seconds to render.
+        """Prepare a request for submission. The direct procedure takes seconds to render its script.
 
-        The cluster is asked for its Slurm's version where that matters; `prompter` answers what connecting asks then.
-        `run_id`: the id that was assigned to it; None: it gets one.
-        Raises `Trouble` (exit code 1) when the plan cannot be launched there in this way.
+        The cluster is asked for its Slurm version if that matters; `prompter` answers the questions of that login.
+        `run_id`: an id that was assigned before; None: a new one.
+        Raises `Trouble` (exit code 1) if the plan cannot be launched there with this procedure.
         """
         cluster = self.cluster_of(request.profile)
         now = time.time()
         intent = Intent(run_id or new_run_id(now), now, self.render, prompter)
         return procedure(request.procedure).prepare(cluster, request, intent)
 
-    def resume(  # noqa: PLR0913, PLR0917 - what `submit` takes, and who is told
+    def resume(  # noqa: PLR0913, PLR0917 - the arguments of `submit`, and two callbacks
         self,
         request: RunRequest,
         run: Run,
@@ -113,11 +113,11 @@ class Launcher:
         on_progress: Tell | None = None,
         evidence: ClusterEvidence | None = None,
     ) -> Run:
-        """Submit a stored intent, which `request` was made of again, at most once and exactly as it was agreed to.
+        """Submit a stored intent at most once, exactly as it was confirmed; `request` was made from it again.
 
-        Without `evidence` the cluster is looked at first.
+        Without `evidence`, the cluster is checked first.
 
-        Raises NotReady as `submit` does, and Trouble (exit code 1) where the same request makes another job by now.
+        Raises NotReady like `submit`, and Trouble (exit code 1) if the same request now results in another job.
         """
         request = replace(request, dependency=run.dependency)
         cluster = self.cluster_of(request.profile)
@@ -125,8 +125,8 @@ class Launcher:
         prepared = self.prepare(request, prompter, run.id)
         if prepared.run.spec != run.spec or prepared.script != self.runs.script(run.id):
             raise Trouble(
-                f"Run {run.id} is not sent: its request would be another job by now.",
-                "The cluster's profile, the recipe or this program has changed since it was prepared.",
+                f"Run {run.id} was not submitted: its request would now result in a different job.",
+                "The cluster's profile, the recipe or this program has changed since the run was prepared.",
                 f"`llmb-tui cancel {run.id}` withdraws it; then submit the same selection again.",
                 exit_code=1,
             )
@@ -135,9 +135,9 @@ class Launcher:
         return self.submit(replace(prepared, run=run), evidence, on_progress)
 
     def submit(self, prepared: PreparedRun, evidence: ClusterEvidence, on_progress: Tell | None = None) -> Run:
-        """Submit a prepared run, at most once. `on_progress` is told what a launch script is doing, a clean line.
+        """Submit a prepared run, at most once. `on_progress` receives the launch script's progress, a clean line each.
 
-        Raises `NotReady` where something stands against it, by what was last seen of its cluster.
+        Raises `NotReady` if `evidence`, the last known state of its cluster, has anything against it.
         """
         request, run = prepared.request, prepared.run
         refuse(request, blockers(request, self.policy, evidence))

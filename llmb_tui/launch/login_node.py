@@ -1,8 +1,8 @@
-"""`LoginNodeDelivery`: submit from a login node, by a helper that no cut line stops.
+"""`LoginNodeDelivery`: submit from a login node, by a helper that survives a broken connection.
 
-The helper of `remote/` runs detached there, and the files that it leaves (`submission_status.py`) say what happened,
-however often the line was cut. It outlives its SSH session, except where systemd-logind kills what a user leaves behind
-(`KillUserProcesses=yes`): it is then over before it has answered, and Slurm is asked.
+A helper of `remote/` runs detached on the login node, and the files that it writes (`submission_status.py`) record what
+happened, however often the connection breaks. It outlives its SSH session, unless systemd-logind kills the user's
+processes (`KillUserProcesses=yes`): the helper then ends without an answer, and Slurm is asked.
 """
 
 from __future__ import annotations
@@ -31,113 +31,113 @@ _NOT_INSTALLED, _NO_TOKEN = 3, 4
 _PUT_DEADLINE_S = 60.0
 _FIRST_PAUSE_S, _LONGEST_PAUSE_S = 0.1, 2.0
 
-# A busy controller may take a job long after sbatch gave up waiting for its answer, and one that hung may answer a
-# question before it has read what came earlier.
+# A busy controller may accept a job long after sbatch stopped waiting for its answer, and a controller that hung may
+# answer a query before it has read earlier requests.
 _TAKEN_WITHIN_S = 300.0
 _ASK_AGAIN_AFTER_S = 10.0
 
 
 @dataclass(frozen=True, slots=True)
 class Preparation:
-    """What is looked for, made and written on the cluster before anything is started. Paths are on the cluster."""
+    """Items that are checked, created and written on the cluster before the start. Paths are on the cluster."""
 
     needed: tuple[str, ...]
-    """Directories, and files that must not be empty, that the install leaves."""
+    """Directories and non-empty files that the install has created."""
     folder: str
-    """Folder of the run. Only the operator may write to it, and to all folders below it."""
+    """Folder of the run. Only the operator may write to it and to the folders below it."""
     folders: tuple[str, ...]
     files: tuple[tuple[str, str], ...]
     """(path, text), in the order in which they are written."""
     links: tuple[tuple[str, str], ...] = ()
-    """(path below the operator's home directory, link to it); an empty file instead where there is none."""
+    """(path below the operator's home directory, link to it); an empty file if the path is missing."""
     copies: tuple[tuple[str, str], ...] = ()
-    """(installed file, where it is copied to)."""
+    """(installed file, path of its copy)."""
     token: str = ""
-    """File below the home directory with the Hugging Face token, if it has to be there."""
+    """File below the home directory with the Hugging Face token, if the run needs it."""
 
 
 class LoginNodeDelivery(ABC):
-    """A `Delivery` by a helper on the login node: what a procedure says of one run is in a class of its own."""
+    """A `Delivery` by a helper on the login node; a procedure's subclass has what depends on the procedure."""
 
     place: SubmissionDir
-    """Where it leaves its traces."""
+    """Folder with the traces of the submission."""
     program: str
-    """What submits, by its name."""
+    """Name of the program that submits, such as `sbatch`."""
     answers_within_s: float
-    """How long an answer is waited for."""
+    """Longest wait for an answer, in seconds."""
 
     def __init__(self, cluster: Cluster, spec: SlurmSpec) -> None:
-        """Raises Trouble (exit code 1) for a cluster without a login node."""
+        """Raises Trouble (exit code 1) if the cluster has no login node."""
         self._session = login_node(cluster)
-        self._asked = spec
-        self._begun = SubmissionStatus()
+        self._slurm_spec = spec
+        self._started = SubmissionStatus()
 
     @abstractmethod
     def preparation(self, script: str) -> Preparation:
-        """What has to be there first; `script` is what a person has agreed to."""
+        """Everything that must exist before the start; `script` is the confirmed script."""
 
     @abstractmethod
-    def answered(self, status: SubmissionStatus) -> bool:
-        """True when a submission that is not over has said all that matters."""
+    def has_answered(self, status: SubmissionStatus) -> bool:
+        """True if an unfinished submission has already reported everything that matters."""
 
     @abstractmethod
-    def never(self, status: SubmissionStatus) -> str:
-        """Why it is certain, without asking Slurm, that there is no job and never will be one; empty where it is not.
+    def never_submitted(self, status: SubmissionStatus) -> str:
+        """Why it is certain, without asking Slurm, that there will never be a job; empty if it is not certain.
 
-        That a submission was withdrawn is seen elsewhere.
+        A withdrawn submission is detected elsewhere.
         """
 
     @abstractmethod
     def jobs(self, status: SubmissionStatus) -> Jobs:
-        """The jobs. Raises Trouble when Slurm has to be asked and does not answer."""
+        """The jobs of the submission. Raises Trouble if Slurm must be asked and does not answer."""
 
     @abstractmethod
-    def may_still_come(self, status: SubmissionStatus) -> bool:
-        """True when Slurm may still take a job that it does not know yet, of a submission that is over."""
+    def may_still_be_accepted(self, status: SubmissionStatus) -> bool:
+        """True if Slurm may still accept a job of a submission that has ended, though it does not know the job yet."""
 
     @abstractmethod
     def reason(self, status: SubmissionStatus) -> str:
-        """Why it ended as it did, in its own words; empty where nothing says."""
+        """Why the submission ended as it did, in the program's own words; empty if nothing explains it."""
 
     @abstractmethod
     def progress(self, status: SubmissionStatus) -> str:
-        """What it is doing, one clean line; empty where nothing says."""
+        """Current activity of the submission, one clean line; empty if unknown."""
 
     def refusal(self, run: Run) -> Trouble:
-        """What sbatch's words mean."""
-        return refusal(run, self._asked, self._partitions)
+        """The error that explains the rejection by sbatch."""
+        return refusal(run, self._slurm_spec, self._partitions)
 
-    def sent_before(self) -> bool:
-        """Whether there are traces of it, or jobs."""
+    def was_sent(self) -> bool:
+        """True if the submission left traces or jobs."""
         status = self._probe("look")
         return bool(status.owner) or self.jobs(status) != Jobs()
 
     def prepare(self, script: str) -> None:
-        """Put into the run's folder what the job needs."""
+        """Copy everything that the job needs into the run's folder."""
         _prepare(self._session, self.preparation(script))
 
     def begin(self) -> None:
-        """Start the helper; who claims the submission first is the only one to do it."""
-        self._begun = self._probe("start")
+        """Start the helper; only the first process to claim the submission performs it."""
+        self._started = self._probe("start")
 
-    def answer(self, tell: Tell) -> Outcome:
-        """Wait until it is settled or the time is up; the session mends a broken line meanwhile."""
-        return self._outcome(self._wait(self._begun, tell))
+    def answer(self, on_progress: Tell) -> Outcome:
+        """Wait until the outcome is known or the time is up; meanwhile the session reconnects if needed."""
+        return self._outcome(self._wait(self._started, on_progress))
 
     def look(self, *, withdraw: bool) -> Outcome:
-        """What its traces mean."""
+        """The outcome by the traces on the cluster."""
         return self._outcome(self._probe("withdraw" if withdraw else "look"))
 
     def _probe(self, how: submission_status.ProbeMode) -> SubmissionStatus:
         return submission_status.probe(self._session, self.place, how)
 
     def _outcome(self, status: SubmissionStatus) -> Outcome:
-        """What the traces mean. Raises Trouble when Slurm has to be asked and does not answer."""
+        """The outcome by the traces. Raises Trouble if Slurm must be asked and does not answer."""
         if status.withdrawn:
             return Outcome("withdrawn", NEVER_SENT)
-        if never := self.never(status):
+        if never := self.never_submitted(status):
             return Outcome("refused", never)
-        late = status.over and status.age_s > _TAKEN_WITHIN_S
+        late = status.has_ended and status.age_s > _TAKEN_WITHIN_S
         jobs = self.jobs(status)
         if late and jobs == Jobs():
             time.sleep(_ASK_AGAIN_AFTER_S)
@@ -151,18 +151,18 @@ class LoginNodeDelivery(ABC):
         words = f"{self.program} said: {reason}" if reason else ""
         if question:
             return Outcome("unknown", question)
-        if status.over and not self.may_still_come(status):
+        if status.has_ended and not self.may_still_be_accepted(status):
             return Outcome("refused", reason)
         if late:
             return Outcome("withdrawn", f"{NEVER_TAKEN.format(self.program)} {words}".strip())
         return Outcome("unknown", self._open_question(status, words))
 
-    def _wait(self, status: SubmissionStatus, tell: Tell) -> SubmissionStatus:
-        """Look until the submission is settled or the time is up; a command that was lost on the way is sent again."""
+    def _wait(self, status: SubmissionStatus, on_progress: Tell) -> SubmissionStatus:
+        """Poll until the outcome is known or the time is up; a lost start command is sent again."""
         until = time.monotonic() + self.answers_within_s
         pause = _FIRST_PAUSE_S
-        tell(self.progress(status))
-        while not (status.over or status.withdrawn or self.answered(status)) and time.monotonic() < until:
+        on_progress(self.progress(status))
+        while not (status.has_ended or status.withdrawn or self.has_answered(status)) and time.monotonic() < until:
             time.sleep(pause)
             pause = min(pause * 2, _LONGEST_PAUSE_S)
             try:
@@ -170,20 +170,20 @@ class LoginNodeDelivery(ABC):
             except (Disconnected, Unanswered, Unreachable):
                 if self._session.state == "closed":
                     raise
-            tell(self.progress(status))
+            on_progress(self.progress(status))
         return status
 
     def _open_question(self, status: SubmissionStatus, words: str) -> str:
-        no_job = "No job of its name is known to Slurm yet."
-        if status.over:
-            return f"{no_job} {self.program} ended without an answer; Slurm may still take it. {words}".strip()
+        no_job = "Slurm knows no job of this name yet."
+        if status.has_ended:
+            return f"{no_job} {self.program} ended without an answer; Slurm may still accept the job. {words}".strip()
         if status.owner:
-            says = self.progress(status)
-            return f"{no_job} {self.program} was started by {status.owner}, and has not answered. {says}".strip()
-        return f"{no_job} The connection broke while the submission was on its way."
+            activity = self.progress(status)
+            return f"{no_job} {status.owner} started {self.program}, which has not answered. {activity}".strip()
+        return f"{no_job} The connection broke during the submission."
 
     def _partitions(self) -> list[Partition]:
-        """The cluster's partitions, to explain a refusal; none when it does not say."""
+        """Partitions of the cluster, to explain a rejection; empty if Slurm does not answer."""
         try:
             return partitions(self._session)
         except Trouble:
@@ -191,10 +191,10 @@ class LoginNodeDelivery(ABC):
 
 
 def _prepare(session: Session, preparation: Preparation) -> None:
-    """Make sure of everything that is wanted; nothing is started.
+    """Prepare everything that the run needs, without starting anything.
 
-    Raises Trouble (exit code 1) where something is not installed or the token is not there, and where the folder of
-    the run cannot be made.
+    Raises Trouble (exit code 1) if something is not installed or the token is missing, and if the run's folder cannot
+    be made.
     """
     install = session.profile.install_dir.rstrip("/")
     words = [
@@ -212,20 +212,20 @@ def _prepare(session: Session, preparation: Preparation) -> None:
     if result.exit_code == _NOT_INSTALLED:
         raise Trouble(
             f"Not installed on {session.profile.name}: {clean(result.stderr).strip()}",
-            "The job would wait in the queue only to fail.",
+            "The job would wait in the queue and then fail.",
             "Install the same selection first.",
             exit_code=1,
         )
     if result.exit_code == _NO_TOKEN:
         raise Trouble(
-            f"There is no Hugging Face token on {session.profile.name}.",
+            f"{session.profile.name} has no Hugging Face token.",
             "The recipe's launch script needs one.",
-            f"Give it among the keys: `llmb-tui secrets {session.profile.name} --give hugging-face` asks for it.",
+            f"Add it: `llmb-tui secrets {session.profile.name} --give hugging-face` asks for it.",
             exit_code=1,
         )
     if result.exit_code:
         raise Trouble(
-            f"The folder of the run could not be made: {preparation.folder}",
+            f"The run's folder could not be made: {preparation.folder}",
             clean(result.stderr).strip(),
             "Free some space, or choose an install directory that you may write to.",
         )

@@ -1,4 +1,4 @@
-"""What runs, images and jobs are called: the recipes' own names, so that their own tools find what is ours. Pure."""
+"""Names of runs, images and jobs: the recipes' own, so that their tools find what this program made. Pure."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from llmb_tui.language.text import clean_line
 from llmb_tui.plan.plan import Plan
 from llmb_tui.request import RunRequest
 
-# No letter or digit that is easily taken for another: a person types run ids.
+# Without letters and digits that are easily confused: people type run ids.
 _SUFFIX_LETTERS = "abcdefghjkmnpqrstuvwxyz23456789"
 _LONG_NAMES_SINCE = (25, 8)
 
@@ -35,28 +35,28 @@ def experiment_name(request: RunRequest) -> str:
 
 
 def nemo_run_name(account: str, task: str) -> str:
-    """The name in Slurm that NeMo-Run gives to a task's job."""
+    """Slurm job name that NeMo-Run gives to a task."""
     return f"{account}-{account.rsplit('_', maxsplit=1)[-1]}.{task}"
 
 
 def container(plan: Plan) -> str:
-    """The plan's image reference, such as `nvidia/nemo:25.02.01`. Raises Trouble when the plan has none."""
+    """Image reference of the plan, such as `nvidia/nemo:25.02.01`. Raises Trouble if the plan has none."""
     if plan.container is None:
-        raise Trouble("No container image is known for this plan.", fix="Choose a GPU type of the recipe.", exit_code=1)
+        raise Trouble("The plan has no container image.", fix="Choose a GPU type of the recipe.", exit_code=1)
     return plan.container
 
 
 def image_path(install_dir: str, reference: str) -> str:
-    """Path of an imported image, named as the recipes name it: `images/nvidia+nemo+25.02.01.sqsh`."""
+    """Path of an imported image, with the recipes' file name: `images/nvidia+nemo+25.02.01.sqsh`."""
     return f"{install_dir.rstrip('/')}/images/{reference.replace('/', '+').replace(':', '+')}.sqsh"
 
 
 def check_pattern(pattern: re.Pattern[str], value: str, what: str) -> None:
-    """Raise Trouble (exit code 1), which says `what` it is, for a name or a path that does not fit the pattern."""
+    """Raise Trouble (exit code 1), naming `what` it is, for a name or path that does not match the pattern."""
     if not matches(pattern, value):
         raise Trouble(
             f"{clean_line(value)!r} cannot be used as {what.replace('_', ' ')}.",
-            "It may consist of letters, digits and . _ + @ = - only, and / in paths.",
+            "It may contain only letters, digits and . _ + @ = - (in paths also /).",
             "Change it in the cluster's profile or in the selection.",
             exit_code=1,
         )

@@ -1,4 +1,4 @@
-"""`Note`: a person's note on one run, and its tags."""
+"""`Note`: a user's note on one run, and its tags."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True, slots=True)
 class Note:
-    """A note of one line, and tags in order."""
+    """A note of one line, and tags in the order in which they were added."""
 
     text: str = ""
     tags: tuple[str, ...] = ()
@@ -17,7 +17,7 @@ class Note:
 
     @property
     def words(self) -> str:
-        """Both, as a person reads them; empty without either."""
+        """Tags and note on one line; empty if there is neither."""
         return " ".join([*(f"#{tag}" for tag in self.tags), self.text]).rstrip()
 
 

@@ -1,4 +1,4 @@
-"""`Notes`: what people say of runs, and the tags that they give them, each in a file of its own beside the run."""
+"""`Notes`: users' notes on runs, and the runs' tags, each in a file in the run's folder."""
 
 from __future__ import annotations
 
@@ -26,28 +26,28 @@ _LONGEST_FILE = 1 << 16
 
 
 class Notes:
-    """The notes of the remembered runs. Thread-safe, and among all programs here."""
+    """Notes of the remembered runs. Safe for threads and for several processes on this machine."""
 
     def __init__(self, runs: Runs) -> None:
         self._runs = runs
 
     def of(self, run_id: str) -> Note:
-        """The note of a run; none where there is no such, or its file says nothing that can be understood."""
+        """Note of a run; empty if the run has none or its file cannot be understood."""
         return _note(_document(self._file(run_id)) or {})
 
     def all(self) -> dict[str, Note]:
-        """By the ids of their runs, those that there are."""
+        """All notes that are not empty, by run id."""
         with contextlib.suppress(FileNotFoundError):
             names = (folder.name for folder in os.scandir(self._runs.directory))
-            found = ((name, _note(_document(self._runs.directory / name / _NAME) or {})) for name in names)
-            return {name: note for name, note in found if note}
+            notes = ((name, _note(_document(self._runs.directory / name / _NAME) or {})) for name in names)
+            return {name: note for name, note in notes if note}
         return {}
 
     def change(self, run_id: str, text: str | None = None, add: Iterable[str] = (), remove: Iterable[str] = ()) -> Note:
-        """Say this of a run instead (None: what is said stays), and change its tags; the note as it is then.
+        """Replace the note's text (None keeps it) and change the tags; return the resulting note.
 
-        Raises Trouble: exit code 1 where there is no such run, and for what is no note or no tag; 2 where the file
-        cannot be read or written.
+        Raises Trouble: exit code 1 for an unknown run, an invalid note or an invalid tag; 2 if the file cannot be
+        read or written.
         """
         self._runs.load(run_id)
         adding, removing = tuple(map(_tag, add)), {name.lstrip("#").casefold() for name in remove}
@@ -55,7 +55,7 @@ class Notes:
         with locked(file.parent):
             document = _document(file)
             if document is None:
-                raise Trouble(f"{file} holds no note.", "It is damaged.", "Mend it, or move it away.")
+                raise Trouble(f"{file} holds no note.", "The file is damaged.", "Repair it, or move it away.")
             before = _note(document)
             note = Note(
                 before.text if text is None else _text(text),
@@ -64,7 +64,7 @@ class Notes:
             if len(note.tags) > MOST_TAGS:
                 raise _too_many()
             if note != before:
-                # What a newer version keeps there stays.
+                # Keys that a newer version stored are kept.
                 write_atomic(file, json.dumps({**document, "note": note.text, "tags": note.tags}).encode() + b"\n")
         return note
 
@@ -73,7 +73,7 @@ class Notes:
 
 
 def tags_in(words: str) -> tuple[str, ...]:
-    """The tags in what a person typed: words, with commas between them or not. Raises Trouble for what can be none."""
+    """Tags that the user typed: words separated by spaces or commas. Raises Trouble for an invalid tag."""
     tags = tuple(dict.fromkeys(map(_tag, words.replace(",", " ").split())))
     if len(tags) > MOST_TAGS:
         raise _too_many()
@@ -81,11 +81,11 @@ def tags_in(words: str) -> tuple[str, ...]:
 
 
 def _too_many() -> Trouble:
-    return Trouble(f"A run has at most {MOST_TAGS} tags.", fix="Take some away first.", exit_code=1)
+    return Trouble(f"A run has at most {MOST_TAGS} tags.", fix="Remove some first.", exit_code=1)
 
 
 def _text(text: str) -> str:
-    """On one line. Raises Trouble for one that is too long."""
+    """The note's text on one line. Raises Trouble if it is too long."""
     line = clean_line(" ".join(text.split()))
     if len(line) > LONGEST_NOTE:
         raise Trouble(
@@ -106,22 +106,22 @@ def _tag(name: str) -> str:
 
 
 def _document(file: Path) -> dict[str, Any] | None:
-    """What the file holds: nothing where there is none, None where it is damaged or no file of ours."""
+    """Content of the file: empty if it does not exist, None if it is damaged or is not a note."""
     try:
         with open(os.open(file, os.O_RDONLY | os.O_CLOEXEC | os.O_NOFOLLOW | os.O_NONBLOCK), "rb") as stream:
             data = stream.read(_LONGEST_FILE + 1)
-        found = json.loads(data) if len(data) <= _LONGEST_FILE else None
+        content = json.loads(data) if len(data) <= _LONGEST_FILE else None
     except (FileNotFoundError, NotADirectoryError):
         return {}
     except (OSError, ValueError, RecursionError):
         return None
-    return found if isinstance(found, dict) else None
+    return content if isinstance(content, dict) else None
 
 
 def _note(document: dict[str, Any]) -> Note:
-    """What is understood of a document: a file may have been written by another version, or by hand."""
+    """Note in a document, as far as it is valid: another version or an editor may have written the file."""
     text, tags = document.get("note"), document.get("tags")
-    known = [one.casefold() for one in tags if isinstance(one, str)] if isinstance(tags, list) else []
+    known = [tag.casefold() for tag in tags if isinstance(tag, str)] if isinstance(tags, list) else []
     return Note(
         clean_line(" ".join(text.split()))[:LONGEST_NOTE] if isinstance(text, str) else "",
         tuple(dict.fromkeys(filter(_TAG.fullmatch, known)))[:MOST_TAGS],

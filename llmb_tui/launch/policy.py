@@ -1,4 +1,4 @@
-"""`Policy`: what the operator allows, whatever is asked for."""
+"""`Policy`: limits that the operator sets for all requests."""
 
 from __future__ import annotations
 
@@ -11,15 +11,15 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Policy:
-    """What the operator allows, on every cluster."""
+    """Limits that the operator sets, on every cluster."""
 
     read_only: bool = False
-    """Clusters are only looked at."""
+    """True if no cluster may be changed."""
     gpu_hours: float | None = None
-    """Most GPU-hours that one run may take, by its GPUs and its time limit; None: no limit."""
+    """Largest number of GPU-hours of one run, by its GPUs and time limit; None: no limit."""
     suite_gpu_hours: float = float("inf")
-    """A suite that is expected to take more is agreed to by typing the number."""
+    """Expected GPU-hours of a suite above which the user confirms it by typing the number."""
 
     def observes(self, profile: ClusterProfile | None) -> bool:
-        """Observer mode, of all clusters or of this one: nothing there may be changed. None: it has no profile."""
+        """True if the cluster is read-only, by its profile or by this policy. None: the cluster has no profile."""
         return self.read_only or (profile is not None and profile.read_only)

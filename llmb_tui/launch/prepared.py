@@ -1,4 +1,4 @@
-"""What a procedure makes of a request: `LaunchPreview`, without asking anybody, and `PreparedRun`, to be submitted."""
+"""`LaunchPreview`: how a request would be launched, without asking a cluster; `PreparedRun`: a run ready to submit."""
 
 from __future__ import annotations
 
@@ -11,31 +11,31 @@ from llmb_tui.request import RunRequest
 
 @dataclass(frozen=True, slots=True)
 class LaunchPreview:
-    """How a request would be started, as far as that can be said without a cluster. Texts are a line each."""
+    """Description of a launch, as far as it is known without a cluster. Each text is one line."""
 
     way: str = ""
-    """What the procedure is."""
+    """Short description of the procedure."""
     problems: tuple[Problem, ...] = ()
-    """What stands against it, or would be otherwise than asked for."""
+    """Reasons against the launch, and deviations from the request."""
     command: str = ""
-    """Exactly what starts it; empty where there is no such command, and where only the cluster can say."""
+    """Exact command that launches the run; empty if there is none, or if only the cluster can determine it."""
     starts: str = ""
-    """What submitting does, where that is more than a batch script for Slurm."""
+    """Effect of submitting, if it is more than a batch script for Slurm."""
     results: str = ""
-    """Where the results go, where a person has to look for them."""
+    """Location of the results, if the user has to look for them."""
     takes_token: bool = False
-    """The command is given the Hugging Face token."""
+    """True if the command receives the Hugging Face token."""
     differences: tuple[str, ...] = ()
-    """What is done otherwise than the recipe's documents say."""
+    """Deviations from the recipe's documentation."""
     notes: tuple[str, ...] = ()
-    """What is to be known of the procedure itself."""
+    """Remarks about the procedure itself."""
     detail: str = ""
-    """What distinguishes the procedure from the others, in a few words, also if the request cannot be started so."""
+    """Distinction from the other procedures in a few words, even if the request cannot be launched this way."""
 
 
 @dataclass(frozen=True, slots=True)
 class PreparedRun:
-    """A run that could be submitted, and exactly what would be: the batch script, or the command that launches it."""
+    """A run that can be submitted, with the exact text: the batch script, or the command that launches it."""
 
     request: RunRequest
     run: Run
@@ -43,4 +43,4 @@ class PreparedRun:
     overridden: tuple[tuple[str, str, str], ...] = ()
     """(name, recipe's value, profile's value) of the recipe's variables that the cluster's profile changes."""
     notes: tuple[str, ...] = ()
-    """Where the job is not what the recipe makes of it, beside those, and no problem of the preview says so."""
+    """Further deviations of the job from the recipe that no problem of the preview mentions."""

@@ -1,4 +1,4 @@
-"""`Procedure`: everything in which ways of starting a run differ.
+"""`Procedure`: everything that differs between the ways of launching a run.
 
 A procedure is a folder next to this file, with its words in `facts.py` and its `Procedure` in `procedure.py`;
 `launch/procedures.py` lists them.
@@ -16,7 +16,7 @@ from llmb_tui.cluster.cluster import Cluster
 from llmb_tui.cluster.prompter import Prompter
 from llmb_tui.cluster.session import login_node
 from llmb_tui.launch.delivery import Delivery
-from llmb_tui.launch.install_step import InstallPlan, Installs
+from llmb_tui.launch.install_step import InstallPlan, InstallRunner
 from llmb_tui.launch.prepared import LaunchPreview, PreparedRun
 from llmb_tui.launch.run import Run
 from llmb_tui.launch.spec import LaunchSpec
@@ -29,19 +29,19 @@ from llmb_tui.preflight.secret import SecretNeed
 from llmb_tui.request import RunRequest
 
 Render = Callable[[LaunchSpec], str]
-"""Writes the batch script; raises Trouble."""
+"""Renders the batch script; raises Trouble."""
 
 
 @dataclass(frozen=True, slots=True)
 class Intent:
-    """A run that is to be prepared."""
+    """Id, time and helpers for a run that is about to be prepared."""
 
     run_id: str
     at: float
     """Unix time."""
     render: Render
     prompter: Prompter | None = None
-    """Who answers what connecting asks; None: nobody."""
+    """Answers the questions of a login; None: a login that asks a question fails."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,44 +49,44 @@ class ScriptCheck:
     """A run's script compared with its record."""
 
     checked: str
-    """What was compared, in words."""
+    """Description of the compared parts."""
     differences: tuple[str, ...]
     """Names of the parts in which the script differs."""
 
 
 class Procedure(Protocol):
-    """One way of installing, starting and submitting, and the base of each. All but `prepare` is pure."""
+    """One way of installing, launching and submitting, and base class of each. All methods but `prepare` are pure."""
 
     script_title: str = ""
-    """What is submitted, in a word or two; empty where nothing is."""
+    """Title of the submitted text, one or two words; empty if there is none."""
     script_hint: str = ""
-    """What that is to the operator."""
+    """Explanation of that text for the operator."""
     install_hint: str = "runs on the cluster by itself"
-    """What an install is to the operator."""
+    """Explanation of the install for the operator."""
     preparing: str = "nemo-run writes the script …"
-    """What is done until it is there to be shown."""
+    """Progress message until the submitted text is ready."""
     submitting: str = ""
-    """What is done while a run is on its way."""
+    """Progress message during a submission."""
 
     def refuse(self, recipe: Recipe) -> None:
-        """Raise Trouble (exit code 1) where a recipe cannot be run so at all."""
+        """Raise Trouble (exit code 1) if the procedure can run no request of a recipe."""
 
-    def detail(self, recipe: Recipe) -> str:  # noqa: ARG002 - only some name their release
-        """What distinguishes the procedure from the others, in a few words."""
+    def detail(self, recipe: Recipe) -> str:  # noqa: ARG002 - some procedures name their release
+        """Distinction from the other procedures in a few words."""
         return ""
 
     def preview(self, request: RunRequest) -> LaunchPreview:
-        """How it would be started. Raises Trouble (exit code 1) where that cannot be said."""
+        """Describe the launch of a request. Raises Trouble (exit code 1) if it cannot be determined."""
 
     def needs(self, request: RunRequest, sources: Sources = PUBLIC) -> ClusterNeeds:
-        """What installing and running take from the cluster, for the preflight."""
+        """Requirements of the install and the run, for the preflight."""
 
-    def survey(self, catalog: Catalog) -> tuple[CheckGroup, ...]:  # noqa: ARG002 - only one has such
-        """Checks of what the procedure's own tools have installed on a cluster, whatever is asked for there."""
+    def survey(self, catalog: Catalog) -> tuple[CheckGroup, ...]:  # noqa: ARG002 - one procedure overrides this
+        """Checks of everything that the procedure's own tools have installed on a cluster, for any request."""
         return ()
 
     def checks(self, request: RunRequest) -> tuple[CheckGroup, ...]:  # noqa: ARG002 - most have none
-        """Further checks of the preflight, which only this procedure wants."""
+        """Additional checks of the preflight that only this procedure needs."""
         return ()
 
     def objections(
@@ -95,37 +95,37 @@ class Procedure(Protocol):
         checks: Sequence[Check],  # noqa: ARG002
         steps: Sequence[StepState],  # noqa: ARG002
     ) -> tuple[Problem, ...] | None:
-        """What checks or install steps have shown to stand against the procedure; None if they show nothing of it."""
+        """Problems of the procedure that checks or install steps reveal; None if they reveal nothing about it."""
         return None
 
     def secrets(self, request: RunRequest) -> tuple[SecretNeed, ...]:  # noqa: ARG002 - as above
-        """The keys that matter."""
+        """API keys that the request needs or may use."""
         return ()
 
     def install(self, request: RunRequest) -> InstallPlan:
-        """What has to be on the cluster first. Raises Trouble (exit code 1) where that cannot be said."""
+        """Steps of the install. Raises Trouble (exit code 1) if they cannot be determined."""
 
-    def installer(self, cluster: Cluster, request: RunRequest, sources: Sources) -> Installs:
-        """What sees to that, through the login node. Raises as `install` does."""
+    def installer(self, cluster: Cluster, request: RunRequest, sources: Sources) -> InstallRunner:
+        """Installer that runs the steps through the login node. Raises like `install`."""
         from llmb_tui.launch.install import Installer  # noqa: PLC0415 - a list of runs installs nothing
 
         return Installer(login_node(cluster), request.slurm, self.install(request), sources)
 
     def prepare(self, cluster: Cluster, request: RunRequest, intent: Intent) -> PreparedRun:
-        """What would be submitted; the cluster is asked for what only it can say.
+        """Prepare a run for submission; the cluster is asked for facts that only it knows.
 
-        Raises Trouble (exit code 1) when the plan cannot be launched there in this way.
+        Raises Trouble (exit code 1) if the plan cannot be launched there with this procedure.
         """
 
     def delivery(self, run: Run, cluster: Cluster) -> Delivery:
-        """The way of one of its runs to a cluster. Raises Trouble (exit code 1) for a cluster of another kind."""
+        """Delivery of one of its runs to a cluster. Raises Trouble (exit code 1) for a cluster of another kind."""
 
     def compare_script(self, run: Run, script: str) -> ScriptCheck:
-        """What was submitted, compared with the spec of one of its runs."""
+        """Compare a submitted script with the spec of its run."""
 
     def refuse_fetch(self, run: Run) -> None:
-        """Raise Trouble (exit code 1) if no login node has the files of its runs."""
+        """Raise Trouble (exit code 1) if the files of its runs cannot be fetched from a login node."""
 
     def network_folder(self, run: Run) -> str:  # noqa: ARG002 - as above
-        """Folder on a login node's file system where a run writes NCCL's network lines; empty if it writes none."""
+        """Folder on a login node's file system for NCCL's network lines of a run; empty if it writes none."""
         return ""

@@ -1,4 +1,4 @@
-"""`ProcedureFacts`: everything about a procedure that is known without loading it, its words above all. Pure."""
+"""`ProcedureFacts`: names, types and texts of a procedure that are known without loading it. Pure."""
 
 from __future__ import annotations
 
@@ -11,24 +11,24 @@ from llmb_tui.plan.selection import ProcedureId
 
 @dataclass(frozen=True, slots=True)
 class ProcedureFacts:
-    """One entry of the registry. Its module is loaded when a run is first checked, prepared or submitted by it."""
+    """One entry of the registry. The procedure's module is loaded when it first checks, prepares or submits a run."""
 
     id: ProcedureId
     implementation: str
-    """Where its `Procedure` is: `package.module:Class`."""
+    """Location of its `Procedure` class: `package.module:Class`."""
     profile: type[ClusterProfile]
-    """Kind of cluster profile that it runs on."""
+    """Kind of cluster profile that it supports."""
     spec: type[Spec] | None
     """Type of its runs' specs; None if they have none."""
     name: str
     """Name that people read, such as `NVIDIA's own scripts`."""
     title: str
-    """The same in places that do not say otherwise that it is a procedure."""
+    """Name for places where the context does not show that it is a procedure."""
     started_by: str
-    """Sentence of a report about what started a run, and what follows for its settings."""
+    """Sentence of a report: how the run was launched, and the consequence for its settings."""
     flag_help: str = ""
-    """A few words for `--procedure`, by which it can be chosen; empty if it cannot be."""
+    """Help text of its value for `--procedure`; empty if it cannot be chosen there."""
     starts_runs: bool = True
-    """False if another program starts its runs, which are only watched and judged here."""
+    """False if another program launches its runs, and this program only follows and judges them."""
     writes_dependency: bool = False
     """True if the job can be made to wait for other jobs, as a chain of runs needs."""

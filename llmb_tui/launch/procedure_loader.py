@@ -1,4 +1,4 @@
-"""`procedure`: the implementation of a procedure by its id, loaded at the first call; what it answers to a request."""
+"""`procedure`: the implementation of a procedure by its id, loaded at the first call; helpers that use it."""
 
 from __future__ import annotations
 
@@ -19,29 +19,29 @@ from llmb_tui.request import RunRequest
 
 @cache
 def procedure(name: ProcedureId) -> Procedure:
-    """The procedure of that id. A run of another kind of cluster needs not load what this one needs."""
+    """The procedure with an id. Loading on demand spares a run the modules for other kinds of cluster."""
     module, _, class_name = PROCEDURES[name].implementation.partition(":")
-    made: Procedure = getattr(import_module(module), class_name)()
-    return made
+    instance: Procedure = getattr(import_module(module), class_name)()
+    return instance
 
 
 def preview(request: RunRequest) -> LaunchPreview:
-    """`Procedure.preview`, with the reason among its problems if the request cannot be started so."""
-    chosen = procedure(request.procedure)
+    """`Procedure.preview`, with the reason among its problems if the request cannot be launched this way."""
+    implementation = procedure(request.procedure)
     try:
-        made = chosen.preview(request)
+        launch = implementation.preview(request)
     except Trouble as trouble:
-        made = LaunchPreview(problems=(_problem(trouble),))
-    return replace(made, detail=chosen.detail(request.recipe))
+        launch = LaunchPreview(problems=(_problem(trouble),))
+    return replace(launch, detail=implementation.detail(request.recipe))
 
 
 def recipe_preview(name: ProcedureId, recipe: Recipe) -> LaunchPreview:
-    """How a recipe would be started, without a plan or a cluster."""
+    """Describe the launch of a recipe, without a plan or a cluster."""
     return LaunchPreview(problems=unavailable(name, recipe), detail=procedure(name).detail(recipe))
 
 
 def unavailable(name: ProcedureId, recipe: Recipe) -> tuple[Problem, ...]:
-    """Why no run of a recipe can be started so on any cluster; empty if one can."""
+    """Why the procedure can launch no run of a recipe on any cluster; empty if it can."""
     try:
         procedure(name).refuse(recipe)
     except Trouble as trouble:
@@ -50,7 +50,7 @@ def unavailable(name: ProcedureId, recipe: Recipe) -> tuple[Problem, ...]:
 
 
 def secrets_of(request: RunRequest) -> tuple[SecretNeed, ...]:
-    """The keys that matter for a request."""
+    """API keys that the request needs or may use."""
     return procedure(request.procedure).secrets(request)
 
 

@@ -1,4 +1,4 @@
-"""`blockers`: may a run start? Decided here alone, for the screen, for the verbs and for `Launcher.submit`. Pure."""
+"""`blockers`: reasons why a run may not start, for the screen, the verbs and `Launcher.submit` alike. Pure."""
 
 from __future__ import annotations
 
@@ -18,47 +18,49 @@ from llmb_tui.preflight.report import Preflight
 from llmb_tui.request import RunRequest
 
 OBSERVER, LIMIT, CLUSTER, INSTALL = "observer", "gpu_hours", "cluster", "install"
-"""Fields of the blockers that are not about the selection."""
+"""Fields of the blockers that do not concern the selection."""
 REQUEST = "request"
-"""As `CLUSTER`, where the cluster is well and does not give what is asked of it."""
+"""Like `CLUSTER`, if the cluster works but does not provide something that the request asks for."""
 _CLUSTER_FAILED = 2
 
 
 @dataclass(frozen=True, slots=True)
 class ClusterEvidence:
-    """What was last seen of a request's cluster. Nothing: it was not looked at."""
+    """Last known state of a request's cluster. Both fields are empty if the cluster was not checked."""
 
     preflight: Preflight | None = None
     steps: Sequence[StepState] = ()
 
 
 class NotReady(Trouble):
-    """A run may not start. Exit code 2 where checks of the cluster itself failed, else 1."""
+    """A run may not start. Exit code 2 if checks of the cluster itself failed, otherwise 1."""
 
     def __init__(self, request: RunRequest, against: Sequence[Problem]) -> None:
-        # What the cluster lacks is told together with what it does not give.
+        # Faults of the cluster and unmet wishes of the request are reported together.
         fields = {REQUEST: CLUSTER}
         first, name = fields.get(against[0].field, against[0].field), request.profile.name
         what = {
             OBSERVER: against[0].reason,
-            LIMIT: "The run may take too many GPU-hours.",
+            LIMIT: "The run exceeds the limit of GPU-hours.",
             CLUSTER: f"{name} is not ready for this run.",
-            INSTALL: f"{name} is not installed for this run.",
+            INSTALL: f"The files of this run are not installed on {name}.",
         }
-        same = [one for one in against if fields.get(one.field, one.field) == first or first not in what]
-        why = "" if first == OBSERVER else "\n".join(dict.fromkeys(one.reason for one in same))
-        fix = "\n".join(dict.fromkeys(one.fix for one in same if one.fix))
-        code = _CLUSTER_FAILED if any(one.field == CLUSTER for one in same) else 1
+        same = [
+            problem for problem in against if fields.get(problem.field, problem.field) == first or first not in what
+        ]
+        why = "" if first == OBSERVER else "\n".join(dict.fromkeys(problem.reason for problem in same))
+        fix = "\n".join(dict.fromkeys(problem.fix for problem in same if problem.fix))
+        code = _CLUSTER_FAILED if any(problem.field == CLUSTER for problem in same) else 1
         super().__init__(what.get(first, "This run cannot be started."), why, fix, exit_code=code)
 
 
 def blockers(request: RunRequest, policy: Policy, evidence: ClusterEvidence) -> tuple[Problem, ...]:
-    """Everything that stands against starting it now, what is most certain first; empty where it may start."""
+    """All reasons why a request may not start now, the most certain first; empty if it may start."""
     return (*impossible(request, policy), *failures(evidence.preflight), *_install(request, evidence.steps))
 
 
 def impossible(request: RunRequest, policy: Policy) -> tuple[Problem, ...]:
-    """The part of `blockers` that no look at the cluster changes."""
+    """The blockers that do not depend on the state of the cluster."""
     problems = (*request.plan.problems, *preview(request).problems)
     return (
         *observed(request.profile, policy),
@@ -68,7 +70,7 @@ def impossible(request: RunRequest, policy: Policy) -> tuple[Problem, ...]:
 
 
 def observed(profile: ClusterProfile, policy: Policy) -> tuple[Problem, ...]:
-    """What stands against every action that changes a cluster: observer mode."""
+    """Blocker of every action that changes a read-only cluster; empty for other clusters."""
     if not policy.observes(profile):
         return ()
     mode = ObserverMode(profile)
@@ -76,7 +78,7 @@ def observed(profile: ClusterProfile, policy: Policy) -> tuple[Problem, ...]:
 
 
 def refuse(request: RunRequest, against: Sequence[Problem]) -> None:
-    """Raise `NotReady` where there is a blocker."""
+    """Raise `NotReady` if there is a blocker."""
     if against:
         raise NotReady(request, against)
 
@@ -88,17 +90,17 @@ def _limit(plan: Plan, policy: Policy) -> Iterator[Problem]:
     hours = plan.selection.scale * longest_s / 3600
     if hours > policy.gpu_hours:
         reason = (
-            f"{count(plan.selection.scale)} GPUs for at most {plan.time_limit} are {gpu_hours(hours)}, "
-            f"and the limit of one run is {given(policy.gpu_hours)}."
+            f"{count(plan.selection.scale)} GPUs with a time limit of {plan.time_limit} use up to "
+            f"{gpu_hours(hours)}; the limit for one run is {given(policy.gpu_hours)}."
         )
-        fix = "Lower the time limit or the number of GPUs, or raise `limits.gpu_hours` of the settings."
+        fix = "Lower the time limit or the number of GPUs, or raise `limits.gpu_hours` in the settings."
         yield Problem(LIMIT, "error", reason, fix)
 
 
 def failures(preflight: Preflight | None) -> tuple[Problem, ...]:
-    """What a preflight has found against a run; that there was none, too."""
+    """Blockers that a preflight has found, or the blocker that there was no preflight."""
     if preflight is None:
-        return (Problem(CLUSTER, "error", "It was not checked for this run.", "Check it first."),)
+        return (Problem(CLUSTER, "error", "The cluster was not checked for this run.", "Check it first."),)
     return tuple(
         Problem(
             REQUEST if check.wrong_request else CLUSTER,
@@ -113,7 +115,7 @@ def failures(preflight: Preflight | None) -> tuple[Problem, ...]:
 def _install(request: RunRequest, steps: Sequence[StepState]) -> Iterator[Problem]:
     fix = f"Run `llmb-tui install {request.profile.name}` with the same selection first."
     if not steps:
-        yield Problem(INSTALL, "error", "It was not looked at what is installed.", fix)
+        yield Problem(INSTALL, "error", "The install steps have not been checked.", fix)
     for step in steps:
         if step.status != "done":
             yield Problem(INSTALL, "error", f"Not installed yet: {step.title}.", fix)

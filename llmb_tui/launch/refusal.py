@@ -1,6 +1,6 @@
-"""`refusal`: what sbatch's words mean when Slurm did not take a job, and what to do about it.
+"""`refusal`: explain sbatch's message about a job that Slurm did not accept, and what to do about it.
 
-The words are those of Slurm 20.11 to 26.05 (`slurm_errno.c`, `slurm_opt.c`, `job_state_reason.c`), and a few of sites.
+Known are the messages of Slurm 20.11 to 26.05 (`slurm_errno.c`, `slurm_opt.c`, `job_state_reason.c`) and of some sites.
 """
 
 from __future__ import annotations
@@ -17,18 +17,18 @@ from llmb_tui.launch.run import Run
 from llmb_tui.launch.spec import SlurmSpec
 
 PartitionLookup = Callable[[], Sequence[Partition]]
-"""Looks up the partitions of the cluster."""
+"""Returns the partitions of the cluster."""
 NOT_SUBMITTED = "The job was not submitted: "
 SBATCH = "sbatch: "
-"""What the reason of a launch begins with that is sbatch's own."""
+"""Prefix of a launch's reason that quotes sbatch."""
 
-WITH_INTENT = "`llmb-tui submit --resume {0}` sends it, `llmb-tui cancel {0}` withdraws it."
-"""What can be done with a run of which nothing was sent; its id is put in."""
+WITH_INTENT = "`llmb-tui submit --resume {0}` submits it, `llmb-tui cancel {0}` withdraws it."
+"""Choices for a run of which nothing was sent; the run id is inserted."""
 NEVER_SENT = "It never reached Slurm: the connection broke, and the submission was withdrawn."
-NEVER_TAKEN = "Slurm did not take it: {} ended without an answer, and Slurm knows no job of its name."
+NEVER_TAKEN = "Slurm did not accept it: {} ended without an answer, and Slurm knows no job of this name."
 
-# sbatch lost the controller while it was talking to it: the job may have been accepted nevertheless. A failure to
-# connect is not among them.
+# sbatch lost the controller during the conversation: the job may have been accepted nevertheless. A failure to connect
+# is not in this list.
 _LOST = re.compile(
     r"timed out|timeout|zero (?:bytes|length)|message length|entire message|header lengths|connection reset|"
     r"broken pipe|transport endpoint|unexpected message|message (?:send|receive) failure|"
@@ -38,17 +38,17 @@ _LOST = re.compile(
     r"operation now in progress|interrupted system call|authentication (?:error|credential)",
     re.IGNORECASE,
 )
-# sbatch did not even begin the conversation.
+# sbatch failed before the conversation began.
 _OPTION = (
     r"(?:unrecognized|ambiguous|invalid) option|Invalid directive|option '[^']*' (?:requires|doesn't allow) an argument"
 )
 SIGNALS = range(128, 193)
-"""Exit codes of what a signal ended; of an option that it does not know sbatch says 255."""
+"""Exit codes after a signal; for an unknown option sbatch exits with 255."""
 _VERDICT = re.compile(r"Batch job submission failed: (.*)")
 
 
 def may_have_been_accepted(exit_code: int, words: str) -> bool:
-    """True when sbatch ended in a way that leaves open whether Slurm has the job."""
+    """True if it is open whether Slurm accepted the job, by the way in which sbatch ended."""
     if exit_code == 0:
         return True
     verdicts = _VERDICT.findall(words)
@@ -58,21 +58,21 @@ def may_have_been_accepted(exit_code: int, words: str) -> bool:
 
 
 def reason(exit_code: int, words: str) -> str:
-    """Slurm's words without the program's name in front of each line; the exit code where it said nothing."""
+    """Slurm's message without the program name in front of each line; the exit code if there is no message."""
     lines = [line.removeprefix("sbatch: ").removeprefix("error: ").strip() for line in words.splitlines()]
-    return " ".join(line for line in lines if line) or f"sbatch ended with exit code {exit_code} and said nothing."
+    return " ".join(line for line in lines if line) or f"sbatch ended with exit code {exit_code} and no message."
 
 
 def refusal(run: Run, spec: SlurmSpec, partitions: PartitionLookup = tuple) -> Trouble:
-    """The error for a person, from the `reason` that a refused run remembers.
+    """The error for the user, from the `reason` in the record of a rejected run.
 
-    `partitions` looks up the cluster's, so that limits and alternatives can be named; it is called where Slurm answers.
+    `partitions` looks up the cluster's partitions, to name limits and alternatives; it is called only if Slurm answers.
     """
     words = run.note.removeprefix(SBATCH)
     quote = f"sbatch said: {words}"
     match = rules("submit").match(words)
     if match is None:
-        return Trouble("Slurm rejected the job.", quote, "Show these words to the cluster's administrators.")
+        return Trouble("Slurm rejected the job.", quote, "Show this message to the cluster's administrators.")
     rule = match.rule
     diagnosis = match.diagnosis(facts_of(run, spec, () if rule.unreachable else partitions()))
     what = NOT_SUBMITTED if rule.unreachable else "Slurm rejected the job: "
@@ -80,18 +80,20 @@ def refusal(run: Run, spec: SlurmSpec, partitions: PartitionLookup = tuple) -> T
 
 
 def withdrawal(run: Run) -> Trouble:
-    """The error for a person, of a run that was withdrawn."""
+    """The error for the user, about a run that was withdrawn."""
     return Trouble("The job was not submitted.", run.note, "Submit the same selection again.")
 
 
 def facts_of(run: Run, spec: SlurmSpec, partitions: Sequence[Partition]) -> Mapping[str, str]:
-    """What the run asked for and, where it is known, what there is."""
+    """Values for the rules' placeholders: the run's request and, if known, the cluster's limits."""
     options = dict(spec.options)
-    partition = next((one for one in partitions if one.name == spec.partition), None)
+    partition = next((known for known in partitions if known.name == spec.partition), None)
     asked_s = parse_time(spec.time_limit)
     limit_s = partition.time_limit_s if partition else None
     longer = [
-        one.name for one in partitions if asked_s and (one.time_limit_s or asked_s) >= asked_s and one != partition
+        other.name
+        for other in partitions
+        if asked_s and (other.time_limit_s or asked_s) >= asked_s and other != partition
     ]
     in_words = {name: f"{name} `{value}`" if (value := options.get(name)) else f"its {name}" for name in options}
     by_gres = {"gres": f"`--gres=gpu:{spec.tasks_per_node}`", "none": "jobs that ask for no GPUs"}
@@ -106,7 +108,7 @@ def facts_of(run: Run, spec: SlurmSpec, partitions: Sequence[Partition]) -> Mapp
         "needed": _needed(run),
         "longer": f", or choose partition {_comma_list(longer)}" if longer else ", or choose another partition",
         "has": f"; it has {plural(partition.nodes, 'node')}" if partition else "",
-        "partitions": f" There are {_comma_list([one.name for one in partitions])}." if partitions else "",
+        "partitions": f" There are {_comma_list([known.name for known in partitions])}." if partitions else "",
         "qos": f"QOS `{options['qos']}`" if options.get("qos") else "its default QOS",
         "reservation": in_words.get("reservation", "the reservation"),
         "constraint": f"`{options['constraint']}`" if options.get("constraint") else "that it asks for",
@@ -116,7 +118,7 @@ def facts_of(run: Run, spec: SlurmSpec, partitions: Sequence[Partition]) -> Mapp
 
 
 def _needed(run: Run) -> str:
-    """How long the steps alone should take, where that is known."""
+    """Expected duration of the steps alone, if known."""
     estimate = run.plan.estimate
     return f" (the steps take about {duration(estimate.step_time_s * run.plan.steps)})" if estimate else ""
 

@@ -1,4 +1,4 @@
-"""`Runs`: what this machine remembers of runs, one folder each."""
+"""`Runs`: the records of runs on this machine, one folder for each run."""
 
 from __future__ import annotations
 
@@ -24,39 +24,37 @@ from llmb_tui.store.files import file_trouble, held, text_in, write_atomic
 from llmb_tui.store.paths import Places
 
 ACCOUNTING = "accounting.txt"
-"""File in a run's folder: what accounting says of its jobs, once they have ended."""
+"""File in a run's folder: Slurm's accounting of its jobs, once they have ended."""
 NETWORK = "network.txt"
-"""File in a run's folder: NCCL's lines about the network, by node, once its jobs have ended."""
+"""File in a run's folder: NCCL's network lines by node, once its jobs have ended."""
 _ID = re.compile(r"[a-z0-9]{1,64}")
 _Stamp = tuple[int, ...]
 
 
-def _today(document: dict[str, Any]) -> dict[str, Any]:
-    """A stored run in today's words: older versions called two procedures otherwise."""
+def _migrate(document: dict[str, Any]) -> dict[str, Any]:
+    """Rename the procedure in a document of an older version, which used other ids for two of them."""
     name = document.get("procedure")
     return document | {"procedure": OLD_PROCEDURES.get(name, name)} if isinstance(name, str) else document
 
 
 class Runs:
-    """A run's folder holds `run.json`, `script.sh` as it was submitted, and `log`, the copy of its training log.
+    """Records of runs. A folder holds `run.json`, `script.sh` as submitted, and `log`, the copy of the training log.
 
-    Thread-safe. Who lists the runs again and again keeps one of these: it reads only what has changed.
+    Thread-safe. Keep one instance to list the runs repeatedly: it reads only changed files.
     """
 
     def __init__(self, places: Places) -> None:
         self.directory = places.runs
-        """With a folder for each run."""
+        """Directory with a folder for each run."""
         self._reading = threading.Lock()
         self.passed_over: Container[str] = ()
-        """Ids that no listing has: who lists the runs knows all of these already."""
+        """Ids that listings leave out, because the caller knows these runs already."""
         self._cache: dict[str, tuple[_Stamp, Run | Trouble]] = {}
 
     def folder(self, run_id: str) -> Path:
-        """Folder of a run, which need not exist. Raises Trouble (exit code 1) for what cannot be a run id."""
+        """Folder of a run, which need not exist. Raises Trouble (exit code 1) for an invalid run id."""
         if not _ID.fullmatch(run_id):
-            raise Trouble(
-                f"{clean_line(run_id)!r} is not the id of a run.", fix="`llmb-tui jobs` lists runs.", exit_code=1
-            )
+            raise Trouble(f"{clean_line(run_id)!r} is not a run id.", fix="`llmb-tui jobs` lists runs.", exit_code=1)
         return self.directory / run_id
 
     def save(self, run: Run) -> None:
@@ -64,23 +62,23 @@ class Runs:
         documents.save(self.folder(run.id) / "run.json", run)
 
     def save_script(self, run_id: str, script: str) -> None:
-        """Keep the batch script beside the run."""
+        """Store the batch script in the run's folder."""
         write_atomic(self.folder(run_id) / "script.sh", script.encode())
 
     def script(self, run_id: str) -> str:
-        """The batch script that is kept beside the run; empty where there is none."""
+        """Stored batch script; empty if there is none."""
         return text_in(self.folder(run_id) / "script.sh")
 
     def has(self, run_id: str) -> bool:
-        """True if the run was ever saved here."""
+        """True if the run was saved on this machine."""
         path = self.folder(run_id) / "run.json"
         with file_trouble("read", path):
             return path.is_file()
 
     def forget(self, run_id: str, *, mine: bool) -> None:
-        """Remove what a run that was never saved has left, its script only where this thread holds the lock (`mine`).
+        """Remove the remains of a run that was never saved; its script only if this thread holds the lock (`mine`).
 
-        A folder with anything else in it stays.
+        A folder that contains anything else is kept.
         """
         folder = self.folder(run_id)
         with contextlib.suppress(OSError):
@@ -96,30 +94,30 @@ class Runs:
         if not self.has(run_id):
             raise Trouble(f"There is no run {run_id}.", fix="`llmb-tui jobs` lists runs.", exit_code=1)
         path = self.folder(run_id) / "run.json"
-        run = documents.load(path, Run, _today)
+        run = documents.load(path, Run, _migrate)
         if why := _damage(run, run_id):
             raise Trouble(f"{path} cannot be right.", why, "Restore the file from a backup, or move it away.")
         return run
 
     def all(self) -> tuple[Run, ...]:
-        """Every run that can be read, newest first. What cannot be read is in `unreadable`."""
+        """Every readable run, newest first. `unreadable` has the errors of the others."""
         return self.listing()[0]
 
     def unreadable(self) -> tuple[Trouble, ...]:
-        """Why some runs are missing from `all`, one for each."""
+        """Errors of the runs that `all` leaves out, one for each."""
         return self.listing()[1]
 
     def listing(self) -> tuple[tuple[Run, ...], tuple[Trouble, ...]]:
-        """Both, by one look at the folders."""
-        found = self._load_all()
-        runs = [run for run in found if isinstance(run, Run)]
-        troubles = tuple(trouble for trouble in found if isinstance(trouble, Trouble))
+        """Readable runs and errors, by one look at the folders."""
+        entries = self._load_all()
+        runs = [run for run in entries if isinstance(run, Run)]
+        troubles = tuple(trouble for trouble in entries if isinstance(trouble, Trouble))
         return tuple(sorted(runs, key=lambda run: run.created_at, reverse=True)), troubles
 
     def save_states(self, run: Run, jobs: Sequence[Job]) -> Run | None:
-        """Save what Slurm says of a run's jobs if that is news, and nobody else here is at work on the run.
+        """Save changed job states of a run, unless another thread or process here is working on the run.
 
-        The run as it is now, where it was saved. What was kept at an end after which it went on is removed.
+        Returns the saved run, or None. If the run has become active again, data of its earlier end is removed.
         """
         now = time.time()
 
@@ -136,11 +134,11 @@ class Runs:
         return saved
 
     def save_log_read(self, run_id: str) -> None:
-        """Save that a run's log was copied to its end, unless somebody else here is at work on the run."""
+        """Save that a run's log was copied to its end, unless another thread or process is working on the run."""
         self._change(run_id, lambda now: replace(now, log_read=True))
 
     def save_cancel(self, run_id: str, cancel: Cancel | None) -> None:
-        """Save that a cancel has no answer yet, or that there is none such."""
+        """Save an unanswered cancel, or None to remove it."""
         self._change(run_id, lambda now: replace(now, cancel=cancel), wait=True)
 
     def _change(self, run_id: str, change: Callable[[Run], Run], *, wait: bool = False) -> Run | None:
@@ -153,9 +151,9 @@ class Runs:
 
     @contextlib.contextmanager
     def lock(self, run_id: str, *, wait: bool = True) -> Iterator[bool]:
-        """Hold the run for this thread alone, among all processes here; it is free again when the process ends.
+        """Hold the run for this thread alone, among all processes here; the lock ends with the process.
 
-        Yields False, without holding it, when another has it and `wait` is False.
+        Yields False, without the lock, if another thread or process holds it and `wait` is False.
         """
         folder = self.folder(run_id)
         _refuse_links(folder)
@@ -163,7 +161,7 @@ class Runs:
             yield mine
 
     def _load_all(self) -> list[Run | Trouble]:
-        """Every run, or why it cannot be read; a file that has not changed is not read again."""
+        """Every run, or why it cannot be read; an unchanged file is not read again."""
         with self._reading:
             cache, self._cache = self._cache, {}
             for folder in self._folders():
@@ -186,14 +184,14 @@ class Runs:
         try:
             return self.load(run_id)
         except Trouble as trouble:
-            # Of a folder whose name is no id `load` does not say where it is.
+            # For a folder whose name is not a run id, `load` does not name the path.
             return (
                 Trouble(trouble.what, f"{self.directory / run_id}", trouble.fix) if trouble.exit_code == 1 else trouble
             )
 
 
 def impossible_count(plan: Plan) -> str:
-    """A number of the plan with which nothing can run; empty where all are sound."""
+    """A number of the plan that is missing or out of range, as a sentence; empty if all are valid."""
     layout = plan.parallelism
     counts = {
         "scale": plan.selection.scale,
@@ -210,35 +208,35 @@ def impossible_count(plan: Plan) -> str:
 
 
 def _damage(run: Run, run_id: str) -> str:
-    """What no run can have, though its file has the right form; empty for a sound one."""
+    """Why a record of the right form cannot be valid; empty for a valid one."""
     if run.id != run_id:
-        return f"It is in the folder {run_id} and says that it is run {clean_line(run.id)[:80]}."
+        return f"It is in the folder {run_id}, but names run {clean_line(run.id)[:80]}."
     if wrong := impossible_count(run.plan):
         return wrong
     if run.submission == "submitted" and not run.job_ids:
-        return "It was submitted, and has no job."
+        return "It is stored as submitted, without a job."
     estimate = run.plan.estimate
     times = [run.created_at, run.submitted_at or 0.0, estimate.step_time_s if estimate else 1.0]
-    return "" if all(map(math.isfinite, times)) and times[-1] > 0 else "One of its times is none."
+    return "" if all(map(math.isfinite, times)) and times[-1] > 0 else "One of its times is not a valid number."
 
 
 def _refuse_links(folder: Path) -> None:
-    """Raise Trouble for a link: a run is what lies in its folder, and nothing elsewhere is read or written as ours."""
+    """Raise Trouble for a link: only files in the run's own folder are read or written."""
     with file_trouble("read", folder), contextlib.suppress(FileNotFoundError):
         paths = [folder] if folder.is_symlink() else [folder / name for name in os.listdir(folder)]
         link = next((path for path in paths if path.is_symlink()), None)
         if link is not None:
             raise Trouble(
-                f"{link} is a symbolic link, which is in no run of ours.",
-                f"It leads to {os.readlink(link)}; nothing there is read, written or removed.",
-                "Put what it leads to in its place, or remove the link.",
+                f"{link} is a symbolic link, which this program never makes in a run's folder.",
+                f"It points to {os.readlink(link)}; nothing there is read, written or removed.",
+                "Replace the link with its target, or remove it.",
             )
 
 
 def _stamp(folder: str) -> _Stamp | None:
-    """What changes whenever a run is saved or a file comes to its folder; None where there is no run.
+    """Value that changes whenever a run is saved or its folder gets a file; None if there is no run.
 
-    Empty where that cannot be told.
+    Empty if it cannot be determined.
     """
     try:
         if os.path.islink(folder):

@@ -1,7 +1,7 @@
-"""Secrets on a cluster: putting them there and taking them away again.
+"""Put API keys on a cluster, and remove them.
 
-A secret travels over stdin into a file of mode 0600 in a directory of mode 0700 below the operator's home directory.
-It is in no argument, script, log or error.
+A secret is sent over stdin into a file of mode 0600 in a directory of mode 0700 below the operator's home directory.
+It never appears in an argument, script, log or error.
 """
 
 from __future__ import annotations
@@ -13,10 +13,10 @@ from llmb_tui.preflight.access import FILES
 from llmb_tui.preflight.secret import REGISTRY, SECRETS_FOLDER, TITLES, SecretId, SecretValue, secret_of
 from llmb_tui.store import secret_store
 
-# What the key of the registry has to be given for: enroot's documentation asks for both.
+# Hosts of the registry that need the key: enroot's documentation names both.
 _LOGIN_HOSTS = (REGISTRY, "authn.nvidia.com")
-# Prints the path of the file to write, on a line of its own: a login shell may print before it, without a line end too.
-# $1 is the folder, $2 the file, both below the home directory.
+# Prints the path of the file to write, on its own line, because a login shell may print before it, even without a line
+# end. $1 is the folder, $2 the file, both below the home directory.
 _PREPARE = """
 umask 077
 mkdir -p "$(dirname "$HOME/$2")" && chmod 700 "$HOME/$1" "$(dirname "$HOME/$2")" && printf '\\n%s\\n' "$HOME/$2"
@@ -24,60 +24,60 @@ mkdir -p "$(dirname "$HOME/$2")" && chmod 700 "$HOME/$1" "$(dirname "$HOME/$2")"
 
 
 def give_secret(session: Session, secret_id: str, typed: str | None, *, keep: bool) -> str:
-    """Put what was typed, or else what the keyring keeps, on the cluster; with `keep` also into the keyring.
+    """Put a secret on the cluster: the typed one, or else the keyring's; with `keep`, also store it in the keyring.
 
-    The answer says in a sentence where it is now, and why it is not in the keyring if it should be. Raises Trouble
-    (exit code 1) for what can be no secret, Trouble when it cannot be written, and what `Session.run` raises.
+    Returns a sentence about where it is now and, if it should be but is not in the keyring, why. Raises Trouble
+    (exit code 1) for an invalid secret, Trouble if it cannot be written, and the errors of `Session.run`.
     """
     secret = secret_of(secret_id, typed) if typed is not None else _from_keyring(secret_id)
-    where = f"The {TITLES[secret.id]} is in {put_secret(session, secret)}, for you alone."
+    where = f"The {TITLES[secret.id]} is in {put_secret(session, secret)}, readable only by you."
     if not keep:
         return where
     try:
         secret_store.keep(secret.id, secret.value)
     except secret_store.NotKept as problem:
-        return f"{where} It is not kept on this computer: {problem.why}"
-    return f"{where} This computer's keyring keeps it too."
+        return f"{where} It is not stored on this computer: {problem.why}"
+    return f"{where} This computer's keyring also stores it."
 
 
 def _from_keyring(secret_id: str) -> SecretValue:
     value = secret_store.read(secret_id)
     if value is None:
-        raise Trouble("This computer's keyring keeps no such key.", "", "Type or paste it.", exit_code=1)
+        raise Trouble("This computer's keyring has no such API key.", "", "Type or paste it.", exit_code=1)
     return secret_of(secret_id, value)
 
 
 def forget_secret(session: Session, secret_id: SecretId) -> str:
-    """Remove a secret from the cluster and from the keyring; the answer says so.
+    """Remove a secret from the cluster and from the keyring; return a sentence that confirms it.
 
-    One that is not there is no error. Raises Trouble when it cannot be removed from the cluster, and what `Session.run`
-    raises.
+    A missing secret is not an error. Raises Trouble if it cannot be removed from the cluster, and the errors of
+    `Session.run`.
     """
     session.require_changes()
-    # And what a write of it left that was killed: it holds the secret too.
+    # The partial file of a write that was killed holds the secret, too.
     result = session.run_script('rm -f "$HOME/$1" "$HOME/$1".????????.part', [FILES[secret_id]])
     if result.exit_code != 0:
-        raise Trouble(f"The {TITLES[secret_id]} is still on the cluster.", clean(result.stderr).strip())
+        raise Trouble(f"The {TITLES[secret_id]} could not be removed from the cluster.", clean(result.stderr).strip())
     try:
         secret_store.forget(secret_id)
     except secret_store.NotKept:
-        return f"The {TITLES[secret_id]} is no longer on the cluster; this computer has no keyring that could keep it."
+        return f"The {TITLES[secret_id]} is no longer on the cluster; this computer has no usable keyring."
     return f"The {TITLES[secret_id]} is no longer on the cluster, nor in this computer's keyring."
 
 
 def put_secret(session: Session, secret: SecretValue) -> str:
-    """Write a secret into its file on the cluster, all of it or nothing; the answer is the file's path, clean.
+    """Write a secret into its file on the cluster, completely or not at all; return the file's path, cleaned.
 
-    Raises Trouble when it cannot be written, and what `Session.run` raises.
+    Raises Trouble if it cannot be written, and the errors of `Session.run`.
     """
     session.require_changes()
     result = session.run_script(_PREPARE, [SECRETS_FOLDER, FILES[secret.id]])
-    path = result.stdout.rstrip("\n").rpartition("\n")[2]  # a login shell may print before
+    path = result.stdout.rstrip("\n").rpartition("\n")[2]  # behind any output of the login shell
     if result.exit_code != 0 or not path.startswith("/"):
         raise Trouble(
-            f"The {TITLES[secret.id]} could not be put on the cluster.",
+            f"The {TITLES[secret.id]} could not be written to the cluster.",
             clean(result.stderr).strip(),
-            "Check that your home directory there can be written, and its quota.",
+            "Check that you may write to your home directory there, and its quota.",
         )
     text = f"{secret.value}\n"
     if secret.id == "ngc":

@@ -1,4 +1,4 @@
-"""`applied`: the settings of a recipe that apply to one plan. Pure."""
+"""`applied`: a recipe's settings that apply to a plan. Pure."""
 
 from __future__ import annotations
 
@@ -14,12 +14,12 @@ from llmb_tui.request import RunRequest
 T = TypeVar("T")
 
 RESULTS_DIR = "/nemo_run/results"
-"""Where a Hydra recipe writes in the container."""
+"""Results folder of a Hydra recipe in the container."""
 
 
 @dataclass(frozen=True, slots=True)
 class Applied:
-    """Every setting of a run, with the plan's values in it, in the preset's order."""
+    """Every setting of a run, with the plan's values filled in, in the preset's order."""
 
     recipe: dict[str, Any]
     """nemo2: fields of NeMo's recipe."""
@@ -33,18 +33,18 @@ class Applied:
     tasks_per_numa_node: int | None = None
     segment: int | None = None
     differs: tuple[str, ...] = ()
-    """What is otherwise than in NVIDIA's own scripts, a few words each."""
+    """Differences from NVIDIA's own scripts, a few words each."""
 
 
 def refuse_errors(what: str, problems: Iterable[Problem]) -> None:
-    """Raise Trouble (exit code 1), which says `what`, for the first problem that is an error."""
+    """Raise Trouble (exit code 1) with the message `what`, for the first problem that is an error."""
     error = next((problem for problem in problems if problem.severity == "error"), None)
     if error:
         raise Trouble(what, error.reason, error.fix, exit_code=1)
 
 
 def applied(request: RunRequest) -> Applied:
-    """What the preset sets for the plan. Of two groups that set the same, the later one wins."""
+    """The preset's settings for the plan. If two groups set the same value, the later one wins."""
     values = plan_values(request)
     selection = request.plan.selection
     names = (request.plan.container, selection.size, selection.gpu, selection.dtype)
@@ -62,8 +62,8 @@ def applied(request: RunRequest) -> Applied:
     )
 
 
-def other_vboost(request: RunRequest, *, vboost: bool) -> Iterator[str]:
-    """Whether it is on or off, where it was the other in the runs that the expected step time rests on."""
+def vboost_difference(request: RunRequest, *, vboost: bool) -> Iterator[str]:
+    """`vboost on` or `vboost off`, if the runs behind the expected step time used the other."""
     estimate = request.plan.estimate
     if estimate is not None and estimate.vboost != vboost:
         yield "vboost on" if vboost else "vboost off"
@@ -75,7 +75,7 @@ def _last(values: Iterable[T | None]) -> T | None:
 
 
 def _merged(tables: list[dict[str, Any]], values: Values) -> dict[str, Any]:
-    """One table; what a later one sets again moves to the end, where its order counts."""
+    """One table; a value that a later table sets again moves to the end, because the order matters."""
     merged: dict[str, Any] = {}
     for table in tables:
         for name, value in table.items():
@@ -85,12 +85,12 @@ def _merged(tables: list[dict[str, Any]], values: Values) -> dict[str, Any]:
 
 
 def text_of(text: str, values: Values) -> str:
-    """A text of a preset with its placeholders filled, never a value; null is the word `null`."""
+    """A preset's text with its placeholders filled, always as text; null becomes the word `null`."""
     return str(fill(f" {text}", values))[1:]
 
 
 def plan_values(request: RunRequest) -> Values:
-    """What the placeholders of `catalog.settings` stand for."""
+    """Values of the placeholders of `catalog.settings`."""
     plan, selection, options = request.plan, request.plan.selection, request.plan.options
     model = request.recipe.models[selection.size]
     return {

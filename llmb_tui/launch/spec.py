@@ -1,6 +1,6 @@
-"""`LaunchSpec`, `UpstreamSpec`, `RunaiSpec`: what a run was submitted from, as it is remembered, without a secret.
+"""`LaunchSpec`, `UpstreamSpec`, `RunaiSpec`: the input of a submission, as a run's record stores it. No secrets.
 
-A field's name is the key in the run's stored file.
+Field names are the keys in the run's stored file.
 """
 
 from __future__ import annotations
@@ -19,10 +19,10 @@ SpecType = TypeVar("SpecType", bound="Spec")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Spec:
-    """Fields that all specs share, and an empty answer to each question that only some of them can answer."""
+    """Fields that all specs share, and empty defaults for the properties that only some specs have."""
 
     job_words: ClassVar[JobWords]
-    """What the jobs are called by their scheduler."""
+    """Names of the jobs and of their scheduler."""
     notes: tuple[str, ...] = ()
     """Differences between the job and the recipe or the selection, apart from changed variables: a few words each."""
     otherwise: tuple[str, ...] = ()
@@ -77,17 +77,17 @@ class OwnScriptSpec(Spec):
     """Fields of the jobs that run this program's own entry script."""
 
     overridden: tuple[tuple[str, str, str], ...] = ()
-    """(name, recipe's value, profile's value) of the recipe's variables that the profile changes: a result that was
-    made with one of them is not the recipe's."""
+    """(name, recipe's value, profile's value) of the recipe's variables that the profile changes: a result with such a
+    change is not the recipe's."""
 
     @property
     def changed_variables(self) -> tuple[tuple[str, str, str], ...]:
-        """As they are stored."""
+        """The stored tuples."""
         return self.overridden
 
 
 def _as_stored(spec: type[SpecType]) -> type[SpecType]:
-    """Put the shared fields after a spec's own ones: stored files have always had this order."""
+    """Move the shared fields behind a spec's own ones: stored files have always had this order."""
     by_name = spec.__dataclass_fields__
     for name in ("overridden", "notes", "otherwise"):
         if name in by_name:
@@ -98,7 +98,7 @@ def _as_stored(spec: type[SpecType]) -> type[SpecType]:
 @_as_stored
 @dataclass(frozen=True, slots=True)
 class LaunchSpec(OwnScriptSpec):
-    """One job by the direct procedure, before it is rendered. Paths are on the cluster."""
+    """One job of the direct procedure, before it is rendered. Paths are on the cluster."""
 
     job_words: ClassVar[JobWords] = SLURM_WORDS
     run_id: str
@@ -121,32 +121,32 @@ class LaunchSpec(OwnScriptSpec):
     time_limit: str
     container_image: str
     mounts: tuple[str, ...]
-    """`SOURCE:TARGET` or `SOURCE:TARGET:FLAGS` each: the cluster profile's, then those that the run's options need."""
+    """Mounts as `SOURCE:TARGET` or `SOURCE:TARGET:FLAGS`: the cluster profile's, then those for the run's options."""
     env: tuple[tuple[str, str], ...]
-    """The recipe's variables, those that the run's options need, then the cluster profile's."""
+    """The recipe's variables, those for the run's options, then the cluster profile's."""
     command: tuple[str, ...]
     """Argument list that each rank runs in the container: a profiler, the binding to a NUMA node, the training."""
     files: tuple[tuple[str, str], ...] = ()
-    """(path below `task_dir`, text) of the files that are written before the job is submitted."""
+    """(path below `task_dir`, text) of the files that are written before the submission."""
     copies: tuple[tuple[str, str], ...] = ()
     """(path of an installed file, path below `task_dir`) of the files that are copied on the cluster."""
     links: tuple[tuple[str, str], ...] = ()
     """(path below the operator's home directory, path below `task_dir`) of symbolic links that are made there; an empty
-    file instead of a link, where the home directory has none."""
+    file replaces the link if the path is missing in the home directory."""
     folders: tuple[str, ...] = ()
-    """Folders outside `task_dir` that a mount needs; they are made where they are missing."""
+    """Folders outside `task_dir` that a mount needs; missing ones are made."""
     memory: str = "0"
-    """Memory of each node, for `sbatch --mem`; `0` is all of it."""
+    """Memory of each node, for `sbatch --mem`; `0` means all of it."""
     srun: tuple[tuple[str, str | None], ...] = ()
     """Options of the `srun` that starts the training: long name and value, None for a flag."""
     vboost: bool = False
-    """Whether a first `srun` gives the GPUs' tensor cores more power."""
+    """True if a first `srun` raises the power of the GPUs' tensor cores."""
     options: tuple[tuple[str, str | None], ...] = ()
     """Further `sbatch` options: long name and value, None for a flag."""
 
     @property
     def account_and_partition(self) -> str:
-        """Of the job."""
+        """The job's account and partition, with a comma."""
         return f"{self.account}, {self.partition}"
 
     @property
@@ -156,60 +156,60 @@ class LaunchSpec(OwnScriptSpec):
 
     @property
     def sbatch_options(self) -> Mapping[str, str | None]:
-        """By name."""
+        """The stored options by name."""
         return dict(self.options)
 
     @property
     def variables(self) -> Mapping[str, str]:
-        """By name."""
+        """The stored environment by name."""
         return dict(self.env)
 
     def has_command(self, prefix: tuple[str, ...], training: tuple[str, ...]) -> bool:
-        """As in the command that each rank runs."""
-        ends = self.command[len(self.command) - len(training) :]
-        return self.command[: len(prefix)] == prefix and ends == training
+        """True if the command of each rank begins with `prefix` and ends with `training`."""
+        end = self.command[len(self.command) - len(training) :]
+        return self.command[: len(prefix)] == prefix and end == training
 
     @property
     def sent_files(self) -> Mapping[str, str]:
-        """By path below `task_dir`."""
+        """The stored files by path below `task_dir`."""
         return dict(self.files)
 
     @property
     def log(self) -> JobLog:
-        """Where the job writes, as NeMo-Run names it."""
+        """Log of the job, as NeMo-Run names it."""
         return JobLog.of_nemo_run(self.task_dir, self.job_name)
 
 
 @_as_stored
 @dataclass(frozen=True, slots=True)
 class UpstreamSpec(Spec):
-    """One launch by NVIDIA's own scripts, before it. Paths are on the cluster."""
+    """One launch of NVIDIA's own scripts, before it starts. Paths are on the cluster."""
 
     job_words: ClassVar[JobWords] = SLURM_WORDS
     run_id: str
     """Lower-case letters and digits; unique."""
     experiment: str
-    """NeMo-Run's experiment title, as far as it can be said before; the sbatch recipes have none of their own."""
+    """NeMo-Run's experiment title, as far as it is known beforehand; the sbatch recipes have none."""
     job_name: str
-    """Slurm job name: the script's own, or for NeMo-Run's tasks what each of their names begins with."""
+    """Slurm job name: the script's own or, with NeMo-Run, the common prefix of its tasks' job names."""
     folder: str
-    """`<root>/.llmb-tui/launches/<run id>`: the command, its output, and what tells its jobs from others."""
+    """`<root>/.llmb-tui/launches/<run id>`: the command, its output, and the marks that identify its jobs."""
     script: str
     """Name of the launch script."""
     how: Literal["bash", "sbatch"]
-    """`bash`: NeMo-Run calls sbatch, once for each task. `sbatch`: the script is the batch script itself."""
+    """`bash`: NeMo-Run calls sbatch, once for each task. `sbatch`: the script is itself the batch script."""
     command: str
-    """What is run, to the letter."""
+    """Exact command that is run."""
     directory: str
-    """Where it is run; for `sbatch` the job's working directory."""
+    """Working directory of the command; with `sbatch`, also of the job."""
     root: str
-    """What the recipe's variable names."""
+    """Directory that the recipe's root variable names."""
     results: str
-    """Where the results go: for `bash` NeMo-Run's experiments."""
+    """Results folder; with `bash`, the folder of NeMo-Run's experiments."""
     needed: tuple[str, ...]
-    """What the install leaves: directories, and files that are not empty."""
+    """Directories and non-empty files that the install makes."""
     token_file: str
-    """Below the home directory: the command reads the Hugging Face token there; empty: it needs none."""
+    """File below the home directory with the Hugging Face token, for the command; empty if it needs none."""
     account: str
     partition: str
     nodes: int
@@ -218,32 +218,32 @@ class UpstreamSpec(Spec):
     time_limit: str
     memory: str
     options: tuple[tuple[str, str | None], ...]
-    """Further `sbatch` options that the cluster's profile asks for."""
+    """Further `sbatch` options from the cluster's profile."""
     log: JobLog | None = None
-    """Where the job writes; None for `bash`, where the launch's output says it."""
+    """Log of the job; None with `bash`, because the launch's output names it."""
 
     def results_folder(self, log: JobLog | None) -> str:
-        """NeMo-Run makes a folder for each experiment, which is known when the job's `log` is."""
+        """Results folder; NeMo-Run makes one for each experiment, which is known once the job's `log` is."""
         return log.folder if self.how == "bash" and log is not None else self.results
 
     @property
     def account_and_partition(self) -> str:
-        """Of the job."""
+        """The job's account and partition, with a comma."""
         return f"{self.account}, {self.partition}"
 
     @property
     def sbatch_options(self) -> Mapping[str, str | None]:
-        """By name."""
+        """The stored options by name."""
         return dict(self.options)
 
     @property
     def shares_folder(self) -> bool:
-        """Batch scripts of the Hydra recipes write to one folder, and name their files by the job."""
+        """True for the batch scripts of the Hydra recipes, which write to one folder and name their files by job."""
         return self.how == "sbatch"
 
     @property
     def index(self) -> str:
-        """Where NeMo-Run writes its jobs down, `NEMORUN_HOME/.slurm_jobs`; empty without NeMo-Run."""
+        """File in which NeMo-Run records its jobs, `NEMORUN_HOME/.slurm_jobs`; empty without NeMo-Run."""
         return f"{self.results.rpartition('/')[0]}/.slurm_jobs" if self.how == "bash" else ""
 
 
@@ -260,54 +260,54 @@ class RunaiSpec(OwnScriptSpec):
     run_id: str
     """Lower-case letters and digits; unique; part of the workload's name."""
     experiment: str
-    """The recipe's own name for it."""
+    """The recipe's own experiment name."""
     workload: str
-    """Its name, unique within the project."""
+    """Name of the workload, unique within the project."""
     kind: Literal["distributed", "trainings"]
-    """`distributed`: one pod for each of several nodes."""
+    """`distributed`: several nodes with one pod each."""
     project: str
     node_pool: str | None
-    """None: the project's default."""
+    """Node pool; None: the project's default."""
     nodes: int
     gpus_per_node: int
     time_limit: str
     image: str
     mounts: tuple[str, ...]
-    """`NAME:PATH:CLAIM` each."""
+    """Volumes as `NAME:PATH:CLAIM`."""
     results: str
-    """Folder on a volume for what lasts; empty: there is none."""
+    """Folder on a volume for lasting results; empty if there is none."""
     image_pull_secret: str | None
     hub_credential: str | None
-    """Credential of Run:ai with the Hugging Face token, where the run fetches something from the model hub."""
+    """Credential of Run:ai with the Hugging Face token, if the run downloads from the model hub."""
     env: tuple[tuple[str, str], ...]
     files: tuple[tuple[str, str], ...]
-    """(path below the run's folder, text) of the files that travel with the workload."""
+    """(path below the run's folder, text) of the files that are sent with the workload."""
 
-    def results_folder(self, log: JobLog | None) -> str:  # noqa: ARG002 - a `Spec`'s
-        """Known before the workload starts."""
+    def results_folder(self, log: JobLog | None) -> str:  # noqa: ARG002 - the signature of `Spec`
+        """The stored folder, which is known before the workload starts."""
         return self.results
 
     @property
     def image_used(self) -> str:
-        """Name in its registry."""
+        """Image name with its registry."""
         return self.image
 
     @property
     def variables(self) -> Mapping[str, str]:
-        """By name."""
+        """The stored environment by name."""
         return dict(self.env)
 
     @property
     def sent_files(self) -> Mapping[str, str]:
-        """By path below the run's folder."""
+        """The stored files by path below the run's folder."""
         return dict(self.files)
 
     @property
     def job_name(self) -> str:
-        """The workload's name."""
+        """Name of the workload."""
         return self.workload
 
     @property
     def log(self) -> JobLog:
-        """Every start of the workload writes anew, into the log of its first pod."""
+        """Log of the first pod, into which each start of the workload writes."""
         return JobLog(self.workload)

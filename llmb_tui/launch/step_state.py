@@ -1,4 +1,4 @@
-"""`StepState`: one install step as it was found on its cluster, read from what `remote/look.sh` prints. Pure."""
+"""`StepState`: state of an install step on its cluster, read from the output of `remote/look.sh`. Pure."""
 
 from __future__ import annotations
 
@@ -17,66 +17,66 @@ from llmb_tui.preflight.secret import SecretId
 from llmb_tui.rates import Pace
 
 _HEAD = re.compile(r"(?m)^= (missing|lost|gone|waiting|running|done|failed) (\d+) (\d+) (\d+) (\d+) (\S+)$")
-# git's own words for how far it is.
 _WORD = re.compile(r"[^\W\d_]{2}")
 _LONGEST_REASON = 400
+# git's own progress messages.
 _GIT = re.compile(r"(?:Receiving objects|Resolving deltas|Updating files): +(\d+)% \((\d+)/(\d+)\)")
 
 
 @dataclass(frozen=True, slots=True)
 class StepState:
-    """One step as it was found on the cluster. Texts are clean."""
+    """State of one step on the cluster. Texts are clean."""
 
     id: str
     title: str
     status: InstallStatus
     detail: str = ""
-    """While it runs the last line of its log, or how its job waits; when it failed the line that says why."""
+    """Last log line of a running step, or how its job waits; of a failed step, the line with the cause."""
     size: str = ""
-    """What it will take, how far it is and for how long still, or what it has taken; empty where it does not matter."""
+    """Expected size, progress with the remaining time, or final size; empty if size does not matter."""
     reason: str = ""
-    """Why it failed, in plain words; empty where the line is not known."""
+    """Why it failed, in plain words; empty if the line is unknown."""
     fix: str = ""
-    """What to do about it; empty unless it failed."""
+    """Remedy; empty unless the step failed."""
     key_would_help: SecretId | None = None
-    """The key with which it may work: the registry refused the image, or the model hub's token is missing."""
+    """API key with which it may succeed: the registry refused the image, or the model hub's token is missing."""
     bytes_so_far: int | None = None
-    """Of what it downloads or writes, while it runs and that can be seen."""
+    """Bytes downloaded or written so far; None if the step does not run or shows no size."""
     bytes_of: int | None = None
-    """How many there will be; None where nothing says so."""
+    """Total number of bytes; None if it is unknown."""
     seconds_left: float | None = None
-    """Of the download, or of what git does now; None where no rate was seen."""
+    """Remaining time of the download or of git's current phase; None if no rate was measured."""
 
 
 @dataclass(frozen=True, slots=True)
 class StepProbe:
-    """What `remote/look.sh` said about a step."""
+    """Output of `remote/look.sh` about a step."""
 
     state: str
     """One of the words that look.sh names."""
     written: int
-    """Bytes of the files that grow, or of the result."""
+    """Bytes of the growing files, or of the result."""
     cached: int
     """Bytes of the layers in enroot's cache."""
     layers: int
-    """Whole files in that cache, one of which is no layer."""
+    """Number of complete files in that cache; one of them is not a layer."""
     of_layers: int
-    """How many layers enroot said that it downloads; 0 where it did not say."""
+    """Number of layers that enroot reported to download; 0 if it reported none."""
     job: str
-    """Slurm's job id; empty for none."""
+    """Slurm's job id; empty if there is none."""
     queued: str
-    """`REASON|START` of a job that waits."""
+    """`REASON|START` of a waiting job."""
     log: tuple[str, ...]
-    """The end of the log, not clean."""
+    """Last lines of the log, not cleaned."""
 
 
 def read_probes(output: str, count: int) -> list[StepProbe]:
-    """What look.sh printed about `count` steps, behind any greeting. Raises Trouble when it is not that."""
+    """Parse the output of look.sh about `count` steps, behind any greeting. Raises Trouble for other text."""
     probes: list[StepProbe] = []
     _, *parts = _HEAD.split(output)
-    size = _HEAD.groups + 1  # with what follows the head
-    for at in range(0, len(parts), size):
-        state, written, cached, layers, of_layers, job, following = parts[at : at + size]
+    size = _HEAD.groups + 1  # with the text behind the head
+    for start in range(0, len(parts), size):
+        state, written, cached, layers, of_layers, job, following = parts[start : start + size]
         rest = following.split("\n")
         queued = next((line[1:] for line in rest if line.startswith("?")), "")
         log = tuple(line[1:] for line in rest if line.startswith("|"))
@@ -88,16 +88,16 @@ def read_probes(output: str, count: int) -> list[StepProbe]:
 
 
 def _unreadable(answer: str) -> Trouble:
-    return Trouble("The install steps could not be looked at.", f"The answer was {clean_line(answer)!r}.")
+    return Trouble("The install steps could not be checked.", f"The answer was {clean_line(answer)!r}.")
 
 
 def step_pace() -> Pace:
-    """How fast the bytes of one step come, over the last minute."""
+    """Rate of one step's bytes over the last minute."""
     return Pace(within_s=60.0, after_s=5.0)
 
 
 def state_of(missing: StepState, probe: StepProbe, total: int | None, pace: Pace, now: float) -> StepState:
-    """What is shown of a step, of which `missing` is the state before anything is done.
+    """State of a step to show; `missing` is its state before it has started.
 
     `total`: the size of its download in bytes, if the registry reports it.
     """
@@ -107,11 +107,11 @@ def state_of(missing: StepState, probe: StepProbe, total: int | None, pace: Pace
     if probe.state == "done":
         return replace(missing, status="done", size=byte_size(probe.written) if sized else "")
     if probe.state == "lost":
-        return replace(missing, detail="An earlier attempt was ended from outside; what it fetched is kept.")
+        return replace(missing, detail="An earlier attempt was killed from outside; its downloads are kept.")
     if probe.state in ("failed", "gone"):
         why = explain(probe.log)
         if probe.state == "gone" and not why.reason:
-            reason = f"Job {probe.job}, which was to do it, has ended without a word."
+            reason = f"Job {probe.job} of this step ended without a message."
             why = Diagnosis(why.line, reason, "Look at it with `sacct`, and install again: the step continues.")
         key = why.key_would_help
         line = short_line(why.line, _LONGEST_REASON)
@@ -144,7 +144,7 @@ def _running(  # noqa: PLR0913 - as `state_of`
 
 
 def _last_words(log: Iterable[str]) -> str:
-    """The last line that says something; pieces of a spinner or of a bar do not."""
+    """Last line with words; fragments of a spinner or progress bar do not count."""
     return next((line for line in reversed(tuple(log)) if _WORD.search(short_line(line))), "")
 
 
@@ -160,7 +160,7 @@ def _progress(probe: StepProbe, total: int | None) -> str:
 
 def _waits(probe: StepProbe) -> str:
     reason, _, start = probe.queued.partition("|")
-    words = f"Job {probe.job} waits in the queue"
+    words = f"Job {probe.job} is waiting in the queue"
     if reason and reason != "None":
         words += f": {pending_reason(reason)}"
     if re.match(r"\d{4}-\d\d-\d\d", start):
@@ -169,7 +169,7 @@ def _waits(probe: StepProbe) -> str:
 
 
 def explain(log: Iterable[str]) -> Diagnosis:
-    """Why a step failed: the most telling line of its log; the last one, without a reason, where none is known."""
+    """Why a step failed: the most specific known line of its log, or the last line without a reason."""
     lines = [line for raw in log if (line := clean_line(raw).strip())]
     matches = [match for line in lines if (match := rules("install").match(line))]
     if matches:

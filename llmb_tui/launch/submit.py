@@ -1,8 +1,8 @@
-"""`submit_once` and `reconcile`: one intent, at most one submission, and no unknown job.
+"""`submit_once` and `reconcile`: one intent, at most one submission, and no job without a record.
 
-What is intended is on the local disk before anything happens. Where it is not certain what became of it the run is
-`unknown`, and only a look at the cluster changes that: nothing is ever submitted a second time. Every procedure submits
-so; in what they differ is in `Delivery`.
+The intent is on the local disk before anything happens. If the outcome is uncertain, the run is `unknown`, and only a
+look at the cluster changes that: nothing is ever submitted a second time. This holds for every procedure; `Delivery`
+has their differences.
 """
 
 from __future__ import annotations
@@ -27,37 +27,37 @@ INTERRUPTED = 130
 
 
 class NotSent(Trouble):
-    """Nothing was sent; the intent of a run, if there is one by now, may be sent later or withdrawn."""
+    """Nothing was submitted; the run's intent, if it was stored, may be submitted later or withdrawn."""
 
     def __init__(self, trouble: Trouble, run: Run | None = None) -> None:
-        # Of the connection it is told what may have run, which was no submission.
+        # The error of a connection asks whether a command has run; here that command was not the submission.
         broke = isinstance(trouble, (Disconnected, Unanswered))
-        why = "That was before anything was sent." if broke else trouble.why
+        why = "That was before the submission." if broke else trouble.why
         fix = WITH_INTENT.format(run.id) if run else "Submit it again."
         super().__init__(
             f"Nothing was submitted. {trouble.what}", why, f"{trouble.fix}\n{fix}".strip(), trouble.exit_code
         )
 
 
-class NotNoted(Trouble):
-    """The run has its job, and that could not be written down here."""
+class JobNotRecordedError(Trouble):
+    """The run has a job that could not be recorded on this machine."""
 
     def __init__(self, run: Run, job_ids: tuple[str, ...], trouble: Trouble) -> None:
         super().__init__(
-            f"Job {', '.join(job_ids)} of run {run.id} is in the queue of {run.cluster}, which cannot be noted here.",
+            f"Job {', '.join(job_ids)} of run {run.id} was submitted to {run.cluster}, but could not be recorded here.",
             f"{trouble.what} {trouble.why}".rstrip(),
             f"{trouble.fix} Then `llmb-tui watch {run.id}` finds the job; do not submit it again.".strip(),
         )
 
 
-def submit_once(  # noqa: PLR0913 - the program's memory, the run, and who is told of it
+def submit_once(  # noqa: PLR0913 - the program's stores, the run, and a callback
     cluster: Cluster, runs: Runs, journal: Journal, run: Run, script: str, *, on_progress: Tell | None = None
 ) -> Run:
-    """Submit a run, at most once however often this is called with it; answers with the run as it then is.
+    """Submit a run, at most once even if this is called repeatedly; return the updated run.
 
-    `unknown` means that the answer was lost: `reconcile` settles it later. Raises Trouble when Slurm refuses the job,
-    and when the run was withdrawn; NotSent for what prevents the submission before it begins: then the run stays
-    `intended`, and may be submitted again.
+    `unknown` means that the answer was lost: `reconcile` settles it later. Raises Trouble if Slurm rejects the job or
+    the run was withdrawn; NotSent for errors before the submission begins: the run then stays `intended`, and may be
+    submitted again.
     """
     cluster.require_changes()
     try:
@@ -74,14 +74,14 @@ def _submit(  # noqa: PLR0913, PLR0917 - as above
     cluster: Cluster, runs: Runs, journal: Journal, run: Run, script: str, on_progress: Tell | None
 ) -> Run:
     with _lock(runs, run):
-        again = runs.has(run.id)
-        if again:
+        stored = runs.has(run.id)
+        if stored:
             run = runs.load(run.id)
         submission = _Submission(cluster, runs, journal, run, on_progress)
         if run.submission == "intended":
-            run = submission.send(script, again=again)
+            run = submission.send(script, stored=stored)
         elif run.submission == "unknown":
-            run = submission.settled(lambda: submission.delivery.look(withdraw=False))
+            run = submission.settle_by(lambda: submission.delivery.look(withdraw=False))
     if run.submission == "refused":
         raise submission.delivery.refusal(run)
     if run.submission == "withdrawn":
@@ -91,7 +91,7 @@ def _submit(  # noqa: PLR0913, PLR0917 - as above
 
 @contextlib.contextmanager
 def _lock(runs: Runs, run: Run) -> Iterator[None]:
-    """Hold the run; one that was not stored when that ends leaves no folder. Raises NotSent where it cannot be held."""
+    """Hold the run; a run that was not stored leaves no folder. Raises NotSent if the run cannot be held."""
     with contextlib.ExitStack() as held:
         try:
             held.enter_context(runs.lock(run.id))
@@ -108,7 +108,7 @@ def _lock(runs: Runs, run: Run) -> Iterator[None]:
 
 
 def _may_be_stored(runs: Runs, run: Run) -> bool:
-    """False when it is certain that there is no such run here."""
+    """False if it is certain that the run is not stored here."""
     try:
         return runs.has(run.id)
     except Trouble:
@@ -116,7 +116,7 @@ def _may_be_stored(runs: Runs, run: Run) -> bool:
 
 
 def interrupted(runs: Runs, run: Run) -> Trouble:
-    """What a person has to know who ended the program while a run was on its way."""
+    """The error after the user interrupted the program during a submission."""
     if not runs.has(run.id):
         return Trouble("Interrupted: nothing was submitted.", exit_code=INTERRUPTED)
     what, fix = f"Interrupted: run {run.id} may have been submitted.", f"`llmb-tui watch {run.id}` asks the cluster."
@@ -128,17 +128,17 @@ def interrupted(runs: Runs, run: Run) -> Trouble:
 
 
 def withdraw(runs: Runs, journal: Journal, run: Run) -> Run:
-    """Withdraw an intent of which nothing was sent; any other run stays as it is. No cluster is asked.
+    """Withdraw an intent of which nothing was submitted; other runs are not changed. No cluster is asked.
 
-    Raises Trouble where another thread or process here is at it.
+    Raises Trouble if another thread or process here is working on it.
     """
     with runs.lock(run.id, wait=False) as mine:
         if not mine:
-            what = f"Run {run.id} is just being submitted or withdrawn by another program."
-            raise Trouble(what, "", "Look at it again when that is over.")
+            what = f"Run {run.id} is being submitted or withdrawn by another process."
+            raise Trouble(what, "", "Wait until it has finished, then look at the run again.")
         run = runs.load(run.id)
         if run.submission == "intended":
-            note = "It was withdrawn before anything was sent."
+            note = "It was withdrawn before anything was submitted."
             run = replace(run, submission="withdrawn", sent_at=None, note=note)
             journal.append("withdrawn", run=run.id, note=run.note, job_ids=[])
             runs.save(run)
@@ -146,12 +146,12 @@ def withdraw(runs: Runs, journal: Journal, run: Run) -> Run:
 
 
 def reconcile(cluster: Cluster, runs: Runs, journal: Journal, run: Run) -> Run:
-    """Settle a run that is `unknown` by what the cluster says; others stay as they are.
+    """Settle a run that is `unknown` by the state of the cluster; other runs are not changed.
 
-    A submission that has not begun by now is withdrawn on the cluster, so that it never will; in observer mode it is
-    only looked at. A run that another thread or process is just submitting is left alone. It stays `unknown` while what
-    submits may still be at work, some minutes after that ended without an answer, and while it cannot be told which
-    jobs are its own. Raises Trouble when the cluster cannot be asked.
+    A submission that has not begun is withdrawn on the cluster, so that it never begins; a read-only cluster is only
+    queried. A run that another thread or process is submitting is left alone. The run stays `unknown` while the
+    submitting program may still be active, for some minutes after it ended without an answer, and while it is
+    undecided which jobs belong to the run. Raises Trouble if the cluster cannot be queried.
     """
     with runs.lock(run.id, wait=False) as mine:
         run = runs.load(run.id)
@@ -162,7 +162,7 @@ def reconcile(cluster: Cluster, runs: Runs, journal: Journal, run: Run) -> Run:
 
 
 class _Submission:
-    """One run on its way to its cluster, while its lock is held."""
+    """Submission of one run to its cluster, while its lock is held."""
 
     def __init__(
         self, cluster: Cluster, runs: Runs, journal: Journal, run: Run, on_progress: Tell | None = None
@@ -174,72 +174,72 @@ class _Submission:
         self._on_progress = on_progress
         self._last_line = ""
 
-    def send(self, script: str, *, again: bool) -> Run:
-        """Send an intent, and wait for what comes of it; one that was sent before is only looked at.
+    def send(self, script: str, *, stored: bool) -> Run:
+        """Send an intent and wait for the outcome; if it was sent before, only look up the outcome.
 
-        `again`: it was stored already, so that the cluster is asked first. Raises NotSent.
+        `stored`: the intent was stored earlier, so the cluster is asked first. Raises NotSent.
         """
         with self._nothing_sent_yet():
-            sent_before = again and self.delivery.sent_before()
-        if sent_before:
-            self._remember("unknown", note="It was sent before.")
-            return self.settled(lambda: self.delivery.look(withdraw=False))
+            was_sent = stored and self.delivery.was_sent()
+        if was_sent:
+            self._store("unknown", note="It was sent before.")
+            return self.settle_by(lambda: self.delivery.look(withdraw=False))
         with self._nothing_sent_yet():
             self._runs.save_script(self._run.id, script)  # there is no run without its script
             self._runs.save(self._run)
             self._journal.append("intent", run=self._run.id, cluster=self._run.cluster, job_name=self._run.job_name)
             self.delivery.prepare(script)
-            # On the disk before the command is sent: whatever happens to this process, the run is looked for later.
+            # Stored before the command is sent, so that the run is looked up later whatever happens to this process.
             self._run = replace(self._run, sent_at=time.time())
-            self._remember("unknown", note="The cluster has not answered yet.")
+            self._store("unknown", note="The cluster has not answered yet.")
             self._begin()
-        return self.settled(lambda: self.delivery.answer(self._tell))
+        return self.settle_by(lambda: self.delivery.answer(self._report))
 
     @contextlib.contextmanager
     def _nothing_sent_yet(self) -> Iterator[None]:
-        """What goes wrong within the block leaves the run intended, with the reason. Raises NotSent."""
+        """Keep the run intended, with the reason, if the block raises. Raises NotSent."""
         try:
             yield
         except Trouble as trouble:
-            with contextlib.suppress(Trouble):  # no room here
+            with contextlib.suppress(Trouble):  # such as a full disk
                 self._runs.save(replace(self._run, note=trouble.what))
             raise NotSent(trouble, self._run if self._runs.has(self._run.id) else None) from trouble
 
     def _begin(self) -> None:
-        """Start the submission on the cluster. Raises Trouble where it is certain that this did not come to it."""
+        """Start the submission on the cluster. Raises Trouble if it is certain that it did not start."""
         try:
             self.delivery.begin()
         except Trouble as trouble:
             if not _may_have_run(trouble):
-                self._remember("intended")
+                self._store("intended")
                 raise
 
-    def settled(self, look: Callable[[], Outcome]) -> Run:
-        """`settle` by what `look` finds; unknown where the cluster cannot be asked."""
+    def settle_by(self, look: Callable[[], Outcome]) -> Run:
+        """`settle` with the outcome that `look` returns; unknown if the cluster cannot be queried."""
         try:
             return self.settle(look())
-        except NotNoted:
+        except JobNotRecordedError:
             raise
-        except Trouble as trouble:  # a cluster that cannot be asked leaves the run as it is: unknown
-            return self._remember("unknown", note=f"The cluster could not be asked. {trouble}")
+        except Trouble as trouble:  # the run stays as it is: unknown
+            return self._store("unknown", note=f"The cluster could not be queried. {trouble}")
 
     def settle(self, outcome: Outcome) -> Run:
-        """Remember what became of it."""
+        """Store the outcome."""
         if outcome.submission != "submitted":
-            return self._remember(outcome.submission, note=outcome.note)
+            return self._store(outcome.submission, note=outcome.note)
         jobs, submitted_at = outcome.jobs, time.time() - outcome.age_s
         self._run = replace(self._run, log=jobs.log or self._run.log)
         try:
-            return self._remember("submitted", note=outcome.note, job_ids=jobs.ids, submitted_at=submitted_at)
-        except Trouble as trouble:  # such as a disk that is full
-            raise NotNoted(self._run, jobs.ids, trouble) from trouble
+            return self._store("submitted", note=outcome.note, job_ids=jobs.ids, submitted_at=submitted_at)
+        except Trouble as trouble:  # such as a full disk
+            raise JobNotRecordedError(self._run, jobs.ids, trouble) from trouble
 
-    def _tell(self, line: str) -> None:
+    def _report(self, line: str) -> None:
         if self._on_progress is not None and line and line != self._last_line:
             self._last_line = line
             self._on_progress(line)
 
-    def _remember(
+    def _store(
         self,
         submission: Submission,
         *,
@@ -254,5 +254,5 @@ class _Submission:
 
 
 def _may_have_run(trouble: Trouble) -> bool:
-    """False when it is certain that the command never reached the cluster."""
+    """False if it is certain that the command never reached the cluster."""
     return isinstance(trouble, Unanswered) or (isinstance(trouble, Disconnected) and trouble.may_have_run)

@@ -1,1 +1,1 @@
-"""What runs over there? Files that are copied to the cluster. They import nothing of `llmb_tui`."""
+"""Programs that run on the cluster, where their files are copied to. They import nothing of `llmb_tui`."""

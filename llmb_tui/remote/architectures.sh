@@ -1,5 +1,5 @@
-# Architectures of the nodes by partition, counted here: a large cluster's nodes are megabytes of text. A line is
-# `COUNT|ARCHITECTURE|PARTITIONS`.
+# Architectures of the nodes by partition, counted on the cluster, because the list of a large cluster's nodes has
+# megabytes. A line is `COUNT|ARCHITECTURE|PARTITIONS`.
 scontrol -a -o show nodes | awk '
 { arch = ""; partitions = ""
   for (i = 1; i <= NF; i++) {

@@ -1,10 +1,10 @@
-# belongings.sh DIRECTORY TOKEN MOST [REPOSITORY STEP]...: what installs and runs have put below an install directory
-# (with lock.sh and inside.sh). No link is followed, and what has another name than theirs can have is only counted.
-# Prints for each, and counts what is more than MOST,
+# belongings.sh DIRECTORY TOKEN MOST [REPOSITORY STEP]...: list what installs and runs have created below an install
+# directory (needs lock.sh and inside.sh). Links are not followed; entries with unexpected names are only counted.
+# Prints at most MOST entries, as
 #
-#     \036TOKEN KIND MINE OURS PATH      MINE and OURS are yes or no: owned by this user, made by an install step of ours
+#     \036TOKEN KIND MINE OURS PATH      MINE and OURS are yes or no: owned by this user, made by one of our install steps
 #
-# then `\036TOKEN more COUNT`, and for each install step that is at work `\036TOKEN step NAME`.
+# then `\036TOKEN more COUNT` for the others, and for each active install step `\036TOKEN step NAME`.
 top "$1" || exit 3
 token=$2 left=$3 more=0
 shift 3

@@ -1,6 +1,6 @@
-# checkout URL TAG REPOSITORY STAMPS STAMP: a checkout of the repository at that tag. One that is there already is used
-# where it is of that tag and unchanged, and else left alone. A new one makes what was set up from another worthless:
-# the files in STAMPS go.
+# checkout URL TAG REPOSITORY STAMPS STAMP: check out the repository at a tag. An existing checkout is used if it is of
+# that tag and unchanged; otherwise it is left alone. A new checkout invalidates what was set up from another one, so the
+# files in STAMPS are removed.
 checkout() {
     url=$1 tag=$2 repository=$3 stamps=$4 stamp=$5
     if [ -e "$repository" ]; then
@@ -19,8 +19,8 @@ checkout() {
     note "$stamp"
 }
 
-# is_checkout REPOSITORY TAG: true where it is a checkout of that tag without local changes; else it says what it is. One
-# of another user is one too, where several share an install; git wants to be told so, by the path without links.
+# is_checkout REPOSITORY TAG: true for a checkout of that tag without local changes; otherwise it prints what differs. A
+# checkout of another user is accepted if several users share an install; git must allow this for its path without links.
 is_checkout() {
     if [ ! -e "$1/.git" ]; then
         echo "$1 is there, but is no git checkout of $2."

@@ -1,15 +1,15 @@
-# Who submits a run, and when that was over: what submit.sh and launch.sh have in common, behind group.sh. The folder of
-# the traces is the current one. It then holds claim (a symbolic link to nowhere that says who did it: user@host,
-# process group, Unix time) and exit (exit code, Unix time). Nothing is ever done twice: whoever cannot create claim
-# leaves, and nobody removes it.
+# Claim of a run's submission and its end, shared by submit.sh and launch.sh, behind group.sh. The current folder is that
+# of the traces. It then contains claim (a dangling symbolic link whose target names the owner: user@host, process group,
+# Unix time) and exit (exit code, Unix time). Nothing is ever done twice: a process that cannot create claim exits, and
+# claim is never removed.
 
-# claimed: true for the first who asks, and never again.
+# claimed: true for the first caller, and never again.
 claimed() {
-    # A link is there with its words or not at all; a file could be left empty, and then nobody would know whose it is.
+    # A link exists with its target or not at all; a file could be left empty, and its owner would be unknown.
     ln -s "$(id -un)@$(uname -n) $(group_of "$$") $(date +%s)" claim 2>/dev/null
 }
 
-# ended CODE: nothing more will come.
+# ended CODE: record that the submission has ended.
 ended() {
     echo "$1 $(date +%s)" >exit.new
     mv exit.new exit

@@ -1,4 +1,4 @@
-# commits STAMP [URL COMMIT]...: looks for each commit by its id in the repository at that address.
+# commits STAMP [URL COMMIT]...: look for each commit by its id in the repository at that address.
 commits() {
     stamp=$1
     shift
@@ -7,7 +7,7 @@ commits() {
     git init -q --bare "$scratch"
     while [ $# -gt 0 ]; do
         echo "Looking for commit $2 of $1"
-        # Without its files, where the server can leave them out.
+        # Without the files, if the server can leave them out.
         if said=$(commit "$1" "$2" --filter=tree:0) || said=$(commit "$1" "$2"); then
             echo "It is there."
         else
@@ -28,7 +28,7 @@ commits() {
     note "$stamp"
 }
 
-# commit URL COMMIT [OPTION]: fetches no more than that commit.
+# commit URL COMMIT [OPTION]: fetch only that commit.
 commit() {
     url=$1 id=$2
     shift 2

@@ -1,24 +1,24 @@
-# discard.sh DIRECTORY TOKEN [PATH]...: takes away what lies at these paths below an install directory (with lock.sh and
-# inside.sh): each is renamed into .llmb-tui/trash.UID, which is done or not done. Without a path it deletes what is there,
-# so that the next one finishes what was cut. Nothing is renamed while an install step is at work. Prints
+# discard.sh DIRECTORY TOKEN [PATH]...: remove these paths below an install directory (needs lock.sh and inside.sh). Each
+# path is renamed into .llmb-tui/trash.UID, which either happens or does not. Without a path, the trash is deleted, so that
+# the next call completes an interrupted one. Nothing is renamed while an install step is active. Prints
 #
-#     \036TOKEN removed PATH     for each that was renamed
-#     \036TOKEN gone PATH        for each that is not there
-#     \036TOKEN kept PATH        then why, in a line
-#     \036TOKEN left COUNT       how much is still in the trash, where that was deleted
+#     \036TOKEN removed PATH     for each renamed path
+#     \036TOKEN gone PATH        for each missing path
+#     \036TOKEN kept PATH        then the reason, in one line
+#     \036TOKEN left COUNT       after a deletion: number of entries that are still in the trash
 #
-# The group may write to the install directory, so another member can rename whatever lies in it, the trash included, and
-# put a link in its place: no name there is proof against that. The trash is therefore the user's own, with mode 0700, and
-# held open from the check on: things are renamed into what is open, and deleted from inside.
+# The group may write to the install directory, so another member can rename any entry, even the trash, and replace it by
+# a link: no name there is safe from that. The trash therefore belongs to the user, with mode 0700, and is held open after
+# the check: entries are renamed into the open directory, and deleted from inside it.
 top "$1" || exit 3
 token=$2 trash=.llmb-tui/trash.$(id -u) count=0
 shift 2
 
-# enter_trash PATH: enters a trash of this user's, which no other user may enter from here on.
+# enter_trash PATH: enter a trash of this user, which no other user can enter from then on.
 enter_trash() { enter_own "$1" && chmod 700 .; }
 
 if ! descend .llmb-tui; then exit 3; fi
-# Then at least only its owner may rename what the other members have in there.
+# At least, only its owner may then rename what the other members have in there.
 [ ! -O . ] || chmod +t .
 mkdir -m 700 "./${trash##*/}" 2>/dev/null
 if ! enter_trash "$trash"; then
@@ -31,7 +31,7 @@ held=$(device .)
 
 keep() { printf '\036%s kept %s\n%s\n' "$token" "$path" "$1"; }
 
-# take NAME: moves $path into the trash, under that name.
+# take NAME: move $path into the trash, under that name.
 take() {
     busy=$(enter && installing)
     if [ "$busy" ]; then
@@ -57,12 +57,12 @@ for path; do
 done
 [ "$count" = 0 ] || exit 0
 left=0
-# Earlier versions had one trash, of whoever removed something first.
+# Earlier versions had one trash, owned by the first user who removed something.
 for trash in "$trash" .llmb-tui/trash; do
     if ! enter_trash "$trash"; then continue; fi
     rm -rf ./* 2>/dev/null
-    # Some programs make read-only directories. From the top down each becomes the user's alone before it
-    # is read: no other member can swap what is in it, and so lead the next chmod to a link.
+    # Some programs make read-only directories. From the top down, each becomes private before it is read: no other
+    # member can then replace its entries, and so redirect the next chmod to a link.
     if [ "$(ls -A)" ]; then
         find . -type d \( ! -user "$(id -u)" -prune -o \( ! -perm -700 -o -perm /022 \) -exec chmod u+rwx,go-w {} \; \)
         rm -rf ./*

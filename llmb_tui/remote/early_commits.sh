@@ -1,5 +1,5 @@
-# Looks for the commits of an install step before the install, in a directory that is removed again. $1 is the file
-# that says that the install has found them; the step's own work stands behind this, with its own arguments.
+# Look for the commits of an install step before the install, in a temporary directory. $1 is the file that marks the
+# step's success; the step's own work follows this text, with its own arguments.
 [ ! -s "$1" ] || { echo "The install has found them."; exit 0; }
 owner=$$
 dir=$(mktemp -d) || exit 1

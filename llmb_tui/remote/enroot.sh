@@ -1,6 +1,6 @@
 #!/bin/sh
-# Stands before enroot while a setup script runs: `enroot import` fails where the image is there already, and leaves a
-# part of one where it is interrupted. All else is enroot's own affair.
+# Replaces enroot while a setup script runs: `enroot import` fails if the image already exists, and leaves a partial image
+# after an interruption. Other commands are passed to enroot.
 own=$(dirname "$0")
 oldifs=$IFS IFS=: enroot=
 for folder in $PATH; do

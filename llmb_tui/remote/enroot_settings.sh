@@ -1,7 +1,7 @@
-# Enroot's version, its settings as it reads them itself (the environment, else its configuration, where a value may
-# name variables), the free KiB where it unpacks, and what the site set up for containers: `site DIRECTORY`, `hook` where
-# NVIDIA's for PyTorch is there, and `adapters NAME` where `environ.d` or this shell names them. Run by a batch, in a subshell,
-# which it leaves where there is no enroot.
+# Enroot's version, its settings as it reads them (from the environment, else from its configuration, whose values may use
+# variables), the free KiB where it unpacks, and the site's container settings: `site DIRECTORY`, `hook` if NVIDIA's
+# PyTorch hook is there, and `adapters NAME` if `environ.d` or this shell sets them. A batch runs this in a subshell, which
+# exits if there is no enroot.
 enroot version || exit 127
 site=${ENROOT_SYSCONF_PATH:-/etc/enroot}
 own=${ENROOT_CONFIG_PATH:-${XDG_CONFIG_HOME:-$HOME/.config}/enroot}

@@ -1,8 +1,8 @@
-# environment ENVIRONMENT WANTED EXACTLY USUAL NEWER PYTHONS STAMPS STAMP: a Python environment with pip.
+# environment ENVIRONMENT WANTED EXACTLY USUAL NEWER PYTHONS STAMPS STAMP: make a Python environment with pip.
 #
-# WANTED is its Python: that one where EXACTLY is `yes`, else that or a newer one. USUAL are the minor versions to look
-# for, NEWER those to take where there is none of them; PYTHONS is a directory for one that uv fetches. An environment
-# that is there is used when it is whole. A new one makes what was set up in another worthless: STAMPS goes.
+# WANTED is the version of Python: exactly that one if EXACTLY is `yes`, otherwise that or a newer one. USUAL are the minor
+# versions to look for, NEWER the versions to use if none of them is found; PYTHONS is a directory for a Python that uv
+# downloads. A complete environment is used as it is. A new one invalidates what was set up in another: STAMPS is removed.
 environment() {
     environment=$1 wanted=$2 exactly=$3 usual=$4 newer=$5 pythons=$6 stamps=$7 stamp=$8
     unfinished=$dir/unfinished seen=
@@ -13,7 +13,7 @@ environment() {
         return
     fi
     : | put "$unfinished"
-    away "$stamp" # of one that was removed: its Python is there again long before pip
+    away "$stamp" # of a removed environment: its Python appears long before pip
     away "$environment".old.*
     if [ -e "$environment" ]; then
         if [ ! -d "$environment/bin" ] && [ "$(ls -A "$environment")" ]; then
@@ -56,7 +56,7 @@ make() {
     fi
 }
 
-# find_python MINORS: sets `python` to one of these minor versions, `version`, and `where` it is.
+# find_python MINORS: set `python` to one of these minor versions, `version`, and `where` it is.
 find_python() {
     [ "$1" ] && { on_path "$1" || in_conda "$1" || in_module "$1" || from_uv "$1"; }
 }
@@ -86,7 +86,7 @@ conda_bases() {
     done
 }
 
-# Modules are known to login shells only. What Python they have must also run without them, as it will in every job.
+# Only login shells know modules. A module's Python must also run without them, as it will in every job.
 in_module() {
     modules=$(bash -lc 'module -t avail 2>&1' </dev/null 2>/dev/null | sed 's/[[:space:]]*([^)]*)//; s/[[:space:]]*$//' |
         grep -iE '^([^[:space:]]*/)?python[^/[:space:]]*/[0-9][^/[:space:]]*$')
@@ -112,8 +112,8 @@ from_uv() {
     "$uv" python install "${1%% *}" && python=$("$uv" python find "${1%% *}") && fits "$python" "$1"
 }
 
-# fits PYTHON MINORS: true when it is one of these versions and what is wanted, and can make environments. Sets
-# `version`, and notes in `seen` what it found.
+# fits PYTHON MINORS: true if it is one of these versions and the wanted one, and can make environments. Sets `version`,
+# and records in `seen` what it found.
 fits() {
     probe='
 import sys

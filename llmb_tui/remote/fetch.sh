@@ -1,11 +1,11 @@
-# Asks a web server from here, with curl:
+# Send a request to a web server from here, with curl:
 #
 #     fetch.sh URL NETRC BEARER         lines of a curl configuration on stdin
 #
-# NETRC and BEARER name files below the home directory, or nothing: where they are there, curl is given the logins in
-# the one, and the text of the other as a token. Neither is ever an argument, and curl's own files are not read.
-# Prints a line `llmb-fetch`, before which a login shell may have printed, the header and the body of the answer, and a
-# last line with its status.
+# NETRC and BEARER name files below the home directory, or are empty: if the files exist, curl gets the logins in the first
+# and the text of the second as a token. Neither ever becomes an argument, and curl's own files are not read.
+# Prints a line `llmb-fetch`, which output of a login shell may precede, then header and body of the answer, and a last
+# line with its status.
 printf '\nllmb-fetch\n'
 {
     cat

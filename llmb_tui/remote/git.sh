@@ -1,5 +1,5 @@
 #!/bin/sh
-# Stands before git while a setup script runs, so that a log says how far a clone is.
+# Replaces git while a setup script runs, so that the log shows the progress of a clone.
 own=$(dirname "$0")
 oldifs=$IFS IFS=:
 for folder in $PATH; do

@@ -1,7 +1,7 @@
-# import_image IMAGE REFERENCE CREDENTIALS ARCHITECTURE BROUGHT: the image at that reference, or the one that was
-# brought. CREDENTIALS is the file with the registry's key below the home directory, ARCHITECTURE that of the nodes,
-# which the login node need not have. The layers are kept next to the step's log until the image is whole, so that an
-# attempt that follows a broken one does not fetch them again; one that is not whole has a dot in its name. Behind
+# import_image IMAGE REFERENCE CREDENTIALS ARCHITECTURE BROUGHT: import the image, or copy the one that the user brought.
+# CREDENTIALS is the file with the registry's key below the home directory, ARCHITECTURE is the nodes', which the login
+# node need not have. Until the image is complete, its layers are kept next to the step's log, so that an attempt after a
+# failed one does not download them again; the name of an incomplete image begins with a dot. Behind
 # there.sh.
 import_image() {
     image=$1 reference=$2 credentials=$HOME/$3 architecture=$4 brought=$5

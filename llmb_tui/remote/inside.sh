@@ -1,36 +1,36 @@
-# What lies below an install directory, whose true path is $root. Other members of the group may write there, so a path
-# that was right when it was checked can lead elsewhere a moment later, by a rename and a symbolic link. These functions
-# therefore enter a directory, check from inside where it is, and leave the caller to name its contents from there, as
-# ./NAME. What acts on such a name must not follow a link: `rm`, `renamed`, and `>` behind `set -C`.
+# Functions for paths below an install directory, whose true path is $root. Other members of the group may write there, so
+# a path that was valid when it was checked can lead elsewhere a moment later, after a rename and a symbolic link. These
+# functions therefore enter a directory, check its path from inside, and let the caller name its contents from there, as
+# ./NAME. A command that acts on such a name must not follow a link: `rm`, `renamed`, and `>` after `set -C`.
 unset CDPATH
 
-# here: prints the true path of the current directory, as the kernel has it. The built-in pwd of bash looks it up by name.
+# here: print the true path of the current directory, as the kernel has it. Bash's built-in pwd looks it up by name.
 here() { env pwd -P; }
 
-# top DIRECTORY: enters an install directory, which may be reached by links, and sets `root`.
+# top DIRECTORY: enter an install directory, which may be reached by links, and set `root`.
 top() {
     if cd "$1" 2>/dev/null; then root=$(here); else
-        ls -d "$1/." >/dev/null # says why, which not every shell does
+        ls -d "$1/." >/dev/null # prints the reason, which not every shell does
         return 1
     fi
 }
 
-# proper PATH: true for a path below an install directory that has a name such as the program gives.
+# proper PATH: true for a path below an install directory whose name this program could have given.
 proper() { case /$1/ in *[!A-Za-z0-9_./+@=-]* | */../* | */./* | *//*) false ;; esac }
 
-# enter [PATH]: enters this directory below the install directory, or that itself. False where a link is on the way.
+# enter [PATH]: enter this directory below the install directory, or the install directory. False if a link is on the way.
 enter() {
     { [ -z "${1-}" ] || proper "$1"; } || return 1
     cd "$root${1:+/$1}" 2>/dev/null && [ "$(here)" = "$root${1:+/$1}" ]
 }
 
-# enter_parent PATH: enters the directory that holds it.
+# enter_parent PATH: enter the directory that contains it.
 enter_parent() { proper "$1" && case $1 in */*) enter "${1%/*}" ;; *) enter ;; esac }
 
-# enter_own PATH: enters a directory of this user's, to which no other user may write from here on.
+# enter_own PATH: enter a directory of this user, to which no other user may write from then on.
 enter_own() { enter "$1" && [ -O . ] && chmod go-w .; }
 
-# descend PATH: enters this directory below the install directory, and makes what is missing of it. Says why it cannot.
+# descend PATH: enter this directory below the install directory, and create missing parts. Prints the reason of a failure.
 descend() {
     enter || return 1
     rest=$1/ at=
@@ -47,15 +47,15 @@ descend() {
     done
 }
 
-# renamed NAME NAME: within the current directory, or into one that is held open. A directory, or a link to one, in the
-# place of the second is never moved into.
+# renamed NAME NAME: rename within the current directory, or into a directory that is held open. Never moves into a
+# directory, or a link to one, that has the second name.
 renamed() {
     if mv --version >/dev/null 2>&1; then mv -fT -- "$1" "$2"; else mv -fh -- "$1" "$2"; fi
 }
 
-# For install steps, which name what they make by paths that begin with $install:
+# For install steps, whose paths begin with $install:
 
-# fresh_folder PATH...: makes these directories where they are missing.
+# fresh_folder PATH...: create these directories if they are missing.
 fresh_folder() {
     for path; do
         case $path in
@@ -66,7 +66,7 @@ fresh_folder() {
     done
 }
 
-# away PATH...: removes what is at these paths.
+# away PATH...: remove these paths.
 away() {
     for path; do
         if [ ! -e "$path" ] && [ ! -L "$path" ]; then continue; fi
@@ -74,15 +74,15 @@ away() {
     done
 }
 
-# put FILE: writes its stdin there, all of it or nothing, in place of what is there.
+# put FILE: write stdin to the file, completely or not at all, and replace an existing one.
 put() (
     at_parent "$1" && set -C && cat >"./${1##*/}.$owner" && renamed "./${1##*/}.$owner" "./${1##*/}"
 )
 
-# rename PATH NAME: within its directory.
+# rename PATH NAME: rename within its directory.
 rename() (at_parent "$1" && renamed "./${1##*/}" "./$2")
 
-# at_parent PATH: `enter_parent` of such a path, which says why it cannot.
+# at_parent PATH: `enter_parent` of such a path; prints the reason of a failure.
 at_parent() {
     case ${1#"$install"/} in
         */*) path=${1#"$install"/} && enter "${path%/*}" ;;
@@ -92,13 +92,13 @@ at_parent() {
     return 1
 }
 
-# shared: true where the profile lets the group write to what is made.
+# shared: true if the profile lets the group write to new files.
 shared() { case $(umask -S) in *g=*w*,*) ;; *) false ;; esac }
 
-# inside PATH: true for what is there, is no link, and lies where its path says: no link is on the way.
+# inside PATH: true if it exists, is not a link, and is where its path says: no link is on the way.
 inside() { (enter_parent "$1" && [ -e "./${1##*/}" ] && [ ! -L "./${1##*/}" ]); }
 
-# installing: prints the steps of installs that are at work, or whose job waits (lock.sh says which).
+# installing: print the steps of active installs, also if their job waits (see lock.sh).
 installing() {
     for step in .llmb-tui/steps/*; do
         if [ -d "$step/lock" ]; then

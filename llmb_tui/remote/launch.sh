@@ -1,36 +1,36 @@
-# Starts a recipe's own launch script, at most once however often this is started. Run detached, behind inside.sh,
+# Start a recipe's own launch script, at most once however often this is started. Runs detached, behind inside.sh,
 # group.sh, claim.sh and lock.sh:
 #
 #     launch.sh INSTALL FOLDER INDEX TOKEN
 #
-# INDEX is where NeMo-Run writes its jobs down, TOKEN a file below the home directory; both may be empty. FOLDER holds
-# command.sh, the command as it was shown, and lies among those of all launches in the same folder of the recipe. Of
-# these one is at work at a time, so that what comes between two of them is known to be the first one's. FOLDER then
-# holds
+# INDEX is NeMo-Run's record of its jobs, TOKEN a file below the home directory; both may be empty. FOLDER contains
+# command.sh, the command as it was shown, and is next to those of all launches in the same folder of the recipe. Only one
+# of these is active at a time, so that jobs which appear between two launches are known to be the first one's. FOLDER
+# then contains
 #
 #     claim, exit     see claim.sh
-#     waits           whose launch this one waits for
+#     waits           owner of the launch that this one waits for
 #     queue, index    the user's jobs, and INDEX, just before the command was started
-#     began           Unix time of that; before this is there, nothing can have been submitted
-#     beat            Unix time when it was last seen to be alive
-#     output          what the command wrote, without the token
+#     began           Unix time of the start; before this exists, nothing can have been submitted
+#     beat            Unix time of the last sign of life
+#     output          output of the command, without the token
 #     ids             the jobs that the output names
 top "$1" && enter_own "${2#"$1"/}" || exit 1
 launches=$(cd .. && here)
 claimed || exit 0
-unset token # it could be one that is handed on
+unset token # it could be inherited
 index=$3 token=
 if [ "$4" ]; then token=$(cat "$HOME/$4" 2>/dev/null); fi
 owner="$(id -un)@$(uname -n).$$.$(date +%s)"
-# The lock is a link to a folder, which is there with its owner or not at all.
+# The lock is a link to a folder, which exists with its owner or not at all.
 lock="../launching.$(id -u)"
 mine="launching.$owner"
 
-# in_launches NAME COMMAND...: runs it in this directory among the launches, unless it is a link.
+# in_launches NAME COMMAND...: run the command in this directory among the launches, unless it is a link.
 in_launches() (cd "../$1" 2>/dev/null && [ "$(here)" = "$launches/$1" ] && shift && "$@")
 sign() { echo "$1" >./run && printf '%s\n' "$owner" >./owner; }
 
-# Waits until no other launch is at work here; not for ever, as one may hang.
+# Wait until no other launch is active here; not for ever, because one may hang.
 take_lock() {
     patience=1800
     folder=$(here)
@@ -46,11 +46,11 @@ take_lock() {
             echo "The folder of the launches is not as it should be: $folder"
             return 1
         fi
-        # Without a holder it has just been given back.
+        # A lock without a holder was just released.
         if [ "$holder" ] && { [ ! -d "../$holder" ] || { abandoned "../$holder" && ! at_work; }; }; then
             bury && continue
         fi
-        # Without that it would be taken for dead as soon as it is the lock.
+        # Without this, the launch would count as dead as soon as it has the lock.
         in_launches "$mine" touch -c .
         printf '%s %s\n' "$(cat "../$holder/run" 2>/dev/null)" "$(cat "../$holder/owner" 2>/dev/null)" >waits
         patience=$((patience - 1))
@@ -63,7 +63,7 @@ take_lock() {
     rm -f waits
 }
 
-# Takes away the lock of a holder that is dead. Only who makes the mark does; one whose maker died in between is old.
+# Remove the lock of a dead holder. Only the process that makes the mark may do so; a mark whose maker died is old.
 bury() {
     if [ -d "../$holder" ] && ! in_launches "$holder" mkdir ./buried 2>/dev/null; then
         [ "$(find "../$holder/buried" -prune -mmin +0 2>/dev/null)" ] || return 1
@@ -77,7 +77,7 @@ give_lock_back() {
     rm -rf "../$mine"
 }
 
-# What is there now, so that what comes can be told from it.
+# State before the start, to distinguish new jobs.
 snapshot() {
     queue --me -t all -o %A >queue.new || return 1
     mv queue.new queue
@@ -86,7 +86,7 @@ snapshot() {
     date +%s >began.new && [ -s began.new ] && mv began.new began
 }
 
-# beats PID: touches the lock and says when, while this or that process lives.
+# beats PID: touch the lock and record the time, while either process lives.
 beats() {
     seconds=0
     while alive "$$" || alive "$1"; do
@@ -99,7 +99,7 @@ beats() {
     done
 }
 
-# Passes on all but the token, line by line, as soon as it comes.
+# Pass on everything but the token, line by line, as soon as it arrives.
 hushed() {
     while IFS= read -r line || [ "$line" ]; do
         while [ "$token" ]; do
@@ -113,7 +113,7 @@ hushed() {
 }
 
 beat=
-# Slurm may take minutes to say what is there.
+# Slurm may take minutes to list the jobs.
 if ! { take_lock && { beats "$$" >/dev/null 2>&1 & beat=$!; } && snapshot; } >output 2>&1; then
     [ -z "$beat" ] || kill "$beat" 2>/dev/null
     give_lock_back

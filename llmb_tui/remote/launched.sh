@@ -1,18 +1,18 @@
-# What a launch (launch.sh) has left, behind status.sh and lock.sh; the current folder is its own. $2 is NeMo-Run's
-# index, $4 where its jobs come from. Prints
+# Print the traces of a launch (launch.sh), behind status.sh and lock.sh; the current folder is the launch's. $2 is
+# NeMo-Run's index, $4 the folder from which its jobs are submitted. Prints
 #
-#     waits RUN OWNER      whose launch it waits for
-#     began TIME           when the command was started; only then what follows
-#     place PATH           where its jobs come from, as a shell and as Slurm call it
-#     before ID...         the user's jobs that were there
-#     index LINE           what is new in NeMo-Run's index
+#     waits RUN OWNER      the launch that it waits for
+#     began TIME           start of the command; without it, the following lines are missing
+#     place PATH           folder from which its jobs are submitted, in the shell's and in Slurm's form
+#     before ID...         the user's jobs before the start
+#     index LINE           new lines of NeMo-Run's index
 #     next ID...           the user's jobs when the next launch in the same folder began
 #     other ID...          jobs of later launches
-#     last working|lost    of the last launch it is not known yet, or not at all, which jobs it has
-#     named ID...          the jobs that its output names, where it is longer than the end below
-#     file NAME            outputs of batch scripts that are younger
+#     last working|lost    jobs of the last launch: not known yet, or never
+#     named ID...          the jobs that its output names, if it is longer than the end below
+#     file NAME            younger outputs of batch scripts
 #
-# and behind a line `words` the end of its output.
+# and after a line `words` the end of its output.
 say waits
 say began
 if [ -s began ]; then
@@ -28,15 +28,15 @@ if [ -s began ]; then
         launch=${began%/*}
         [ "$first" ] || echo "next $(tr '\n' ' ' <"$launch/queue")"
         first=$launch
-        # What came between a launch that was lost and the next one is that launch's.
+        # Jobs that appeared between a lost launch and the next one belong to the lost launch.
         if [ "$lost" ]; then echo "other $(grep -vxF -f "$lost/queue" "$launch/queue" | tr '\n' ' ')"; fi
         lost=''
         if [ -e "$launch/exit" ]; then echo "other $(tr '\n' ' ' <"$launch/ids")"; else lost=$launch; fi
     done
     if [ "$lost" ]; then
-        # Its owner touches the folder, never the link to it.
+        # The owner touches the folder, never the link to it.
         holder=$(readlink "../launching.$(id -u)")
-        # One that is dead keeps the lock until the next comes, and is lost all the same.
+        # A dead launch keeps the lock until the next one comes, and still counts as lost.
         if [ "$holder" ] && [ -d "../$holder" ] && { ! abandoned "../$holder" || at_work; }; then
             echo "last working"
         else

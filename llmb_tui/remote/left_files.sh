@@ -1,12 +1,12 @@
-# left_files TOKEN MOST FOLDER: what lies below a run's folder, but for code and checkpoints. Prints
+# left_files TOKEN MOST FOLDER: list the files below a run's folder, without code and checkpoints. Prints
 #
 #     \036TOKEN folder TRUE_PATH
 #     \036TOKEN file NAME       then its size in bytes
-#     \036TOKEN link NAME       and for what is neither a file nor a folder
+#     \036TOKEN link NAME       and for an entry that is neither a file nor a folder
 #     \036TOKEN special NAME
-#     \036TOKEN more            at the end where there are more than MOST
+#     \036TOKEN more            at the end, if there are more than MOST
 #
-# NAME begins with `./`; of a name with a newline both parts come, as what they are by themselves.
+# NAME begins with `./`; a name with a newline appears as two names, each with the type that is found for it.
 token=$1 most=$2
 frame() { printf '\036%s %s %s\n' "$token" "$1" "$2"; }
 [ -d "$3" ] || { echo "There is no such folder." >&2; exit 1; }

@@ -1,18 +1,18 @@
-# llmb_installs TOKEN BYTES MOST DIRECTORY...: installations of NVIDIA's own tools. It looks at the directories, at
-# $LLMB_INSTALL, and (with places.sh) where sites keep what all nodes share for folders that are named like one. Prints for each
+# llmb_installs TOKEN BYTES MOST DIRECTORY...: look for installations of NVIDIA's own tools in the directories, in
+# $LLMB_INSTALL, and (with places.sh) in the usual shared places for folders with an installation's name. Prints for each
 #
-#     \036TOKEN config DIRECTORY      then no more than BYTES + 1 bytes of its cluster_config.yaml
+#     \036TOKEN config DIRECTORY      then at most BYTES + 1 bytes of its cluster_config.yaml
 #     \036TOKEN release DIRECTORY     then the release of its recipes
-#     \036TOKEN images DIRECTORY      then the names of its container images, one a line
-#     \036TOKEN venvs DIRECTORY       then the names of its Python environments, one a line
+#     \036TOKEN images DIRECTORY      then the names of its container images, one per line
+#     \036TOKEN venvs DIRECTORY       then the names of its Python environments, one per line
 #
-# or `\036TOKEN closed DIRECTORY` where the file may not be read.
+# or `\036TOKEN closed DIRECTORY` if the file may not be read.
 token=$1 bytes=$2 most=$3
 shift 3
 seen=
 frame() { printf '\036%s %s %s\n' "$token" "$1" "$2"; }
 
-# The value of a key of the file, wherever it stands in it.
+# The value of a key of the file, at any level.
 value() { sed -n "s/^ *$1: *//p" "$2" 2>/dev/null | head -n 1 | tr -d "\"'"; }
 
 look() {

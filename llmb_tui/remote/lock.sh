@@ -1,12 +1,12 @@
-# Who holds a lock, and whether they still live. A lock is a directory with a file `owner` (user@host.pid.time) and,
-# where a job holds it, a file `job`; it is touched every 5 s while its owner lives.
+# Locks, and whether their owners still live. A lock is a directory with a file `owner` (user@host.pid.time) and, if a job
+# holds it, a file `job`; it is touched every 5 s while its owner lives.
 
 ours=''
 
-# alive PID: true while a process of ours runs; one that has ended and that nobody has waited for does not.
+# alive PID: true while a process of this user runs; a zombie does not count.
 alive() {
     kill -0 "$1" 2>/dev/null || return 1
-    # This is asked every second: Linux's own table costs no program.
+    # This runs every second: Linux's own table needs no program.
     if read -r process 2>/dev/null <"/proc/$1/stat"; then
         process=${process##*\) }
     else
@@ -15,7 +15,7 @@ alive() {
     case $process in Z*) return 1 ;; esac
 }
 
-# queue OPTION...: squeue, without what a person's profile may filter it by, and hidden partitions too.
+# queue OPTION...: squeue, without filters of the user's profile, and with hidden partitions.
 queue() {
     (
         unset SQUEUE_ACCOUNT SQUEUE_LICENSES SQUEUE_NAMES SQUEUE_PARTITION SQUEUE_QOS SQUEUE_STATES
@@ -23,10 +23,10 @@ queue() {
     )
 }
 
-# gone JOB: true when Slurm does not know the job as waiting or running. What Slurm cannot say is no.
+# gone JOB: true if Slurm knows the job neither as waiting nor as running. False if Slurm does not answer.
 gone() {
     if said=$(queue -j "$1" -o %i 2>&1); then
-        # A squeue that is a script of the site's may warn of something beside.
+        # A site's own squeue script may print further warnings.
         case "
 $said" in *"
 "[0-9]*) false ;; *) true ;; esac
@@ -35,28 +35,28 @@ $said" in *"
     fi
 }
 
-# abandoned LOCK [ask]: true when nobody is at work any more. With `ask` Slurm is asked about the job that holds it.
+# abandoned LOCK [ask]: true if its owner is no longer active. With `ask`, Slurm is asked about the job that holds it.
 abandoned() {
     before='' by_job='' pid=''
-    # Where a group shares the lock, another member can put anything there; a pipe would hold the reader for ever.
+    # If a group shares the lock, another member can put anything there; reading a pipe would block for ever.
     if [ -f "$1/owner" ]; then { read -r before <"$1/owner"; } 2>/dev/null; fi
     if [ -f "$1/job" ]; then { read -r by_job <"$1/job"; } 2>/dev/null; fi
-    case $before in */*) return 1 ;; esac # it becomes a part of a name
+    case $before in */*) return 1 ;; esac # it becomes part of a name
     ours=${ours:-$(id -un)@$(uname -n).}
     case $before in "$ours"*) pid=${before#"$ours"} pid=${pid%%.*} ;; esac
     if [ "$pid" ]; then
-        # A process of this node can be asked for, whatever the clocks say, and goes on also where it cannot touch its lock.
+        # A process of this node can be checked, whatever the clocks say, even if it cannot touch its lock.
         if alive "$pid" && { ! silent "$1" || ! younger; }; then return 1; fi
     elif ! silent "$1"; then
         if [ -z "$by_job" ] || [ "${2-}" != ask ] || ! gone "$by_job"; then return 1; fi
     fi
-    # A lock that was given back or taken over in between has no owner, or another one.
+    # A lock that was released or taken over in between has no owner, or another one.
     [ -d "$1" ] && [ "$(cat "$1/owner" 2>/dev/null)" = "$before" ]
 }
 
-# silent LOCK: behind `before`: true where it has not been touched for two minutes. The clock of the file server, by which
-# that looks so, may be behind: the difference of two of its times is right all the same, and the owner has said when the
-# first of them was.
+# silent LOCK: behind `before`: true if it was not touched for two minutes. By the file server's clock it may seem so,
+# because that clock may be behind: the difference of two of its times is still right, and the owner has recorded the
+# first of them.
 silent() {
     [ "$(find "$1" -prune -mmin +2 2>/dev/null)" ] || return 1
     taken=${before##*.}
@@ -66,8 +66,8 @@ silent() {
     [ "$#" != 2 ] || [ "$(($(date +%s) - taken - ($2 - $1)))" -gt 120 ]
 }
 
-# younger: behind `alive` and `silent`: true where the process began after the lock was taken: the number was given anew.
-# Linux says how long after its own start that was, in hundredths of a second.
+# younger: behind `alive` and `silent`: true if the process began after the lock was taken, so that its number was reused.
+# Linux gives the start in hundredths of a second after its own.
 younger() {
     read -r running rest 2>/dev/null </proc/uptime
     set -- $process
@@ -75,8 +75,8 @@ younger() {
     [ "$(($(date +%s) - ${running%.*} + ${20} / 100))" -gt "$((taken + 60))" ]
 }
 
-# at_work: behind `abandoned`, and group.sh: true while anything lives that the owner of the lock, on this node, has
-# started.
+# at_work: behind `abandoned`, and group.sh: true while any process lives that the owner of the lock started on this
+# node.
 at_work() {
     case $before in "$(id -un)@$(uname -n)."*) ;; *) return 1 ;; esac
     leader=${before#"$(id -un)@$(uname -n)."}

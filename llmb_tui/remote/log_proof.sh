@@ -1,8 +1,8 @@
-# What the file $1 is, on one line of its own: a login shell may print before it, also without a line end. The inode, the
-# size, the checksum of its first $2 bytes and $4 bytes from byte $3 on (bytes are counted from 1), and how the bytes from
-# $5 on will come: compressed if they are more than $6, by the last of the programs $7 that is there. A file that is not
-# there is missing only where its folder is there, or the one of all installs, ${10}: else the file system is away, and ls
-# says why.
+# Print the state of the file $1, on its own line, because a login shell may print before it, even without a line end: the
+# inode, the size, the checksum of its first $2 bytes and of $4 bytes from byte $3 on (counted from 1), and how the bytes
+# from $5 on will be sent: compressed if they are more than $6, by the last available program of $7. A missing file counts
+# as missing only if its folder, or the folder of all installs, ${10}, exists: otherwise the file system is away, and ls
+# prints the reason.
 if [ ! -e "$1" ]; then
     [ -d "${1%/*}" ] || [ -d "${10}" ] || { ls -Ld "${10}" > /dev/null; exit 1; }
     printf '\nllmb-log missing\n'

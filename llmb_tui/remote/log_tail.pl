@@ -1,18 +1,18 @@
-# What log_tail.sh does, in one process that starts no other while it waits: the log $path from byte $at on, once and
-# compressed by the program $how or, where that is `plain`, as it comes, in frames. It ends with its stdin, and where that
-# says nothing for $silence seconds: who reads here says now and then that it still does.
+# The work of log_tail.sh in one process, which starts no other while it waits: the log $path from byte $at on, once and
+# compressed by the program $how or, if that is `plain`, as it grows, in frames. It ends with its stdin, and after $silence
+# seconds without input: a reader sends a sign of life now and then.
 use strict;
 my ($path, $inode, $at, $how, $overlap, $most, $silence) = @ARGV;
 my ($look_s, $rest_s, $slice) = (0.1, 0.4, 1 << 14);
 my ($packer, $stdin) = (0, '');
 vec($stdin, 0, 1) = 1;
-# A person's PERL_UNICODE or PERL5OPT may make characters of what is read and written; here all are bytes.
+# The user's PERL_UNICODE or PERL5OPT may decode what is read and written; here everything is bytes.
 binmode $_ for *STDIN, *STDOUT;
 $SIG{ALRM} = sub { exit 1 };
 END { kill 'KILL', $packer if $packer }
 alarm $silence;
 
-# Wait, but not while somebody speaks.
+# Wait, but only while there is no input.
 sub heed {
     my $ready = $stdin;
     return unless select($ready, undef, undef, $_[0]) > 0;
@@ -20,7 +20,7 @@ sub heed {
     alarm $silence;
 }
 
-# In slices: on a slow line each takes its time.
+# In slices: each takes its time on a slow line.
 sub put {
     my ($data) = @_;
     my $done = 0;
@@ -30,7 +30,7 @@ sub put {
     }
 }
 
-# So many bytes of a file, fewer only where it ends.
+# Read this many bytes of a file, fewer only at its end.
 sub take {
     my ($file, $count) = @_;
     my $data = '';
@@ -56,7 +56,7 @@ for (my $looks = 0; my @now = stat $path; $looks++) {
     my $size = $now[7];
     last if $now[1] ne $inode or $size < $at;
     if ($size == $at) {
-        # Whether it may still be read only opening it says; NFS then asks its server how long it is, too.
+        # Only opening the file shows whether it may still be read; NFS then asks its server for the size, too.
         $looks % 10 or open(my $log, '<:raw', $path) or last;
         heed($look_s);
         next;

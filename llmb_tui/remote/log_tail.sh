@@ -1,8 +1,8 @@
-# The bytes from $5 on: compressed and once, or as they come, in frames, each as long as the file was when it was looked
-# at. A frame is a line `+LENGTH`, so many bytes, and a line `-`; it begins $8 bytes before what is new, so that whoever
-# has them sees that this is still the same log, and brings $9 new ones at most. `!` is the last line: the file is another
-# one, is gone, was cut short, or may not be read. Where there is Perl, its program ${11} does the same and starts no process
-# at each look; it ends when nobody has spoken to it for ${12} seconds.
+# The bytes from $5 on: compressed and once, or as they arrive, in frames, up to the size of the file at each look. A frame
+# is a line `+LENGTH`, that many bytes, and a line `-`; it begins $8 bytes before the new part, so that the reader can see
+# that this is still the same log, and has at most $9 new bytes. `!` is the last line: the file is another one, is gone, was
+# truncated, or may not be read. If there is Perl, its program ${11} does the same and starts no process at each look; it
+# ends after ${12} seconds without input.
 if perl -e 1 2> /dev/null; then
     exec perl -e "${11}" "$1" "$inode" "$(($5 - 1))" "$how" "$8" "$9" "${12}"
 fi

@@ -1,12 +1,12 @@
-# look ASK FOLDER JOB_NAME GROWING RESULT...: what is known of one install step (with lock.sh and there.sh). Prints
+# look ASK FOLDER JOB_NAME GROWING RESULT...: print the state of one install step (needs lock.sh and there.sh):
 #
 #     = STATE BYTES CACHED LAYERS OF_LAYERS JOB      sizes in bytes, JOB is `-` for none
-#     ?PENDING_REASON|START                          of a job that waits, when ASK is `ask`
+#     ?PENDING_REASON|START                          of a waiting job, if ASK is `ask`
 #     |LINE                                          the end of its log
 #
 # STATE: missing; lost (an attempt on a login node died); gone (a job died); waiting or running; done; failed. Bytes and
-# layers are counted of what runs, layers where enroot has a cache there, and the bytes of a result that is a file; they
-# are 0 for the rest: this runs every second on a login node, and each program that it starts costs all who work there.
+# layers are counted for a running step, layers only if enroot has a cache there, and the bytes of a result that is a file;
+# otherwise they are 0: this runs every second on a login node, where each started program costs all users.
 look() {
     ask=$1 folder=$2 name=$3 growing=$4
     shift 4
@@ -53,21 +53,21 @@ sizes() {
     ls -lnd "$@" 2>/dev/null | awk '/^-/ { sum += $5 } END { printf "%.0f", sum }'
 }
 
-# Bytes in enroot's cache, and how many files of it are whole: a file that still grows has a dot in its name.
+# Bytes in enroot's cache, and its number of complete files: the name of a growing file contains a dot.
 layers() {
     ls -ln "$1" 2>/dev/null | awk '/^-/ { sum += $5; whole += $NF !~ /\./ } END { printf "%.0f %d", sum, whole }'
 }
 
-# How many layers enroot said last that it downloads.
+# Number of layers in enroot's last message about the download.
 of_layers() {
     sed -n 's/.*Downloading \([0-9][0-9]*\) missing layers.*/\1/p' "$1" 2>/dev/null | awk '{ of = $1 } END { print of + 0 }'
 }
 
-# The last lines of these files, each from its beginning and cut where it is very long; a progress line that was
-# overwritten again and again is many.
+# Last lines of these files, each from its beginning and cut if it is very long; a progress line that was overwritten
+# repeatedly counts as many lines.
 ends() {
     for path; do
-        # Another member of the group could show a file of the user's there, or have a pipe read for ever.
+        # Another member of the group could redirect this to a file of the user, or to a pipe that blocks for ever.
         if [ -L "$path" ] || [ ! -f "$path" ]; then continue; fi
         tail -c 40000 "$path" 2>/dev/null | tr '\r' '\n' | sed -n '/[^[:space:]]/s/^/|/p' | tail -n 25 | cut -c 1-1001
     done

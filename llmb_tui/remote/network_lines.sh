@@ -1,11 +1,11 @@
-# network_lines.sh TOKEN FOLDER: what NCCL says of the network in the files FOLDER/nccl/HOST.PID of a run (with inside.sh).
+# network_lines.sh TOKEN FOLDER: NCCL's network lines in the files FOLDER/nccl/HOST.PID of a run (needs inside.sh).
 # Prints
 #
 #     \036TOKEN lines
 #
-# and then for each file `== HOST`, the first line with `Using network`, and the first lines of channels: of each
-# transport one, and over the network one for each of four pairs of ranks at most. No more than 20 lines of 300 bytes of
-# a file, and 256 KiB in all. No link is followed.
+# and then for each file `== HOST`, the first line with `Using network`, and the first lines of channels: one of each
+# transport, and over the network one for each of at most four pairs of ranks. At most 20 lines of 300 bytes per file, and
+# 256 KiB in total. Links are not followed.
 LC_ALL=C; export LC_ALL
 cd -P -- "$2" 2> /dev/null || { echo "There is no such folder." >&2; exit 1; }
 root=$(pwd -P)

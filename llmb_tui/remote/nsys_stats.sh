@@ -1,7 +1,7 @@
-# nsys_stats FILE: the times of the kernels in an Nsight Systems profile, as CSV among nsys's own words; a line of
-# the answer is `llmb-nsys missing` where there is no nsys. Older versions have the same report under another name. nsys
-# unpacks a profile into a database of several times its size, which goes with the folder that it lies in.
-echo # what a login shell has printed may have no line end
+# nsys_stats FILE: kernel times of an Nsight Systems profile, as CSV among nsys's own messages; the answer has a line
+# `llmb-nsys missing` if there is no nsys. Older versions have the same report under another name. nsys unpacks a profile
+# into a database of several times its size, which is removed with its folder.
+echo # ends a line that the login shell may have begun
 command -v nsys > /dev/null 2>&1 || { echo "llmb-nsys missing"; exit 0; }
 folder=$(mktemp -d) || exit 1
 trap 'rm -rf "$folder"' EXIT

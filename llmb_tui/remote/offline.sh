@@ -1,11 +1,11 @@
-# What the steps of a recipe's own procedure share: where their downloads come from, and that none works beside another.
+# Functions that the steps of a recipe's own procedure share: sources of downloads, and one active step at a time.
 
-# Nobody is there to answer a question, and a line that says nothing for two minutes is given up.
+# Questions cannot be answered here, and a connection without data for two minutes is given up.
 export GIT_TERMINAL_PROMPT=0 GIT_HTTP_LOW_SPEED_LIMIT=1000 GIT_HTTP_LOW_SPEED_TIME=120
 export PIP_NO_INPUT=1 PIP_DISABLE_PIP_VERSION_CHECK=1 PIP_USER=0
 
-# offline FOLDER [URL]...: what a person brought to FOLDER is taken instead of what the network has: packages from
-# FOLDER/wheels, the repository of each URL from FOLDER/NAME.bundle.
+# offline FOLDER [URL]...: use files that the user copied to FOLDER instead of the network: packages from FOLDER/wheels,
+# the repository of each URL from FOLDER/NAME.bundle.
 offline() {
     brought=$1
     shift
@@ -26,7 +26,7 @@ offline() {
     for url; do
         url=${url%.git}
         bundle=$brought/${url##*/}.bundle
-        # git compares beginnings only: without a word of its own, NeMo-Run would be taken for a part of NeMo.
+        # git compares only prefixes: without its own rule, NeMo-Run would count as part of NeMo.
         from=$url.git
         if [ -s "$bundle" ]; then
             echo "$url comes from $bundle."
@@ -41,14 +41,14 @@ offline() {
     fi
 }
 
-# instead FROM URL: git takes FROM where it is told URL.
+# instead FROM URL: let git use FROM for URL.
 instead() {
     number=${GIT_CONFIG_COUNT:-0}
     export "GIT_CONFIG_KEY_$number=url.$1.insteadOf" "GIT_CONFIG_VALUE_$number=$2" "GIT_CONFIG_COUNT=$((number + 1))"
 }
 
-# alone: waits until nothing of an earlier attempt works any more, which may outlive the shell that began it. The
-# programs that are started from here inherit the lock. Where the file system has no such locks, it goes on.
+# alone: wait for the programs of an earlier attempt, which may outlive the shell that started them. Programs that are
+# started from here inherit the lock. On a file system without such locks, this does not wait.
 alone() {
     exec 9<>"$(private at-work)"
     command -v flock >/dev/null || return 0
@@ -57,7 +57,7 @@ alone() {
     flock -w 600 9 2>/dev/null || :
 }
 
-# private NAME: prints a path of the step's own, where no other user can put a link: in its folder, or, where a group may
+# private NAME: print a private path of the step, where no other user can put a link: in its folder or, if a group may
 # write to that, in the home directory.
 private() {
     if shared; then
@@ -68,7 +68,7 @@ private() {
     fi
 }
 
-# note FILE: says in FILE that something is done.
+# note FILE: record in FILE that a step is done.
 note() {
     fresh_folder "$(dirname "$1")"
     date | put "$1"

@@ -1,12 +1,12 @@
-# Looks for what a submission needs, and makes its folders, links and copies, behind there.sh and
+# Check what a submission needs, and make its folders, links and copies, behind there.sh and
 # inside.sh:
 #
 #     prepare.sh INSTALL OWN TOKEN COUNT NEEDED... COUNT FOLDER... COUNT [FILE LINK]... [FILE COPY]...
 #
-# OWN is the folder of the run, into which no other user may write, whatever the umask: what is written in it later then
-# follows no link. TOKEN is a file below the home directory that has to be there, or nothing; FILE of a link lies there as well, and an
-# empty file is made instead of the link where there is no such file. May be repeated. Ends with 4 where the token is
-# missing, with 3 where something that is needed is, and names it.
+# OWN is the folder of the run, to which no other user may write, whatever the umask: later writes into it follow no link.
+# TOKEN is a required file below the home directory, or empty; FILE of a link is there as well, and an empty file replaces
+# the link if FILE is missing. May be repeated. Exits with 4 if the token is missing, with 3 if another required item is,
+# and names it.
 install=$1 own=$2
 shift 2
 [ -z "$1" ] || [ -s "$HOME/$1" ] || exit 4
@@ -35,7 +35,7 @@ while [ "$folders" -gt 0 ]; do
 done
 links=$1
 shift
-# made_in FILE COMMAND...: runs it where FILE lies.
+# made_in FILE COMMAND...: run it in the folder of FILE.
 made_in() (at_parent "$1" && shift && "$@")
 copy() { set -C && cat "$1" >"./$2.$$" && renamed "./$2.$$" "./$2"; }
 empty() { rm -f "./$1" && set -C && : >"./$1"; }

@@ -1,9 +1,9 @@
-# progress_lines TOKEN BYTES FILE...: what logs of trainings say of steps and checkpoints, line by line as it stands
-# there, no more than BYTES + 1 bytes of each; with the lines that tell starts, ranks and GPUs, and the first ones of NCCL's
-# network; and of the others the first that tells that it is such a log.
+# progress_lines TOKEN BYTES FILE...: lines of training logs about steps and checkpoints, unchanged and at most BYTES + 1
+# bytes of each log; also the lines about starts, ranks and GPUs, the first ones about NCCL's network, and the first other
+# line that identifies such a log.
 #
 #     \036TOKEN lines FILE      then the lines
-#     \036TOKEN failed FILE     for one that cannot be read
+#     \036TOKEN failed FILE     for a file that cannot be read
 token=$1 bytes=$2
 shift 2
 export LC_ALL=C

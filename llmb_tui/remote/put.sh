@@ -1,4 +1,4 @@
-# Writes stdin to a file in a folder of a run, all of it or nothing, behind inside.sh:
+# Write stdin to a file in a folder of a run, completely or not at all, behind inside.sh:
 #
 #     put.sh INSTALL FILE BYTES
 install=$1

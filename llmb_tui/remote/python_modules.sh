@@ -1,4 +1,4 @@
-# The modules that bring a Python, one a line. `module` is a function that only some shells have from the start.
+# Modules that provide a Python, one per line. `module` is a function that only some shells have from the start.
 command -v module >/dev/null 2>&1 || for file in /etc/profile.d/lmod.sh /etc/profile.d/modules.sh \
     /usr/share/lmod/lmod/init/sh /usr/share/Modules/init/sh; do
     [ -r "$file" ] && . "$file" && break

@@ -1,4 +1,4 @@
-# Slurm prefers these variables, which a person's profile may set, to what a script or a command line asks for.
+# Slurm prefers these variables, which the user's profile may set, to the options of a script or command line.
 no_sbatch_variables() {
     for variable in $(env | sed -n 's/^\(SBATCH_[A-Za-z0-9_]*\)=.*/\1/p'); do unset "$variable"; done
 }

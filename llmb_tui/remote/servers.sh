@@ -1,4 +1,4 @@
-# probe NAME ADDRESS: prints `NAME STATUS` or `NAME WORDS`, by what there is: curl and wget go through the site's proxy
+# probe NAME ADDRESS: print `NAME STATUS` or `NAME WORDS`, with the available program: curl and wget use the site's proxy
 # variables. Run by a batch.
 probe() {
     if command -v curl >/dev/null 2>&1; then
@@ -20,7 +20,7 @@ except Exception as error:
     printf '%s %s\n' "$1" "$(printf '%s' "$words" | tr '\n' ' ')"
 }
 
-# probe_git NAME ADDRESS: the same of a repository, by git, which asks nobody for a password.
+# probe_git NAME ADDRESS: the same for a repository, with git, which never asks for a password.
 probe_git() {
     if command -v git >/dev/null 2>&1; then
         words=$(limited 12 env GIT_TERMINAL_PROMPT=0 git ls-remote "$2" HEAD 2>&1 | tail -c 2000)

@@ -1,9 +1,9 @@
 # setup REPOSITORY TAG SCRIPTS VENV TOKEN TERMINAL ENROOT GIT STAMPS STAMP [UNDO]... -- COMMAND...
 #
-# Runs the setup script, which COMMAND starts, in SCRIPTS of the checkout of TAG, with the environment VENV (or none),
-# and with the token of the file TOKEN below the home directory (or none). With TERMINAL it sees a terminal. ENROOT and
-# GIT are the texts of programs that it finds before those of these names. UNDO are paths that go first: what an attempt
-# that was interrupted left, and it would stumble over. STAMPS goes, too.
+# Run the setup script, which COMMAND starts, in SCRIPTS of the checkout of TAG, with the environment VENV (or none), and
+# with the token in the file TOKEN below the home directory (or none). With TERMINAL, it has a terminal. ENROOT and GIT are
+# the texts of programs that replace those of these names. UNDO are paths that are removed first: remains of an interrupted
+# attempt on which the script would fail. STAMPS is removed, too.
 setup() {
     repository=$1 tag=$2 scripts=$3 venv=$4 token=$5 terminal=$6
     shift 6
@@ -49,7 +49,7 @@ setup() {
     note "$stamp"
 }
 
-# pins VENV STAMP REQUIREMENT...: packages that the environment has to have besides.
+# pins VENV STAMP REQUIREMENT...: install these additional packages into the environment.
 pins() {
     venv=$1 stamp=$2
     shift 2
@@ -60,7 +60,7 @@ pins() {
     note "$stamp"
 }
 
-# prove VENV DIRECTORY MODULE STAMP: what the launch script starts is imported as it will be then. An environment that
+# prove VENV DIRECTORY MODULE STAMP: import what the launch script starts, as it will be imported then. An environment that
 # was made without an error can still lack what the recipe needs.
 prove() {
     venv=$1 directory=$2 module=$3 stamp=$4
@@ -72,7 +72,7 @@ prove() {
     note "$stamp"
 }
 
-# constrain LINES: pip and uv take no other versions than these, also of what they need to build a package.
+# constrain LINES: let pip and uv use only these versions, also for packages that are needed to build a package.
 constrain() {
     versions=$dir/constraints.txt
     printf '%s\n' "$1" | put "$versions"
@@ -80,9 +80,9 @@ constrain() {
     export UV_CONSTRAINT="$versions" UV_BUILD_CONSTRAINT="$versions"
 }
 
-# activate VENV: what a person's shell may have set must not change it. NeMo's own installer would put packages into the
-# environment that CONDA_PREFIX names, which may be the base of a person's conda. What pip downloads is kept until all is
-# installed, beside the log and not in the home directory; a package of which it wrote only a part is none.
+# activate VENV: protect the environment from settings of the user's shell. NeMo's own installer would install packages into
+# the environment that CONDA_PREFIX names, which may be the user's conda base. Downloads of pip are kept until everything
+# is installed, next to the log and not in the home directory; a partly written package does not count.
 activate() {
     unset CONDA_PREFIX CONDA_DEFAULT_ENV PYTHONHOME PYTHONPATH PIP_TARGET PIP_PREFIX
     export PIP_CACHE_DIR="$dir/pip"

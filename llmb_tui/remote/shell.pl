@@ -1,9 +1,9 @@
-# Runs commands that only look, one after the other, so that each costs one round trip and no login. A request is a line
-# LENGTH and so many bytes: the arguments, with a NUL between them. What a command says comes in frames as it says it:
-# a line `$mark 1 LENGTH` and so many bytes of its stdout, the same with 2 of its stderr, and when it and they have ended
-# a line `$mark = STATUS`. `$mark !` is the first line of all.
-# It ends with its stdin, and where that says nothing for $silence seconds; while nothing runs it says `$mark .` before,
-# and what comes later is not run. What runs is killed with it, and all that it started in its process group.
+# Run read-only commands, one after the other, so that each costs one round trip and no login. A request is a line LENGTH
+# and that many bytes: the arguments, separated by NUL. The output of a command is sent in frames as it arrives: a line
+# `$mark 1 LENGTH` and that many bytes of its stdout, the same with 2 for its stderr, and after the end of command and
+# output a line `$mark = STATUS`. `$mark !` is the very first line.
+# It ends with its stdin, and after $silence seconds without input; if idle it first prints `$mark .`, and later input is
+# not run. A running command is killed with it, together with its process group.
 use strict;
 my ($mark, $silence) = @ARGV;
 my ($asked, $runs) = ('', 0);
@@ -18,7 +18,7 @@ sub say_ {
     $done += syswrite(STDOUT, $frame, length $frame, $done) // exit 1 while $done < length $frame;
 }
 
-# Those of the files that have something, after so long at most; stdin is heard besides.
+# Returns the files that have data, after this time at most; stdin is watched as well.
 sub ready {
     my ($most_s, @files) = @_;
     my $ready = '';
@@ -41,7 +41,7 @@ sub run {
         exec { $argv[0] } @argv or print STDERR "$argv[0]: $!\n";
         exit($! == 2 ? 127 : 126);
     }
-    # A person's PERL_UNICODE or PERL5OPT may make characters of what is read; what comes is bytes.
+    # The user's PERL_UNICODE or PERL5OPT may decode what is read; the input is bytes.
     binmode $_ for $out, $err;
     close $_ for $to_out, $to_err;
     my @files = ($out, $err);
@@ -54,7 +54,7 @@ sub run {
             }
         }
     }
-    # It may end a moment after its outputs, or go on.
+    # The command may end a moment after its outputs, or continue.
     for (my $pause = 0.001; !waitpid($runs, 1); $pause *= 2) { ready($pause < 0.1 ? $pause : 0.1) }
     $runs = 0;
     say_('=', $? & 127 ? -1 : $? >> 8);

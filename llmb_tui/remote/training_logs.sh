@@ -1,12 +1,12 @@
-# training_logs TOKEN BYTES MOST PATH: the logs of trainings that lie there, a file or a folder, by name. Prints for each
+# training_logs TOKEN BYTES MOST PATH: list the training logs at PATH, a file or a folder, by name. Prints for each
 #
 #     \036TOKEN log FILE        then its size in bytes
-#     \036TOKEN beside FILE     and for what says beside them what was trained: what llmb-run wrote, and the plan of the
-#                               direct procedure, no more than BYTES + 1 bytes of the file
-#     \036TOKEN closed FOLDER   then what find says of folders below it that cannot be read, a line for each
-#     \036TOKEN more            at the end where there are more than MOST logs
+#     \036TOKEN beside FILE     and for files next to it that describe the training: llmb-run's, and the plan of the
+#                               direct procedure, at most BYTES + 1 bytes of the file
+#     \036TOKEN closed FOLDER   then find's messages about folders below it that cannot be read, one per line
+#     \036TOKEN more            at the end, if there are more than MOST logs
 #
-# Folders of code and checkpoints hold many files, and no log.
+# Folders of code and checkpoints contain many files, and no log.
 token=$1 bytes=$2 most=$3 place=$4
 frame() { printf '\036%s %s %s\n' "$token" "$1" "$2"; }
 case $place in -*) place=./$place ;; esac

@@ -1,1 +1,1 @@
-"""What is remembered? Paths, modes, atomic writes, the journal, documents."""
+"""Storage on this machine: paths, file modes, atomic writes, settings, the journal and documents."""

@@ -1,4 +1,4 @@
-"""Saving and loading our own frozen dataclasses as JSON files, checked against their types when read."""
+"""Save frozen dataclasses as JSON files, and load them with a check of their types."""
 
 from __future__ import annotations
 
@@ -16,58 +16,58 @@ from llmb_tui.toml.read import adapter
 if TYPE_CHECKING:
     from _typeshed import DataclassInstance
 
-_MEND = "Restore the file from a backup, or move it away."
+_REPAIR = "Restore the file from a backup, or move it away."
 T = TypeVar("T", bound="DataclassInstance")
 
 
 def save(path: Path, instance: DataclassInstance) -> None:
     """Write a dataclass of JSON values, nested dataclasses, tuples and dicts; atomic, mode 0600.
 
-    Numbers that are not finite are kept (`NaN`): a loss may be one.
+    Numbers that are not finite are stored as `NaN` or `Infinity`, because a loss may have such a value.
     """
     write_atomic(path, text_of(instance))
 
 
 def text_of(instance: DataclassInstance) -> bytes:
-    """What `save` writes."""
+    """Bytes that `save` writes."""
     return json.dumps(dataclasses.asdict(instance), indent=2).encode() + b"\n"
 
 
-def load(path: Path, type_: type[T], today: Callable[[dict[str, Any]], dict[str, Any]] | None = None) -> T:
-    """Read what `save` wrote; `today` puts a document of an older version into today's form.
+def load(path: Path, type_: type[T], migrate: Callable[[dict[str, Any]], dict[str, Any]] | None = None) -> T:
+    """Read a file that `save` wrote; `migrate` converts a document of an older version.
 
-    Unknown keys are ignored, so that an older version reads what a newer one wrote.
-    Raises Trouble, naming the file and the field, when the content does not fit the type.
+    Unknown keys are ignored, so that an older version can read files of a newer one.
+    Raises Trouble, naming the file and the field, if the content does not fit the type.
     """
-    from pydantic import ValidationError  # noqa: PLC0415 - costs 0.1 s, and the first frame needs no document
+    from pydantic import ValidationError  # noqa: PLC0415 - takes 0.1 s, and the first frame needs no document
 
     try:
-        if not path.is_file() and path.exists():  # a pipe would be waited for
-            raise Trouble(f"Could not read {path}.", "It is no file.", _MEND)
+        if not path.is_file() and path.exists():  # reading a pipe would block
+            raise Trouble(f"Could not read {path}.", "It is not a regular file.", _REPAIR)
         content = path.read_bytes()
-        if today is not None:
-            content = _converted(content, today)
+        if migrate is not None:
+            content = _migrated(content, migrate)
         document: T = adapter(type_).validate_json(content, strict=True)
         return document
     except OSError as error:
         raise Trouble(f"Could not read {path}.", f"{error.strerror}.", "") from error
     except RecursionError as error:
-        raise Trouble(f"{path} does not hold a {type_.__name__}.", "It is nested too deeply.", _MEND) from error
+        raise Trouble(f"{path} does not hold a {type_.__name__}.", "It is nested too deeply.", _REPAIR) from error
     except ValidationError as error:
         first = error.errors()[0]
         field = ".".join(map(str, first["loc"]))
         raise Trouble(
             f"{path} does not hold a {type_.__name__}.",
             clean_line(f"{field}: {first['msg']}" if field else first["msg"]) + ".",
-            _MEND,
+            _REPAIR,
         ) from error
 
 
-def _converted(content: bytes, today: Callable[[dict[str, Any]], dict[str, Any]]) -> bytes:
-    """The document in today's form; what is none stays as it is, for the check to say what is wrong."""
+def _migrated(content: bytes, migrate: Callable[[dict[str, Any]], dict[str, Any]]) -> bytes:
+    """The converted document; anything else is returned unchanged, so that the type check reports the fault."""
     try:
         document = json.loads(content)
     except (ValueError, RecursionError):
         return content
-    converted = today(document) if isinstance(document, dict) else document
+    converted = migrate(document) if isinstance(document, dict) else document
     return content if converted == document else json.dumps(converted).encode()

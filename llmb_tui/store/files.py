@@ -1,4 +1,4 @@
-"""Writing files so that a crash leaves the old content or the new, and nobody else can read it."""
+"""Write private files so that a crash leaves either the old content or the new; lock folders."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _LEFT_BEHIND_S = 3600.0
 
 
 def remove_leftovers(directory: Path) -> None:
-    """Remove what a killed program was writing below a directory; not what another one may be writing now."""
+    """Remove old unfinished files of killed programs below a directory; recent ones may still be in use."""
     before = time.time() - _LEFT_BEHIND_S
     for path in directory.rglob(f".*{_UNFINISHED}"):
         with contextlib.suppress(OSError):
@@ -27,28 +27,28 @@ def remove_leftovers(directory: Path) -> None:
 
 
 def make_private_directory(path: Path) -> None:
-    """Create `path` and its missing parents with mode 0700. Directories that exist stay as they are."""
+    """Create `path` and its missing parents with mode 0700. Existing directories are not changed."""
     with file_trouble("create the directory", path):
         missing = [path]
         while not missing[-1].parent.exists():
             missing.append(missing[-1].parent)
         if (home := missing[-1]).name.startswith("~") and len(home.parts) == 1 and not home.exists():
-            # Meant was somebody's home, and here it would be a directory of that name.
-            raise Trouble(f"There is no directory {home}.", "", "Make it, or name another.", exit_code=1)
+            # The path meant a user's home directory; here it would create a directory with this name.
+            raise Trouble(f"There is no directory {home}.", "", "Create it, or enter another path.", exit_code=1)
         for directory in reversed(missing):
             directory.mkdir(mode=0o700, exist_ok=True)
 
 
 def text_in(path: Path) -> str:
-    """The text of one of our files; empty where there is none. Raises Trouble when it cannot be read."""
+    """Text of a file; empty if it does not exist. Raises Trouble if it cannot be read."""
     with file_trouble("read", path):
         return path.read_text(encoding="utf-8", errors="replace") if path.is_file() else ""
 
 
 def write_atomic(path: Path, data: bytes) -> None:
-    """Replace the file by `data`, mode 0600: after a crash it holds all of the old bytes or all of the new.
+    """Replace the file by `data`, mode 0600: after a crash it has either all old bytes or all new ones.
 
-    Raises Trouble when the file cannot be written; the old one is then untouched.
+    Raises Trouble if the file cannot be written; the old one is then unchanged.
     """
     make_private_directory(path.parent)
     with file_trouble("write", path):
@@ -66,9 +66,9 @@ def write_atomic(path: Path, data: bytes) -> None:
 
 
 def append_durable(path: Path, data: bytes) -> None:
-    """Append `data` and return when it is on the disk. A new file has mode 0600.
+    """Append `data`, and return once it is on the disk. A new file has mode 0600.
 
-    Raises Trouble when it cannot be written; some of the bytes may then be in the file.
+    Raises Trouble if it cannot be written; some of the bytes may then be in the file.
     """
     make_private_directory(path.parent)
     with file_trouble("append to", path):
@@ -87,9 +87,9 @@ def append_durable(path: Path, data: bytes) -> None:
 
 @contextlib.contextmanager
 def locked(directory: Path) -> Iterator[None]:
-    """Make a directory, and hold it for a moment among the programs here that change what another may change too.
+    """Create a directory, and hold it briefly while files in it change, among all processes on this machine.
 
-    Where the file system has no locks that is a matter of luck.
+    On a file system without locks, the directory is not protected.
     """
     make_private_directory(directory)
     with file_trouble("use", directory):
@@ -104,9 +104,10 @@ def locked(directory: Path) -> Iterator[None]:
 
 @contextlib.contextmanager
 def held(folder: Path, *, wait: bool = False) -> Iterator[bool]:
-    """Hold a folder by its `lock` for this thread alone, among all programs here; it is free when this one ends.
+    """Hold a folder by its `lock` file for this thread, among all processes here; the lock ends with the process.
 
-    Yields False, without holding it, when another has it and `wait` is False. Raises Trouble where there are no locks.
+    Yields False, without the lock, if another thread or process holds it and `wait` is False. Raises Trouble if the
+    file system has no locks.
     """
     make_private_directory(folder)
     with file_trouble("lock", folder):
@@ -118,7 +119,7 @@ def held(folder: Path, *, wait: bool = False) -> Iterator[bool]:
     except OSError as error:
         raise Trouble(
             f"Could not lock {folder}.",
-            f"Its file system says: {error.strerror or error}. Without a lock a run could be submitted twice.",
+            f"Its file system reports: {error.strerror or error}. Without a lock a run could be submitted twice.",
             f"Set {STATE_VARIABLE} to a directory on a file system that has locks.",
         ) from error
     else:
@@ -128,7 +129,7 @@ def held(folder: Path, *, wait: bool = False) -> Iterator[bool]:
 
 
 def try_lock(handle: int) -> bool:
-    """Lock an open file, until it is closed; False where another program has. Without locks nobody is kept out."""
+    """Lock an open file until it is closed; False if another process holds it. True on a file system without locks."""
     try:
         fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
     except BlockingIOError:
@@ -139,7 +140,7 @@ def try_lock(handle: int) -> bool:
 
 
 def _sync_directory(directory: Path) -> None:
-    """Make a new name durable; a file system that cannot sync a directory is let be."""
+    """Make a new name durable; ignored if the file system cannot sync a directory."""
     with contextlib.suppress(OSError):
         handle = os.open(directory, os.O_RDONLY)
         try:
@@ -150,10 +151,10 @@ def _sync_directory(directory: Path) -> None:
 
 @contextlib.contextmanager
 def file_trouble(action: str, path: Path) -> Iterator[None]:
-    """An OSError within is raised as Trouble."""
+    """Raise an OSError of the block as Trouble."""
     try:
         yield
     except OSError as error:
-        mend = "Free some space, or mend the permissions of its directory."
-        unknown = Trouble(f"Could not {action} {path}.", f"{error.strerror or error}.", mend)
+        fix = "Free some space, or correct the permissions of its directory."
+        unknown = Trouble(f"Could not {action} {path}.", f"{error.strerror or error}.", fix)
         raise trouble_of(error, action, path) or unknown from error

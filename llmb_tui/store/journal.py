@@ -1,4 +1,4 @@
-"""`Journal`: what was intended and what came of it, one JSON line each, on the disk before it happens."""
+"""`Journal`: intents and their outcomes, one JSON line each; an intent is on the disk before its action begins."""
 
 from __future__ import annotations
 
@@ -19,14 +19,14 @@ class Journal:
         self.path = path
 
     def append(self, event: str, **fields: Any) -> None:
-        """Write one record and return when it is on the disk. Fields must be JSON values and no secret."""
+        """Write one record, and return once it is on the disk. Fields must be JSON values and never secrets."""
         line = json.dumps({"at": time.time(), "event": event, **fields}).encode() + b"\n"
         append_durable(self.path, b"\n" + line if self._is_torn() else line)
 
     def read(self) -> list[dict[str, Any]]:
-        """All whole records, oldest first; none when there is no journal yet.
+        """All complete records, oldest first; empty if there is no journal yet.
 
-        A line that is no whole record was torn by a crash: its `append` never returned, so it is left out.
+        A crash may tear a line. Its `append` never returned, so the line is left out.
         """
         try:
             data = self.path.read_bytes()
@@ -37,7 +37,7 @@ class Journal:
         return [record for line in data.split(b"\n") if (record := _record(line)) is not None]
 
     def _is_torn(self) -> bool:
-        """True when the file does not end with a newline; the next record then starts a line of its own."""
+        """True if the file does not end with a newline, so that the next record needs a new line."""
         try:
             with self.path.open("rb") as file:
                 file.seek(-1, os.SEEK_END)

@@ -13,7 +13,7 @@ from llmb_tui.errors import Trouble
 
 _APP = "llmb-tui"
 CONFIG_VARIABLE, STATE_VARIABLE = "LLMB_TUI_CONFIG_DIR", "LLMB_TUI_STATE_DIR"
-"""Environment variables that name other directories than the platform's own."""
+"""Environment variables that replace the platform's own directories."""
 
 
 class _Below:
@@ -30,15 +30,15 @@ class _Below:
 
 @dataclass(frozen=True, slots=True)
 class Places:
-    """Where things are kept. Nothing is created here: `store.files` makes directories when it writes."""
+    """Paths of the user's files. Nothing is created here: `store.files` makes directories when it writes."""
 
     config: Path
-    """What a person may edit and copy to another machine."""
+    """Directory of files that the user may edit and copy to another machine."""
     state: Path
-    """What this machine remembers of runs."""
+    """Directory of this machine's records of runs."""
 
     settings = _Below("config", "config.toml")
-    """File of what is set for all clusters and runs."""
+    """File of the settings for all clusters and runs."""
     clusters = _Below("config", "clusters")
     """Directory of cluster profiles, one TOML file each."""
     presets = _Below("config", "presets")
@@ -50,15 +50,15 @@ class Places:
     suites = _Below("state", "suites")
     """Directory of suites, one folder each."""
     catalog = _Below("state", "catalog.json")
-    """File with the presets as they were read last."""
+    """Cache of the presets as they were last read."""
     runs_done = _Below("state", "runs-done.json")
-    """File with what is told of runs that are done, as it was made last."""
+    """Cache of the records of finished runs."""
     journal = _Below("state", "journal.jsonl")
-    """File that intents and their outcomes are written to before and after they happen."""
+    """File with intents and their outcomes, each written before or after its action."""
 
     @classmethod
     def of_user(cls) -> Places:
-        """The platform's own directories, or LLMB_TUI_CONFIG_DIR and LLMB_TUI_STATE_DIR where they are set."""
+        """The platform's own directories, or LLMB_TUI_CONFIG_DIR and LLMB_TUI_STATE_DIR if they are set."""
         return cls(
             config=_place(CONFIG_VARIABLE, lambda: platformdirs.user_config_dir(_APP, appauthor=False)),
             state=_place(STATE_VARIABLE, lambda: platformdirs.user_state_dir(_APP, appauthor=False)),
@@ -66,12 +66,12 @@ class Places:
 
 
 def expanded(path: str) -> Path:
-    """A path with the home directory in place of `~` or `~name`; that of a user that there is not stays as it is."""
-    return Path(os.path.expanduser(path))  # Path's own way raises RuntimeError there
+    """A path with `~` or `~name` replaced by the home directory; unchanged if there is no such user."""
+    return Path(os.path.expanduser(path))  # Path.expanduser raises RuntimeError for an unknown user
 
 
 def home() -> Path | None:
-    """The user's home directory; None where nothing names one, as for a user id without an entry in some containers."""
+    """The user's home directory; None if it is unknown, as for a user id without an entry in some containers."""
     try:
         return Path.home()
     except RuntimeError:
@@ -79,7 +79,7 @@ def home() -> Path | None:
 
 
 def working_directory() -> Path:
-    """Where the program runs; the user's home directory where that was removed meanwhile."""
+    """The working directory, or the home directory if the working directory was removed."""
     try:
         return Path.cwd()
     except FileNotFoundError:
@@ -91,8 +91,8 @@ def _place(variable: str, of_platform: Callable[[], str]) -> Path:
     try:
         return Path(path or of_platform()).expanduser().absolute()
     except (RuntimeError, OSError) as error:
-        # `~` of a user that there is not, no home at all, or a working directory that was removed.
+        # `~` of an unknown user, no home directory at all, or a working directory that was removed.
         what = f"There is no directory {path}." if path else "There is no home directory."
-        why = f"{error}" if path else f"HOME is not set, and nothing is known of the user id {os.getuid()}."
-        fix = f"Set {CONFIG_VARIABLE} and {STATE_VARIABLE} to absolute paths of directories, or work in another one."
+        why = f"{error}" if path else f"HOME is not set, and the user id {os.getuid()} has no entry."
+        fix = f"Set {CONFIG_VARIABLE} and {STATE_VARIABLE} to absolute paths, or change to an existing directory."
         raise Trouble(what, why, fix, exit_code=1) from error

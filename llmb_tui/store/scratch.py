@@ -1,4 +1,4 @@
-"""`scratch`: what a program writes for a while, and takes away again also where it is terminated meanwhile."""
+"""`scratch`: temporary files and folders that are removed even if the program is terminated."""
 
 from __future__ import annotations
 
@@ -14,46 +14,46 @@ from typing import Any
 
 from llmb_tui.errors import Trouble
 
-_HERE: set[Path] = set()
+_PATHS: set[Path] = set()
 
 
 @contextlib.contextmanager
 def scratch(prefix: str) -> Iterator[Path]:
-    """A private folder for as long as the block lasts. Raises Trouble where there can be none."""
+    """Private folder that exists for the duration of the block. Raises Trouble if it cannot be made."""
     try:
         folder = Path(tempfile.mkdtemp(prefix=prefix))
     except OSError as error:
         why = f"{(error.strerror or str(error)).rstrip('.')}."
-        fix = "Free some space in the temporary directory, or set TMPDIR to another one."
-        raise Trouble("No temporary folder could be made.", why, fix) from error
+        fix = "Free some space in the temporary directory, or set TMPDIR to another directory."
+        raise Trouble("The temporary folder could not be made.", why, fix) from error
     with removed_after(folder):
         yield folder
 
 
 @contextlib.contextmanager
 def removed_after(path: Path) -> Iterator[None]:
-    """Remove a file or folder when the block is over, if it is still there."""
-    _HERE.add(path)
+    """Remove a file or folder at the end of the block, if it still exists."""
+    _PATHS.add(path)
     try:
         yield
     finally:
         _remove(path)
-        _HERE.discard(path)
+        _PATHS.discard(path)
 
 
 def removed_when_terminated() -> None:
-    """From now on SIGTERM and SIGHUP, where they end this process, take away first what is here for a while.
+    """From now on, remove temporary files before SIGTERM or SIGHUP ends this process.
 
-    Whichever thread has made it, and also what no exception would reach. In the main thread only.
+    This covers the files of all threads, also those that no exception would reach. Call it in the main thread only.
     """
     for kind in (signal.SIGTERM, signal.SIGHUP):
-        if signal.getsignal(kind) is signal.SIG_DFL:  # else somebody has another use for it, such as `nohup`
+        if signal.getsignal(kind) is signal.SIG_DFL:  # otherwise the signal has another use, as under `nohup`
             signal.signal(kind, _end)
 
 
-@atexit.register  # what a thread that nobody waits for is still at
+@atexit.register  # for daemon threads, which are not awaited
 def _remove_all() -> None:
-    for path in tuple(_HERE):
+    for path in tuple(_PATHS):
         _remove(path)
 
 

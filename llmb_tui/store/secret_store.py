@@ -1,6 +1,6 @@
-"""Secrets that the operator wants to be kept on this computer: in the system's own keyring, and nowhere else."""
+"""Secrets that the operator wants to store on this computer: in the system's own keyring, and nowhere else."""
 
-# ruff: noqa: PLC0415 - keyring looks for the system's services when it is imported
+# ruff: noqa: PLC0415 - keyring looks for the system's services at import
 from __future__ import annotations
 
 import contextlib
@@ -10,33 +10,33 @@ from types import ModuleType
 from llmb_tui.errors import Trouble
 
 _SERVICE = "llmb-tui"
-# keyring's own measure: below it a backend is not recommended, such as one that writes plain text files.
+# keyring's own scale: a backend below this is not recommended, such as one that writes plain text files.
 _SAFE = 1
 
 
 class NotKept(Trouble):
-    """The keyring cannot keep, show or forget a secret now."""
+    """The keyring cannot store, read or delete a secret now."""
 
 
 class NoKeyring(NotKept):
-    """There is none here, so it keeps nothing."""
+    """The computer has no keyring, so nothing is stored."""
 
 
 def keep(name: str, value: str) -> None:
-    """Keep a secret. Raises NotKept where there is no safe keyring, or it stays locked."""
+    """Store a secret. Raises NotKept if there is no safe keyring, or it stays locked."""
     with _keyring() as keyring:
         keyring.set_password(_SERVICE, name, value)
 
 
 def read(name: str) -> str | None:
-    """A secret that was kept; None where there is none. Raises NotKept where the keyring cannot show it."""
+    """A stored secret; None if there is none. Raises NotKept if the keyring cannot read it."""
     with _keyring() as keyring:
         value: str | None = keyring.get_password(_SERVICE, name)
         return value
 
 
 def forget(name: str) -> None:
-    """Forget a secret; one that is not there is no error. Raises NotKept where the keyring stays locked."""
+    """Delete a secret; a missing one is not an error. Raises NotKept if the keyring stays locked."""
     with _keyring() as keyring:
         if keyring.get_password(_SERVICE, name) is not None:
             keyring.delete_password(_SERVICE, name)
@@ -51,12 +51,12 @@ def _keyring() -> Iterator[ModuleType]:
         if keyring.get_keyring().priority < _SAFE:
             raise NoKeyringError
         yield keyring
-    except Exception as error:  # noqa: BLE001 - a backend raises what its service's library does
+    except Exception as error:  # noqa: BLE001 - each backend raises the errors of its service's library
         why = {
-            "NoKeyringError": "This computer has no keyring, or none that is safe.",
-            "KeyringLocked": "The keyring is locked, and was not opened.",
-            "InitError": "The keyring is locked, and was not opened.",
+            "NoKeyringError": "This computer has no keyring, or no safe one.",
+            "KeyringLocked": "The keyring is locked, and was not unlocked.",
+            "InitError": "The keyring is locked, and was not unlocked.",
         }.get(type(error).__name__, f"The keyring failed ({type(error).__name__}).")
-        # The backend's own words may hold what it was given.
+        # The backend's own message may contain the secret.
         kind = NoKeyring if type(error).__name__ == "NoKeyringError" else NotKept
-        raise kind("The secret is not kept on this computer.", why, "Give it again when it is asked for.") from None
+        raise kind("The secret is not stored on this computer.", why, "Enter it again when asked for it.") from None

@@ -1,7 +1,7 @@
-"""`Settings`: what a person has set for all clusters and runs, in `config.toml`, the environment or by a flag.
+"""`Settings`: the user's settings for all clusters and runs, from `config.toml`, the environment or flags.
 
-Layers, the later one wins: what is here, the file, variables (`LLMB_TUI_VERDICT__THRESHOLD`), flags (`--set
-verdict.threshold=0.97`). pydantic checks them; it is imported only if one of the last three sets a value.
+Layers, of which the later one wins: the defaults here, the file, variables (`LLMB_TUI_VERDICT__THRESHOLD`), flags
+(`--set verdict.threshold=0.97`). pydantic checks them; it is imported only if one of the last three sets a value.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from pydantic import ValidationError
 
 PREFIX = "LLMB_TUI_"
-"""Of the environment variables; two underscores stand between a table and its key."""
+"""Prefix of the environment variables; two underscores separate a table and its key."""
 
 Source = Literal["default", "file", "environment", "flag"]
 _Layers = tuple[tuple[Source, Mapping[str, Any]], ...]
@@ -33,7 +33,7 @@ _STRICT = {"extra": "forbid"}
 
 @dataclass(frozen=True, slots=True)
 class VerdictSettings:
-    """When a run passes."""
+    """Conditions for a run to pass."""
 
     __pydantic_config__ = _STRICT
 
@@ -42,33 +42,33 @@ class VerdictSettings:
 
 
 THRESHOLD = VerdictSettings().threshold
-"""Smallest ratio that passes unless the operator has set another."""
+"""Default of the smallest ratio that passes."""
 
 
 @dataclass(frozen=True, slots=True)
 class LimitSettings:
-    """What no run may exceed, and from where on a suite is agreed to by its number."""
+    """Limit of each run, and the size from which a suite needs a stronger confirmation."""
 
     __pydantic_config__ = _STRICT
 
     gpu_hours: Annotated[float, Quantity(gt=0)] | None = None
     """GPU-hours of one run, by its GPUs and its time limit; None: no limit."""
     suite_gpu_hours: Annotated[float, Quantity(gt=0)] = 1000.0
-    """Expected GPU-hours of a suite above which a yes is not enough: the number is typed."""
+    """Expected GPU-hours of a suite above which the user confirms by typing the number."""
 
 
 @dataclass(frozen=True, slots=True)
 class Settings:
-    """Everything that can be set."""
+    """All settings."""
 
     __pydantic_config__ = _STRICT
 
     theme: str | None = None
-    """One of the screen's themes, by its name in the palette; None: Textual's own, or what TEXTUAL_THEME says."""
+    """Theme of the screens, by its name in the palette; None: Textual's default, or the value of TEXTUAL_THEME."""
     verdict: VerdictSettings = field(default_factory=VerdictSettings)
     limits: LimitSettings = field(default_factory=LimitSettings)
     keys: Mapping[str, str] = field(default_factory=dict)
-    """Id of a key binding (`?` shows them) to the keys that do it, separated by commas."""
+    """Key bindings: id (`?` shows them) to keys, separated by commas."""
 
 
 _TABLES = ("verdict", "limits", "keys")
@@ -76,34 +76,34 @@ _TABLES = ("verdict", "limits", "keys")
 
 @dataclass(frozen=True, slots=True)
 class Setting:
-    """One value that is in force, and where it comes from."""
+    """One effective value and its source."""
 
     name: str
-    """Dotted, such as `verdict.threshold`."""
+    """Dotted name, such as `verdict.threshold`."""
     value: object
     source: Source
 
 
 class SettingProblem(Trouble):
-    """Something that is no setting: where it stands, and which key. Exit code 1."""
+    """An invalid setting: its place and its key. Exit code 1."""
 
     def __init__(self, where: str, key: str, why: str, *, file: Path | None = None, line: int | None = None) -> None:
         self.file = file
-        """None where it stands in a variable or a flag."""
+        """Settings file; None if the setting is in a variable or a flag."""
         self.line = line
-        """1-based; None where the file as a whole is meant."""
+        """1-based line; None if the fault concerns the whole file."""
         self.key = key
-        """Dotted; empty for the whole file."""
+        """Dotted key; empty if the fault concerns the whole file."""
         super().__init__(
-            f"{where} is no setting." if key else f"{where} cannot be read.",
+            f"{where} is not a valid setting." if key else f"{where} cannot be read.",
             clean_line(f"{key}: {why}" if key else why),
-            "Correct it; `llmb-tui config show` lists what can be set, and what is.",
+            "Correct it; `llmb-tui config show` lists all settings and their values.",
             exit_code=1,
         )
 
 
 def load_settings(file: Path, flags: Sequence[str] = ()) -> Settings:
-    """What is in force. `flags` are `KEY=VALUE`, the key dotted. Raises SettingProblem."""
+    """Effective settings. `flags` are `KEY=VALUE`, with dotted keys. Raises SettingProblem."""
     layers = _layers(file, flags)
     merged: dict[str, Any] = {}
     for _, layer in reversed(layers):
@@ -111,7 +111,7 @@ def load_settings(file: Path, flags: Sequence[str] = ()) -> Settings:
             _put(merged, name, value)
     if not merged:
         return Settings()
-    from pydantic import ValidationError  # noqa: PLC0415 - most people have set nothing, and it takes long to import
+    from pydantic import ValidationError  # noqa: PLC0415 - slow to import, and most users have no settings
 
     try:
         settings: Settings = adapter(Settings).validate_python(merged)
@@ -129,29 +129,29 @@ def settings_in_force(file: Path, flags: Sequence[str] = ()) -> tuple[Setting, .
         return next((name for name, layer in layers if _holds(layer, path)), "default")
 
     rows = []
-    for one in fields(settings):
-        value = getattr(settings, one.name)
+    for setting in fields(settings):
+        value = getattr(settings, setting.name)
         parts = asdict(value) if is_dataclass(value) and not isinstance(value, type) else value
         if isinstance(parts, Mapping):
-            rows += [Setting(f"{one.name}.{key}", part, source((one.name, key))) for key, part in parts.items()]
+            rows += [Setting(f"{setting.name}.{key}", part, source((setting.name, key))) for key, part in parts.items()]
         else:
-            rows.append(Setting(one.name, parts, source((one.name,))))
+            rows.append(Setting(setting.name, parts, source((setting.name,))))
     return tuple(rows)
 
 
 def keep_theme(file: Path, theme: str) -> None:
-    """Write the theme into the file; everything else in it, comments too, stays. Raises Trouble."""
-    import tomlkit  # noqa: PLC0415 - only who changes the theme needs it
+    """Store the theme in the file; everything else in it, comments included, is kept. Raises Trouble."""
+    import tomlkit  # noqa: PLC0415 - needed only to change the theme
 
     with locked(file.parent):
         document = tomlkit.parse(_document(file)[1])
         if document.get("theme") != theme:
             document["theme"] = theme
-            write_atomic(file.resolve(), tomlkit.dumps(document).encode())  # it may be a link to where it is kept
+            write_atomic(file.resolve(), tomlkit.dumps(document).encode())  # the file may be a link
 
 
 def key_line(file: Path, key: str) -> int:
-    """1-based line of the file where a dotted key stands, or the nearest around it."""
+    """1-based line of a dotted key in the file, or of the nearest line around it."""
     lines = Lines(_document(file)[1])
     table, _, name = key.partition(".")
     return max(lines.of((table, name)), lines.of((table, *name.split("."))))
@@ -177,7 +177,7 @@ def _document(file: Path) -> tuple[dict[str, Any], str]:
 
 
 def _flat(table: Mapping[str, Any], above: str = "") -> Iterator[tuple[str, Any]]:
-    """Ids of bindings are dotted, and without quotes TOML makes tables of them."""
+    """Pairs of dotted ids and values: without quotes, TOML reads the dotted id of a binding as nested tables."""
     for name, value in table.items():
         if isinstance(value, dict):
             yield from _flat(value, f"{above}{name}.")
@@ -186,7 +186,7 @@ def _flat(table: Mapping[str, Any], above: str = "") -> Iterator[tuple[str, Any]
 
 
 def _layers(file: Path, flags: Sequence[str]) -> _Layers:
-    """What each layer says, as a document; the one that wins comes first. Raises SettingProblem."""
+    """Name and document of each layer, the winning one first. Raises SettingProblem."""
     return (("flag", _by_flag(flags)), ("environment", _variables()), ("file", _document(file)[0]))
 
 
@@ -206,8 +206,8 @@ def _by_flag(flags: Sequence[str]) -> dict[str, Any]:
 
 
 def _variables() -> dict[str, Any]:
-    """The variables, whose texts pydantic reads as what they should be; a whole table is written as JSON."""
-    names = [one.name for one in fields(Settings)]
+    """Values of the variables as text, which pydantic converts; a whole table is written as JSON."""
+    names = [setting.name for setting in fields(Settings)]
     document: dict[str, Any] = {}
     for variable, text in sorted(os.environ.items()):
         table, separator, name = variable.removeprefix(PREFIX).lower().partition("__")
@@ -231,7 +231,7 @@ def _put_named(document: dict[str, Any], parts: tuple[str, str, str], value: obj
 
 
 def _put(document: dict[str, Any], name: str, value: object) -> None:
-    """Set a value, or some keys of a table. A table that was given as no table stays wrong."""
+    """Set a value, or some keys of a table. A table that has another value as a whole stays invalid."""
     if name in document and isinstance(value, dict):
         if isinstance(document[name], dict):
             document[name] = {**document[name], **value}
@@ -240,7 +240,7 @@ def _put(document: dict[str, Any], name: str, value: object) -> None:
 
 
 def _problem(error: ValidationError, file: Path, layers: _Layers) -> SettingProblem:
-    """The first fault, with the place of the layer that speaks last."""
+    """The first fault, with its place in the winning layer."""
     first = error.errors(include_url=False, include_context=False, include_input=False)[0]
     names = [str(part) for part in first["loc"]]
     key, why = ".".join(names), f"{first['msg']}."
@@ -257,15 +257,15 @@ def _problem(error: ValidationError, file: Path, layers: _Layers) -> SettingProb
 
 def _unknown(names: Sequence[str]) -> str:
     table = getattr(Settings(), names[0], None) if len(names) > 1 else Settings()
-    keys = [one.name for one in fields(table)] if is_dataclass(table) else []
-    from difflib import get_close_matches  # noqa: PLC0415 - only who mistyped needs it
+    keys = [setting.name for setting in fields(table)] if is_dataclass(table) else []
+    from difflib import get_close_matches  # noqa: PLC0415 - needed only after a typing error
 
     close = get_close_matches(names[-1], keys, n=1)
     return f"There is no such key. Known: {', '.join(keys)}." + (f" Did you mean {close[0]}?" if close else "")
 
 
 def _holds(layer: Mapping[str, Any], path: Sequence[str]) -> bool:
-    """Whether a layer says something of a setting, or of its table as a whole."""
+    """True if a layer sets a setting, or its table as a whole."""
     for name in path:
         if name not in layer:
             return False

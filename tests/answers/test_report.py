@@ -256,10 +256,10 @@ RUNAI = RunaiSpec(
 @pytest.mark.parametrize(
     ("procedure", "spec", "said"),
     [
-        ("runai", RUNAI, "a workload of Run:ai"),
+        ("runai", RUNAI, "a Run:ai workload"),
         ("runai", RUNAI, "No NUMA binding."),
-        ("llmb", None, "not everything that it has set is known"),
-        ("upstream", None, "NVIDIA's own scripts, as they are"),
+        ("llmb", None, "settings are only partly known"),
+        ("upstream", None, "NVIDIA's own scripts, unchanged"),
     ],
 )
 def test_each_procedure_says_in_what_it_deviates(procedure: ProcedureId, spec: RunaiSpec | None, said: str) -> None:

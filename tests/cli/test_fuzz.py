@@ -60,7 +60,7 @@ def places(user_places: Places, tmp_path: Path, monkeypatch: pytest.MonkeyPatch)
 def _answers(capsys: pytest.CaptureFixture[str], *words: str) -> tuple[int, str, str]:
     code = main(words)
     said = capsys.readouterr()
-    assert "fault of its own" not in said.err, (words, said.err)
+    assert "internal error" not in said.err, (words, said.err)
     return code, said.out, said.err
 
 

@@ -61,7 +61,7 @@ def test_who_interrupts_a_resume_is_told_what_can_be_done(
     assert main(["submit", "--resume", "prepared", "--yes"]) == 130
     said = capsys.readouterr().err
     assert "Interrupted: nothing was submitted." in said
-    assert "`llmb-tui submit --resume prepared` sends it" in said
+    assert "`llmb-tui submit --resume prepared` submits it" in said
 
 
 @pytest.mark.usefixtures("services")

@@ -77,7 +77,7 @@ def test_an_intent_is_withdrawn_also_where_its_cluster_is_not_saved_any_more(
     """Nothing of it was sent, so that nobody needs to be asked; `jobs` names this verb."""
     (services.places.clusters / "eos.toml").unlink()
     assert main(["cancel", intent]) == 0
-    assert "It was withdrawn before anything was sent." in capsys.readouterr().err
+    assert "It was withdrawn before anything was submitted." in capsys.readouterr().err
     assert services.runs.load(intent).submission == "withdrawn"
     assert main(["cancel", RUN_ID, "--yes"]) == 1
     assert "No saved cluster is named eos." in capsys.readouterr().err

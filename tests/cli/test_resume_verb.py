@@ -21,7 +21,7 @@ EOS = SlurmProfile(
     port=9, known_hosts="/nonexistent", user="me", ssh_config=NO_SSH_CONFIG,
 )  # fmt: skip
 RESUME = ("submit", "--resume", "prepared")
-WHAT_CAN_BE_DONE = "`llmb-tui submit --resume prepared` sends it, `llmb-tui cancel prepared` withdraws it."
+WHAT_CAN_BE_DONE = "`llmb-tui submit --resume prepared` submits it, `llmb-tui cancel prepared` withdraws it."
 
 
 @pytest.fixture(autouse=True)

@@ -52,7 +52,7 @@ def places(user_places: Places, tmp_path: Path, monkeypatch: pytest.MonkeyPatch)
 def answer(capsys: pytest.CaptureFixture[str], *words: str) -> tuple[int, Any, str]:
     code = main([*words, "--json"])
     said = capsys.readouterr()
-    assert "fault of its own" not in said.err, said.err
+    assert "internal error" not in said.err, said.err
     return code, json.loads(said.out.splitlines()[-1]), said.err
 
 

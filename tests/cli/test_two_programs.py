@@ -57,7 +57,7 @@ for time in range(times):
 try:
     withdraw(runs, journal, runs.load("intent"))
 except Trouble as trouble:
-    assert trouble.what == "Run intent is just being submitted or withdrawn by another program."
+    assert trouble.what == "Run intent is being submitted or withdrawn by another process."
 print("done", me)
 """
 

@@ -91,7 +91,7 @@ WHICH: dict[str, Callable[[Places], Path]] = {
 def said_by(capsys: pytest.CaptureFixture[str], *words: str) -> tuple[int, str]:
     code = main(words)
     said = capsys.readouterr()
-    assert "fault of its own" not in said.err, (words, said.err)
+    assert "internal error" not in said.err, (words, said.err)
     return code, said.out + said.err
 
 

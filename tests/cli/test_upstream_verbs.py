@@ -225,7 +225,7 @@ def test_commits_that_are_not_public_are_said_and_nothing_is_submitted(
     services: Asked, capsys: pytest.CaptureFixture[str]
 ) -> None:
     found = "Commit 111 is not in https://example.org/NeMo. It may not be public."
-    services.asked.checks = (Check("commits", "Commits it takes", "failed", found, "2 commits", "Choose direct."),)
+    services.asked.checks = (Check("commits", "Required commits", "failed", found, "2 commits", "Choose direct."),)
     assert call("doctor", "eos", *FLAGS, "--procedure", "upstream") == 2
     assert found in capsys.readouterr().out
     assert call(*SUBMIT, "--yes") == 2
@@ -277,7 +277,7 @@ def test_what_it_cannot_do_is_refused_with_the_reason(
     assert call(*verb, *FLAGS, "--procedure", "upstream") == 1
     said = capsys.readouterr()
     assert said.out == ""
-    assert "mounts: launch.sh takes no further mounts." in said.err
+    assert "mounts: launch.sh cannot add mounts." in said.err
     assert services.asked.procedures == []
 
 

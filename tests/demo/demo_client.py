@@ -30,7 +30,7 @@ class Client:
     def __init__(self, profile: SlurmProfile) -> None:
         assert profile.known_hosts
         self.root = Path(profile.known_hosts).parents[1]
-        """Of the demo cluster."""
+        """Profile of the demo cluster."""
         self.ssh = paramiko.SSHClient()
         self.ssh.load_host_keys(profile.known_hosts)
         self.ssh.set_missing_host_key_policy(paramiko.RejectPolicy())
@@ -77,7 +77,7 @@ class Client:
         return answer.out.strip()
 
     def on_node(self, command: str) -> str:
-        """What a command writes that runs as a job; its last line is its exit code."""
+        """Output of a command that runs as a job; its last line is its exit code."""
         job = self.submit(f"#!/bin/sh\n#SBATCH --output=on-node.%j\n{command}\necho $?\n")
         self.wait_for_state(job, "COMPLETED")
         return self.run(f"cat on-node.{job}").out

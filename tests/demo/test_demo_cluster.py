@@ -29,7 +29,7 @@ def test_the_user_of_the_profile_is_the_user_of_the_commands(cluster: DemoCluste
     assert client.run("id -un").out.strip() == cluster.profile.user
 
 
-def test_who_comes_back_finds_the_same_keys_and_the_running_job(tmp_path: Path) -> None:
+def test_a_restart_finds_the_same_keys_and_the_running_job(tmp_path: Path) -> None:
     with DemoCluster(tmp_path, speed=SPEED) as cluster:
         client = Client(cluster.profile)
         keys = {path.name: path.read_bytes() for path in (tmp_path / "keys").glob("*_ecdsa")}
@@ -60,12 +60,12 @@ def test_jobs_of_another_version_are_put_aside(tmp_path: Path) -> None:
 
 
 def test_one_folder_has_one_running_cluster(cluster: DemoCluster) -> None:
-    with pytest.raises(Trouble, match="running already"):
+    with pytest.raises(Trouble, match="already running"):
         DemoCluster(cluster.root).start()
     assert Client(cluster.profile).run("true").code == 0
 
 
-def test_a_cluster_whose_programs_cannot_be_run_lets_nobody_in_and_leaves_its_folder_free(
+def test_a_cluster_whose_programs_cannot_run_accepts_no_login_and_unlocks_its_folder(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     with monkeypatch.context() as noexec:

@@ -87,7 +87,7 @@ def test_a_hydra_run_needs_its_configuration(client: Client, make_task: MakeTask
         assert text in task.log(job).read_text()
 
 
-def test_a_run_that_hung_goes_on_at_its_pace(cluster: DemoCluster, client: Client, make_task: MakeTask) -> None:
+def test_a_run_that_hung_continues_at_its_pace(cluster: DemoCluster, client: Client, make_task: MakeTask) -> None:
     fault(cluster, "hang-at-step", "5")
     task = make_task()
     job = client.submit(task.script)
@@ -225,7 +225,7 @@ def test_an_output_file_that_cannot_be_made_fails_the_job(client: Client) -> Non
     assert client.accounting(job, "ExitCode") == "0:53"
 
 
-def test_what_a_script_leaves_in_the_background_ends_with_its_job(cluster: DemoCluster, client: Client) -> None:
+def test_background_processes_of_a_script_end_with_its_job(cluster: DemoCluster, client: Client) -> None:
     job = client.submit("#!/bin/sh\nsleep 60 &\necho $!\n")
     client.wait_for_state(job, "COMPLETED")
     pid = (cluster.root / "home" / f"slurm-{job}.out").read_text().strip()

@@ -99,7 +99,7 @@ def chained(cluster: DemoCluster) -> RunRequest:
 
 
 def ask_everything(cluster: DemoCluster, session: SlurmCluster) -> None:
-    """What the program asks of Slurm before, while and after a run."""
+    """Commands that the program sends to Slurm before, during and after a run."""
     profile = cluster.profile
     assert read_inventory(session).accounts == ("demo",)
     assert run_preflight(session, cluster_checks(Needs(profile, PLAN))).passed

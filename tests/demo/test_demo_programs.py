@@ -75,7 +75,7 @@ def test_nsys_runs_the_command_and_leaves_a_report_that_tells_the_truth(
     assert "does not offer that" in client.on_node(f"{srun} nsys profile -o x")
 
 
-def test_nobody_may_do_anything_by_sudo_on_a_node(client: Client) -> None:
+def test_sudo_refuses_every_command_on_a_node(client: Client) -> None:
     assert "sudo: a password is required" in client.on_node("srun sudo -n id")
 
 
@@ -89,7 +89,7 @@ def test_git_fetches_nothing_to_this_machine(client: Client, words: str) -> None
     assert client.run("git init -q --bare here.git && ls").out.splitlines() == ["here.git"]
 
 
-def test_df_knows_the_shared_file_system_and_is_the_real_one_otherwise(cluster: DemoCluster, client: Client) -> None:
+def test_df_simulates_only_the_shared_file_system(cluster: DemoCluster, client: Client) -> None:
     shared = cluster.root / "shared"
     heading, line = client.run(f"df -Pk {shared}").out.splitlines()
     _, size, used, free, _, mounted = line.split()

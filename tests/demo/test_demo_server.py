@@ -87,7 +87,7 @@ def test_large_input_goes_through_and_ends(client: Client) -> None:
     writer.join()
 
 
-def test_input_that_nobody_reads_does_not_block(client: Client) -> None:
+def test_unread_input_does_not_block(client: Client) -> None:
     channel = client.start("exec <&-; echo done")
     with suppress(OSError):  # the command may end, and its channel be closed, before all was sent
         channel.sendall(b"x" * 500_000)
@@ -130,7 +130,7 @@ def test_closing_the_channel_ends_the_command(client: Client) -> None:
         " stdout=subprocess.DEVNULL).pid)'",
     ],
 )
-def test_what_was_detached_lives_on(client: Client, detached: str) -> None:
+def test_detached_processes_live_on(client: Client, detached: str) -> None:
     channel = client.start(f"{detached}; echo $$; sleep 60")
     lines = channel.makefile("r")
     pids = [int(lines.readline()) for _ in range(2)]
@@ -142,7 +142,7 @@ def test_what_was_detached_lives_on(client: Client, detached: str) -> None:
 
 
 @pytest.mark.parametrize("change", ["user", "key", "password"])
-def test_nobody_else_gets_in(cluster: DemoCluster, change: str) -> None:
+def test_other_users_and_keys_are_refused(cluster: DemoCluster, change: str) -> None:
     profile = cluster.profile
     assert profile.identity_file
     with paramiko.Transport((profile.host, profile.port or 0)) as transport:

@@ -57,7 +57,7 @@ def test_sbatch_refuses_in_slurms_words_and_queues_nothing(asker: Client, option
     assert (answer.code, answer.out, answer.err) == (1, "", f"{FAILED}{text}\n")
 
 
-def test_what_a_script_says_and_a_dry_run_are_judged_as_the_line_is(asker: Client) -> None:
+def test_script_directives_and_dry_runs_are_checked_like_the_command_line(asker: Client) -> None:
     answer = asker.run("sbatch", b"#!/bin/sh\n#SBATCH --qos=x\n")
     assert (answer.code, answer.out, answer.err) == (1, "", f"{FAILED}Invalid qos specification\n")
     answer = asker.run("sbatch --test-only --qos=x --wrap=true")
@@ -105,7 +105,7 @@ NOT_OFFERED = (
 
 
 @pytest.mark.parametrize("command", NOT_OFFERED)
-def test_what_is_not_offered_is_refused_in_words(asker: Client, command: str) -> None:
+def test_unsupported_options_are_refused_with_a_message(asker: Client, command: str) -> None:
     program = command.split(maxsplit=1)[0]
     answer = asker.run(command.replace("|", "'|'"))
     assert (answer.code, answer.out) == (255 if program in ("sbatch", "srun") else 1, "")
@@ -120,7 +120,7 @@ def test_what_is_not_offered_is_refused_in_words(asker: Client, command: str) ->
         ("#!/bin/sh\n#SBATCH --job-name=a b c\n", "unrecognized argument 'c'"),
     ],
 )
-def test_sbatch_refuses_what_is_no_batch_script(asker: Client, script: str, text: str) -> None:
+def test_sbatch_refuses_text_that_is_not_a_batch_script(asker: Client, script: str, text: str) -> None:
     answer = asker.run("sbatch", script.encode())
     assert answer.code
     assert text in answer.err
@@ -181,7 +181,7 @@ def test_accounting_is_asked_by_day_and_by_name(client: Client) -> None:
         assert client.run(f"{asked} {options}").out == text
 
 
-def test_scontrol_does_not_know_what_is_not_there(asker: Client) -> None:
+def test_scontrol_refuses_unknown_names(asker: Client) -> None:
     for words, text in (
         ("-a show partition x", "Partition x not found\n"),
         ("-a -o show node demo[001-002],x", "Node x not found\n"),

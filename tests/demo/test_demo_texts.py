@@ -20,7 +20,7 @@ def test_time_limits(text: str, minutes: int) -> None:
 
 
 @pytest.mark.parametrize("text", ["", "x", "1:2", "1:2:3:4", "1-", "1.5"])
-def test_what_is_no_time_limit(text: str) -> None:
+def test_invalid_time_limits(text: str) -> None:
     with pytest.raises(ValueError, match=r".*"):
         notation.minutes(text)
 
@@ -40,7 +40,7 @@ def test_durations(seconds: float, short: str, full: str) -> None:
 
 
 @given(st.sets(st.integers(1, 999)))
-def test_a_host_list_names_what_it_was_made_of(numbers: set[int]) -> None:
+def test_a_host_list_expands_to_its_hosts(numbers: set[int]) -> None:
     names = [f"demo{number:03d}" for number in sorted(numbers)]
     assert notation.expand(notation.compress(names)) == names
 
@@ -92,7 +92,7 @@ def test_genuine_bars_of_nemo_1() -> None:
     assert hydra_bar(9, 50, 3700.0, {}) == "Epoch 0: :  18%|█▊        | 9/50 [1:01:40<4:40:55]"
 
 
-def test_steps_are_spread_around_what_is_expected() -> None:
+def test_step_times_vary_around_the_expected_one() -> None:
     for seed in ("1", "2", "37"):
         steady = [step_seconds(seed, index, 2.0) for index in range(3, 50)]
         assert 2.0 * 0.998 < statistics.median(steady) < 2.0 * 1.017

@@ -298,7 +298,7 @@ def test_a_keyring_that_stays_locked_stops_the_export(
     laptop: Laptop, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def locked(_: str) -> None:
-        raise secret_store.NotKept("", "The keyring is locked, and was not opened.")
+        raise secret_store.NotKept("", "The keyring is locked, and was not unlocked.")
 
     laptop.add()
     monkeypatch.setattr(secret_store, "read", locked)

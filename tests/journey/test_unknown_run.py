@@ -80,7 +80,7 @@ def test_an_intent_is_sent_once_and_as_it_was_agreed_to(call: Call, cluster: Dem
     services.runs.save(prepared.run)
     resume = ("submit", "--resume", prepared.run.id, "--yes")
     services.clusters.save(replace(cluster.profile, account="other"))
-    assert "would be another job by now" in call(*resume, code=1).stderr
+    assert "would now result in a different job" in call(*resume, code=1).stderr
     services.clusters.save(cluster.profile)
     sent = json.loads(call(*resume, "--json").stdout)
     assert (sent["id"], len(sent["job_ids"])) == (prepared.run.id, 1)

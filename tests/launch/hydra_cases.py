@@ -1,4 +1,4 @@
-"""What NVIDIA's own scripts of the Hydra recipes give the training, and what a run of ours gives it."""
+"""Settings of the training by NVIDIA's own scripts of the Hydra recipes, and by a run of ours."""
 
 from __future__ import annotations
 
@@ -84,7 +84,7 @@ def without_virtual_stages(catalog: Catalog) -> list[LaunchSpec]:
 
 
 def overlaps_of_virtual_stages(fields: dict[str, Any]) -> list[Any]:
-    """What Megatron and NeMo refuse without virtual stages, and what has to take its place."""
+    """Settings that Megatron and NeMo refuse without virtual stages, and their replacements."""
     names = ("overlap_p2p_comm", "optim.overlap_param_gather_with_optimizer_step", "batch_p2p_comm")
     return [fields.get(f"model.{name}", False) for name in names]
 

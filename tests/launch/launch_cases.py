@@ -1,4 +1,4 @@
-"""What the tests of this room share."""
+"""Helpers that the tests of `launch` share."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What launches by NVIDIA's own scripts say, and the specs that they belong to."""
+"""Outputs of launches by NVIDIA's own scripts, and the specs that they belong to."""
 
 from __future__ import annotations
 
@@ -41,12 +41,12 @@ BATCH = replace(NEMO_RUN, how="sbatch", experiment="", job_name="nemo_grok1", di
 
 
 def folder(mark: str = "", made_at: int = BEGAN + 5, experiment: str = EXPERIMENT) -> str:
-    """Where NeMo-Run puts a task."""
+    """Folder of a task of NeMo-Run."""
     return f"{EXPERIMENTS}/{experiment}/{experiment}_{made_at}/{experiment}{mark}"
 
 
 def block(number: int, job_id: str, mark: str = "", where: str = "") -> str:
-    """What NeMo-Run prints of a task."""
+    """Output of NeMo-Run about a task."""
     return f"""
 Task {number}: {EXPERIMENT}{mark}
 - Status: PENDING
@@ -57,7 +57,7 @@ Task {number}: {EXPERIMENT}{mark}
 
 
 def found(words: str = "", *more: str, exit_code: str | None = "0") -> SubmissionStatus:
-    """What a look finds of a launch that began; `more` are lines of `remote/launched.sh`."""
+    """Status of a launch that began; `more` are lines of `remote/launched.sh`."""
     end = "" if exit_code is None else f"exit {exit_code} {ENDED}"
     head = [f"claim me@login1 77 {BEGAN - 1}", f"now {NOW}", f"beat {ENDED}", end, f"began {BEGAN}", *more]
     return parse("\n".join([*(line for line in head if line), "words", words]))

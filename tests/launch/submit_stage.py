@@ -68,7 +68,7 @@ class Stage:
         self.install()
 
     def give_up_after(self, seconds: float) -> None:
-        """How long a submission waits for Slurm's answer."""
+        """Set the longest wait for Slurm's answer, in seconds."""
         self._monkeypatch.setattr(DirectDelivery, "answers_within_s", seconds)
 
     def close(self) -> None:

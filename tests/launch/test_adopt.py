@@ -1,4 +1,4 @@
-"""Runs that NVIDIA's llmb-run started: read from the file beside their logs, planned by their release, opened once."""
+"""Runs of NVIDIA's llmb-run: read from the file next to their logs, planned by their release, opened once."""
 
 from __future__ import annotations
 
@@ -78,7 +78,7 @@ def one(catalog: Catalog, runs: Runs, run: LlmbRun) -> ImportableRun:
     return importable_runs(catalog, runs, "eos", [run])[0]
 
 
-def test_the_file_says_what_runs_and_the_folder_where() -> None:
+def test_the_file_describes_the_run_and_its_folder_the_place() -> None:
     run = found()
     assert (run.job_id, run.workload, run.release, run.framework) == (
         "48123",
@@ -103,7 +103,7 @@ def test_the_file_says_what_runs_and_the_folder_where() -> None:
         ({"logs": ""}, NAME),
     ],
 )
-def test_the_name_of_the_log_is_what_is_there_or_what_nemo_run_makes(texts: dict[str, str], name: str) -> None:
+def test_the_logs_name_is_found_or_follows_nemo_runs_rule(texts: dict[str, str], name: str) -> None:
     log = found(**texts).log
     assert log is not None
     assert log.path("48123") == f"{FOLDER}/log-{name}_48123_0.out"
@@ -115,7 +115,7 @@ def test_nemo_run_takes_the_last_part_of_the_account_for_the_job_name() -> None:
     assert log.path("48123") == f"{FOLDER}/log-a_b_team-team.{TASK}_48123_0.out"
 
 
-def test_a_release_without_quotes_is_no_number() -> None:
+def test_an_unquoted_release_is_read_as_text() -> None:
     assert found(CONFIG.replace("'25.12'", "25.10")).release == "25.10"
 
 
@@ -154,11 +154,11 @@ def test_a_run_is_planned_by_the_preset_of_its_release(catalog: Catalog, runs: R
     assert plan.estimate.method == "other_release"
 
 
-def test_a_mended_release_is_the_release(catalog: Catalog, runs: Runs) -> None:
+def test_a_corrected_release_uses_the_releases_preset(catalog: Catalog, runs: Runs) -> None:
     assert one(catalog, runs, found(CONFIG.replace("'25.12'", "'25.12.02'"))).plan is not None
 
 
-def test_what_it_was_started_with_changes_the_plan(catalog: Catalog, runs: Runs) -> None:
+def test_settings_of_the_launch_change_the_plan(catalog: Catalog, runs: Runs) -> None:
     overrides = "env_overrides: {MAX_STEPS: '100', ENABLE_CHECKPOINT: 'TRUE', STRONG_SCALING: true, NCCL_X: 1}"
     plan = one(catalog, runs, found(CONFIG.replace("env_overrides: {}", overrides))).plan
     assert plan is not None
@@ -180,7 +180,7 @@ def test_what_it_was_started_with_changes_the_plan(catalog: Catalog, runs: Runs)
     ],
     ids=["a parameter", "one of which the folder's name says nothing", "one that the plan has", "a variable"],
 )
-def test_the_verdict_names_what_was_changed(catalog: Catalog, runs: Runs, changes: str, folder: str, said: str) -> None:
+def test_the_verdict_names_changed_settings(catalog: Catalog, runs: Runs, changes: str, folder: str, said: str) -> None:
     config = CONFIG.replace("dtype: fp8", "dtype: bf16").replace(changes.partition("{")[0] + "{}", changes)
     run = import_run(catalog, runs, "eos", one(catalog, runs, found(config, FOLDER.replace(TASK, folder))))
     assert runs.load(run.id) == run
@@ -202,7 +202,7 @@ def test_the_verdict_names_what_was_changed(catalog: Catalog, runs: Runs, change
     assert any("changed" in reason for reason in verdict.reasons) == bool(said)
 
 
-def test_a_profiled_run_ends_where_its_profile_does(catalog: Catalog, runs: Runs) -> None:
+def test_a_profiled_run_ends_with_its_profile(catalog: Catalog, runs: Runs) -> None:
     config = CONFIG.replace("profile_enabled: false", "profile_enabled: true")
     plan = one(catalog, runs, found(config.replace("env_overrides: {}", "env_overrides: {PROFILE_STOP_STEP: 30}"))).plan
     assert plan is not None
@@ -225,14 +225,16 @@ def test_the_name_of_the_folder_says_another_layout(catalog: Catalog, runs: Runs
     [
         ("gsw_version: '25.12'", "gsw_version: '25.08'", "nemotron4-340b of release 25.08, only nemotron4-340b@25.12"),
         ("gsw_version: '25.12'", "", "of release unknown"),
-        ("framework: nemo2", "framework: megatron_bridge", "one of megatron_bridge"),
+        ("framework: nemo2", "framework: megatron_bridge", "framework is megatron_bridge"),
         ("model_size: 340b", "model_size: 15b", "15b"),
         ("gpu_type: gb200", "gpu_type: mi300", "mi300"),
         ("dtype: fp8", "dtype: nvfp4", "nvfp4"),
         ("scale: 256", "scale: many", "scale"),
     ],
 )
-def test_one_that_no_preset_knows_says_why(before: str, after: str, words: str, catalog: Catalog, runs: Runs) -> None:
+def test_a_run_without_a_matching_preset_has_a_reason(
+    before: str, after: str, words: str, catalog: Catalog, runs: Runs
+) -> None:
     run = one(catalog, runs, found(CONFIG.replace(before, after, 1)))
     assert run.plan is None
     assert words in run.why_not
@@ -250,10 +252,10 @@ def test_one_that_no_preset_knows_says_why(before: str, after: str, words: str, 
         (256, f"_gbs{1 << 53}", f"gbs is {1 << 53}"),
     ],
 )
-def test_one_whose_numbers_cannot_run_is_not_opened_and_leaves_nothing(
+def test_a_run_with_impossible_numbers_is_not_opened_and_not_stored(
     scale: int, batch: str, words: str, catalog: Catalog, runs: Runs
 ) -> None:
-    """What was written of it could not be read again."""
+    """Such a run could be stored, but not read again."""
     config = CONFIG.replace("scale: 256", f"scale: {scale}")
     run = one(catalog, runs, found(config, FOLDER.replace("_gbs64", batch)))
     assert words in run.why_not
@@ -276,7 +278,7 @@ def test_another_workload_is_listed_too(catalog: Catalog, runs: Runs) -> None:
     assert "No preset has microbenchmark_cpu_overhead" in run.why_not
 
 
-def test_it_is_remembered_as_llmb_runs_and_never_as_one_of_ours(catalog: Catalog, runs: Runs) -> None:
+def test_it_is_stored_as_a_run_of_llmb_run(catalog: Catalog, runs: Runs) -> None:
     run = import_run(catalog, runs, "eos", one(catalog, runs, found()))
     assert (run.procedure, run.spec, run.submission, run.job_ids) == ("llmb", None, "submitted", ("48123",))
     assert (run.created_at, run.submitted_at, run.log) == (1769029518.0, 1769029518.0, found().log)

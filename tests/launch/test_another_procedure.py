@@ -1,4 +1,4 @@
-"""What docs/architecture.md says that another launcher takes: a folder, its id and a line of the registry."""
+"""Another launcher needs only what docs/architecture.md lists: a folder, its id and a line of the registry."""
 
 from __future__ import annotations
 
@@ -111,7 +111,7 @@ def test_a_run_by_a_new_procedure_is_judged_reported_and_proved(program: Program
     assert (script["outcome"], script["found"]) == ("agrees", "It has the toy's name as the settings say.")
 
 
-def test_the_next_run_of_the_cluster_rests_on_what_a_new_procedure_measured(program: Program, run: str) -> None:
+def test_measurements_of_a_new_procedure_adjust_the_next_estimate(program: Program, run: str) -> None:
     assert run
     shown = program("plan", *SELECTION, "--cluster", program.cluster)
     assert "toy procedure" in shown

@@ -32,7 +32,7 @@ GROK_64 = ("grok1@25.02", "314b", "h100", "bf16", 64)
 
 
 def resolved(spec: LaunchSpec) -> dict[str, Any]:
-    """As OmegaConf reads both. Hydra itself, for which an empty value is an empty text, is asked in tests/nemo."""
+    """Configuration as OmegaConf reads both. Hydra, which reads an empty value as text, is tested in tests/nemo."""
     _, text, overrides = given(spec)
     plain = [override.lstrip("+") + ("''" if override.endswith("=") else "") for override in overrides]
     config = OmegaConf.merge(OmegaConf.create(text), OmegaConf.from_dotlist(plain))
@@ -51,7 +51,7 @@ def test_every_row_is_looked_at() -> None:
 
 
 @pytest.mark.parametrize("name", GOLDEN)
-def test_the_vocabulary_is_what_the_recipes_tokenizer_is_padded_to(catalog: Catalog, name: str) -> None:
+def test_the_vocabulary_has_the_padded_size_of_the_recipes_tokenizer(catalog: Catalog, name: str) -> None:
     tokens = {"llama3.1-24.11": 50257, "grok1-25.02": 128256}  # GPT-2's, Llama 3's
     row, _ = GOLDEN[name]
     fields = resolved(row.spec(catalog))
@@ -59,7 +59,7 @@ def test_the_vocabulary_is_what_the_recipes_tokenizer_is_padded_to(catalog: Cata
     assert fields["model.override_vocab_size"] == -(-tokens[row.preset] // multiple) * multiple
 
 
-def test_with_the_recipes_tokenizer_nothing_is_otherwise(catalog: Catalog) -> None:
+def test_the_recipes_tokenizer_is_not_a_deviation(catalog: Catalog) -> None:
     row, published = GOLDEN["grok1-25.02 64 bf16"]
     spec = row._replace(options=RunOptions(hub_tokenizer=True)).spec(catalog)
     assert differing(resolved(spec), published) == set()
@@ -122,7 +122,7 @@ def test_groks_nccl_trace_takes_ten_steps(make_spec: MakeSpec) -> None:
     assert (env["NCCL_DEBUG"], env["NCCL_DEBUG_SUBSYS"]) == ("INFO", "COLL,P2P,NET")
 
 
-def test_what_was_changed_by_hand_reaches_the_training(make_spec: MakeSpec) -> None:
+def test_manual_changes_reach_the_training(make_spec: MakeSpec) -> None:
     changed = Overrides(mbs=2, gbs=504, layers=42)
     overrides = given(make_spec("llama3.1@24.11", "405b", "h100", "bf16", 96, overrides=changed, steps=7))[2]
     assert {"model.micro_batch_size=2", "model.global_batch_size=504", "model.num_layers=42"} <= set(overrides)
@@ -130,9 +130,7 @@ def test_what_was_changed_by_hand_reaches_the_training(make_spec: MakeSpec) -> N
 
 
 @pytest.mark.parametrize(("image_has", "expected"), [("", "/opt/NeMo"), ("/opt/mcore:/x", "/opt/NeMo:/opt/mcore:/x")])
-def test_nemo_comes_before_what_the_image_has_on_its_path(
-    make_spec: MakeSpec, tmp_path: Path, image_has: str, expected: str
-) -> None:
+def test_nemo_precedes_the_images_own_path(make_spec: MakeSpec, tmp_path: Path, image_has: str, expected: str) -> None:
     python = tmp_path / "python3"
     python.write_text('#!/bin/sh\necho "$PYTHONPATH"\nprintf "%s\\n" "$@"\n')
     python.chmod(0o755)
@@ -172,18 +170,16 @@ def test_overrides_that_hydra_takes(override: str) -> None:
 @pytest.mark.parametrize(
     ("fields", "override", "why"),
     [
-        ({"a": 1, "a.b": 2}, "a=1", "a.b lies below a, which is a value."),
+        ({"a": 1, "a.b": 2}, "a=1", "a.b is below a, which is a value and not a table."),
         ({"a.b": 1}, "a.c=2", "the override 'a.c=2' names a field that the base configuration lacks."),
         ({"a.b": 1}, "a.b.c=2", "the override 'a.b.c=2' names a field that the base configuration lacks."),
-        ({"a.b": 1}, "+a.b=2", "the override '+a.b=2' names a field that the base configuration has already."),
-        ({"a.b": 1}, "a.b", "the override 'a.b' is not FIELD=VALUE."),
-        ({"a.b": 1}, "=2", "the override '=2' is not FIELD=VALUE."),
+        ({"a.b": 1}, "+a.b=2", "the override '+a.b=2' names a field that the base configuration already has."),
+        ({"a.b": 1}, "a.b", "the override 'a.b' does not have the form FIELD=VALUE."),
+        ({"a.b": 1}, "=2", "the override '=2' does not have the form FIELD=VALUE."),
     ],
 )
-def test_fields_and_overrides_that_contradict_each_other_are_told(
-    fields: dict[str, object], override: str, why: str
-) -> None:
+def test_contradicting_fields_and_overrides_are_reported(fields: dict[str, object], override: str, why: str) -> None:
     with pytest.raises(Trouble) as caught:
         base_configuration(fields, [override])
-    assert caught.value.why == f"In its settings, {why}"
+    assert caught.value.why == f"In the settings of the recipe's preset, {why}"
     assert caught.value.exit_code == 1

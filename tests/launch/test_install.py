@@ -1,4 +1,4 @@
-"""Install steps on the embedded cluster, with an enroot that waits until it is told to go on."""
+"""Install steps on the embedded cluster, with an enroot that waits for a signal to continue."""
 
 from __future__ import annotations
 
@@ -133,7 +133,7 @@ class InBackground:
         return self.ended
 
 
-def test_nothing_is_there_at_first_and_the_size_is_said_before(make_installer: MakeInstaller) -> None:
+def test_at_first_all_steps_are_missing_with_their_sizes(make_installer: MakeInstaller) -> None:
     states = make_installer().probe()
     assert [state.status for state in states] == ["missing"] * 3
     assert [state.title for state in states] == ["Directories", "Container image nvidia/nemo:25.02.01", "Entry script"]
@@ -153,7 +153,7 @@ def test_a_run_makes_everything_once(stage: Stage, make_installer: MakeInstaller
 
 
 @pytest.mark.parametrize(("group_writable", "umask", "forbidden"), [(False, 0, 0o022), (True, 0o077, 0o002)])
-def test_who_else_may_write_to_what_it_makes_is_the_profiles_to_say(
+def test_the_profile_decides_who_may_write_to_installed_files(
     stage: Stage, make_installer: MakeInstaller, group_writable: bool, umask: int, forbidden: int
 ) -> None:
     """Whatever the login's umask is."""
@@ -222,7 +222,7 @@ def test_a_failed_step_says_why_and_can_be_tried_again(stage: Stage, make_instal
     assert stage.calls() == 2
 
 
-def test_an_attempt_that_found_no_room_to_begin_is_told(stage: Stage, make_installer: MakeInstaller) -> None:
+def test_an_attempt_without_disk_space_is_reported(stage: Stage, make_installer: MakeInstaller) -> None:
     (stage.step / "ended.full").mkdir(parents=True)
     state = make_installer().probe()[1]
     assert (state.status, state.detail) == ("failed", "No space left on device")
@@ -260,7 +260,7 @@ def test_a_step_whose_machine_died_is_taken_over(stage: Stage, make_installer: M
     _abandon(stage)
     state = make_installer().probe()[1]
     assert state.status == "missing"
-    assert state.detail == "An earlier attempt was ended from outside; what it fetched is kept."
+    assert state.detail == "An earlier attempt was killed from outside; its downloads are kept."
     stage.go()
     states = make_installer().run(lambda _: None, threading.Event())
     assert [state.status for state in states] == ["done"] * 3
@@ -268,7 +268,7 @@ def test_a_step_whose_machine_died_is_taken_over(stage: Stage, make_installer: M
     assert list(stage.image.parent.iterdir()) == [stage.image]
 
 
-def test_of_two_who_find_a_dead_lock_one_takes_it_over(stage: Stage, make_installer: MakeInstaller) -> None:
+def test_only_one_process_takes_over_a_dead_lock(stage: Stage, make_installer: MakeInstaller) -> None:
     first = InBackground(make_installer())
     until(lambda: first.status(1) == "running" and stage.calls() == 1)
     first.stop.set()
@@ -281,7 +281,7 @@ def test_of_two_who_find_a_dead_lock_one_takes_it_over(stage: Stage, make_instal
     assert stage.calls() == 2
 
 
-def test_a_look_that_is_ended_on_the_login_node_is_made_again(
+def test_a_check_that_is_killed_on_the_login_node_is_repeated(
     stage: Stage, make_installer: MakeInstaller, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     ended: list[Completed] = []
@@ -298,7 +298,7 @@ def test_a_look_that_is_ended_on_the_login_node_is_made_again(
     silences: list[Trouble] = []
     states = make_installer().run(lambda _: None, threading.Event(), silences.append)
     assert [state.status for state in states] == ["done"] * 3
-    assert [silence.what for silence in silences] == ["The install steps could not be looked at."]
+    assert [silence.what for silence in silences] == ["The install steps could not be checked."]
 
 
 def test_an_image_that_somebody_else_put_there_is_used(stage: Stage, make_installer: MakeInstaller) -> None:
@@ -309,24 +309,24 @@ def test_an_image_that_somebody_else_put_there_is_used(stage: Stage, make_instal
     assert stage.calls() == 0
 
 
-def test_an_empty_image_is_no_image(stage: Stage, make_installer: MakeInstaller) -> None:
+def test_an_empty_image_file_does_not_count(stage: Stage, make_installer: MakeInstaller) -> None:
     stage.image.parent.mkdir(parents=True)
     stage.image.touch()
     assert make_installer().probe()[1].status == "missing"
 
 
-def test_a_directory_that_cannot_be_made_is_told(stage: Stage, make_installer: MakeInstaller) -> None:
+def test_a_directory_that_cannot_be_made_is_reported(stage: Stage, make_installer: MakeInstaller) -> None:
     stage.install.write_text("a file is in the way")
     with pytest.raises(Trouble, match="cannot be written"):
         make_installer().run(lambda _: None, threading.Event())
 
 
-def test_a_step_that_does_not_start_is_told(
+def test_a_step_that_does_not_start_is_reported(
     stage: Stage, make_installer: MakeInstaller, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("llmb_tui.launch.install._STARTS_WITHIN_S", 0.5)
     replace_command(stage.cluster.root, "nohup", "")
-    with pytest.raises(Trouble, match="Directories: the step does not start"):
+    with pytest.raises(Trouble, match="Directories: the step did not start"):
         make_installer().run(lambda _: None, threading.Event())
 
 
@@ -374,9 +374,7 @@ def options(profile: SlurmProfile, catalog: Catalog, make_plan: MakePlan) -> tup
 COMMON = ("--account=research_llm_bench", "--nodes=1", "--ntasks=1", "--exclusive", "--time=01:00:00")
 
 
-def test_the_job_goes_to_the_cpu_partition_without_what_belongs_to_the_other(
-    catalog: Catalog, make_plan: MakePlan
-) -> None:
+def test_the_import_job_uses_the_cpu_partition_without_gpu_options(catalog: Catalog, make_plan: MakePlan) -> None:
     profile = replace(PROFILE, cpu_partition="cpu", qos="gpu-qos", reservation="bench")
     assert options(profile, catalog, make_plan) == (*COMMON, "--partition=cpu", "--mem=0")
 
@@ -398,7 +396,7 @@ def test_a_hydra_recipe_needs_no_more_than_its_image(catalog: Catalog, make_plan
     )
 
 
-def test_a_start_that_gets_no_answer_is_said_and_not_tried_for_ever(
+def test_an_unanswered_start_is_reported_and_finally_given_up(
     make_installer: MakeInstaller, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The cluster can be looked at, and nothing can be written there."""

@@ -1,4 +1,4 @@
-"""What programs say when an install fails, word for word, and what is made of it."""
+"""Messages of programs when an install fails, word for word, and their explanations."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ def test_the_most_telling_line_is_quoted_wherever_it_stands() -> None:
     assert "temporary directory of enroot" in failure.reason
 
 
-def test_a_node_that_does_not_answer_is_no_wrong_account() -> None:
+def test_an_unreachable_node_is_not_reported_as_a_wrong_account() -> None:
     silent = explain(
         ["srun: error: Task launch for StepId=17.0 failed on node cn003: Communication connection failure"]
     )
@@ -38,7 +38,7 @@ def test_an_import_that_fails_is_the_fault_of_the_module_that_lacks_the_name() -
     assert "lacks leptonai.api" in explain(["ModuleNotFoundError: No module named 'leptonai.api'"]).reason
 
 
-def test_a_checkout_of_somebody_else_is_no_other_release() -> None:
+def test_another_users_checkout_is_not_reported_as_another_release() -> None:
     """A git that is older than 2.38 does not take our word for it."""
     for line in (
         "fatal: detected dubious ownership in repository at '/lustre/llmb/llmb_repo'",
@@ -57,12 +57,12 @@ def test_a_program_that_is_not_there_is_named() -> None:
     assert "needs is missing" in explain(["/lustre/step.sh: 7: enroot: not found"]).reason
 
 
-def test_who_refuses_says_which_key_would_help() -> None:
+def test_the_refusing_host_determines_the_needed_key() -> None:
     assert explain(["curl: (22) The requested URL returned error: 401"]).key_would_help == "ngc"
     assert explain(["There is no Hugging Face token on the cluster."]).key_would_help == "hugging-face"
 
 
-def test_what_nobody_knows_is_quoted_without_a_reason() -> None:
+def test_an_unknown_message_is_quoted_without_a_reason() -> None:
     failure = explain(["first", "the \x1b[31mlast\x07 words", "  "])
     assert failure.line == "the last\N{REPLACEMENT CHARACTER} words"
     assert failure.reason == ""

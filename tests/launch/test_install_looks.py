@@ -1,4 +1,4 @@
-"""What an install makes of looks at a step that show it and then do not, without a cluster and without waiting."""
+"""An install whose checks show a step and then do not, without a cluster and without waiting."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ import pytest
 from llmb_tui.cluster.session import Session
 from llmb_tui.errors import Trouble
 from llmb_tui.launch.install import Installer
-from llmb_tui.launch.install_step import InJob, InstallStep
+from llmb_tui.launch.install_step import InstallStep, StepJob
 from tests.launch.launch_cases import PROFILE
 
 STEP = InstallStep("setup", "Set up", ("/made",), "true", ())
@@ -58,13 +58,13 @@ def test_a_step_that_has_ended_is_waited_for_until_its_result_is_seen(install: A
     assert install(looks, STEP) == ["missing", "running", "missing", "done"]
 
 
-def test_what_a_job_has_made_may_be_seen_a_minute_later(install: Any) -> None:
+def test_files_of_a_job_may_appear_a_minute_later(install: Any) -> None:
     """A network file system remembers that it was not there."""
     looks = Looks("missing", "waiting", "running", *["missing"] * 6, "done", every_s=10)
-    assert install(looks, InstallStep("setup", "Set up", ("/made",), "true", (), in_job=InJob("", ())))[-1] == "done"
+    assert install(looks, InstallStep("setup", "Set up", ("/made",), "true", (), in_job=StepJob("", ())))[-1] == "done"
 
 
-def test_a_step_of_which_nothing_is_ever_seen_does_not_start(install: Any) -> None:
-    with pytest.raises(Trouble, match="does not start on the cluster") as caught:
+def test_a_step_without_any_trace_did_not_start(install: Any) -> None:
+    with pytest.raises(Trouble, match="did not start on the cluster") as caught:
         install(Looks(*["missing"] * 9, every_s=10), STEP)
-    assert caught.value.why == "Nothing of it has been there for 30 s."
+    assert caught.value.why == "The cluster has shown no trace of it for 30 s."

@@ -1,4 +1,4 @@
-"""What a launch script's last words mean, and whether Slurm may have a job all the same."""
+"""Explanations of a launch script's last output, and whether Slurm may have a job nevertheless."""
 
 from __future__ import annotations
 
@@ -55,11 +55,11 @@ def test_whether_slurm_may_have_a_job(exit_code: int, words: str, may: bool) -> 
             'Traceback (most recent call last):\n  File "x.py", line 1\n    import y\nImportError: no',
             "ImportError: no",
         ),
-        (3, "", "launch.sh ended with exit code 3 and said nothing."),
-        (None, " \n", "launch.sh was ended from outside and said nothing."),
+        (3, "", "launch.sh ended with exit code 3 and printed no message."),
+        (None, " \n", "launch.sh was killed from outside and printed no message."),
     ],
 )
-def test_the_words_that_are_kept(exit_code: int | None, words: str, reason: str) -> None:
+def test_the_stored_reason_of_a_failed_launch(exit_code: int | None, words: str, reason: str) -> None:
     assert launch_reason("launch.sh", exit_code, words) == reason
 
 
@@ -83,10 +83,10 @@ def test_the_words_that_are_kept(exit_code: int | None, words: str, reason: str)
         ("sh: 1: cd: can't cd to /lustre/x", "is missing", "Install"),
         ("OSError: [Errno 28] No space left on device", "no space left", "Free"),
         ("bash: ./launch.sh: Permission denied", "permissions of a recipe's file", "permissions"),
-        ("something else {braces}", "the launch script failed", "by hand"),
+        ("something else {braces}", "the launch script failed", "yourself"),
     ],
 )
-def test_what_a_failed_launch_means(note: str, what: str, fix: str) -> None:
+def test_explanations_of_a_failed_launch(note: str, what: str, fix: str) -> None:
     trouble = launch_failure(note)
     assert trouble.what.startswith("The job was not submitted: ")
     assert what in trouble.what

@@ -60,7 +60,7 @@ def installed(session: SlurmCluster, catalog: Catalog, make_plan: MakePlan) -> S
 
 
 class Desk:
-    """What this machine remembers."""
+    """Records of runs on this machine."""
 
     def __init__(self, folder: Path) -> None:
         self.runs = Runs(Places(folder / "config", folder / "state"))
@@ -94,7 +94,7 @@ def test_the_rendered_script_runs_the_training_to_its_end(
     assert [job.id for job in find_jobs(installed, run.job_name)] == [job_id]
 
 
-def test_a_line_that_is_dropped_while_sbatch_answers_gives_one_known_job(
+def test_a_connection_that_breaks_during_sbatchs_answer_gives_one_known_job(
     cluster: DemoCluster, installed: SlurmCluster, desk: Desk, make_run: MakeRun
 ) -> None:
     fault(cluster, "answer-delay", "1")
@@ -125,7 +125,7 @@ REFUSED = {
 
 
 @pytest.mark.parametrize("wrong", REFUSED)
-def test_refusals_are_slurms_own_and_have_a_mend(
+def test_rejections_quote_slurm_and_have_a_fix(
     session: SlurmCluster, desk: Desk, make_run: MakeRun, script: str, wrong: str
 ) -> None:
     run = make_run(session.profile)
@@ -144,7 +144,7 @@ def test_refusals_are_slurms_own_and_have_a_mend(
     assert all(job.finished and not job.elapsed_s for job in find_jobs(session, run.job_name))
 
 
-def test_a_controller_that_is_down_is_told_and_nothing_is_queued(
+def test_a_controller_that_is_down_is_reported_and_nothing_is_queued(
     cluster: DemoCluster, installed: SlurmCluster, desk: Desk, make_run: MakeRun
 ) -> None:
     fault(cluster, "controller-down")

@@ -1,4 +1,4 @@
-"""What is taken from the output of a launch, and what is not."""
+"""Jobs in the output of a launch: accepted and ignored lines."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from llmb_tui.cluster.validation import PATH, matches
-from llmb_tui.launch.upstream.output import Task, batch_job, indexed_tasks, last_line, of_script, tasks
+from llmb_tui.launch.upstream.output import Task, batch_job, indexed_tasks, last_line, task_from_script, tasks
 from tests.launch.launched_cases import EXPERIMENT, EXPERIMENTS, block, folder, found
 
 
@@ -34,12 +34,12 @@ def test_a_number_of_another_cluster_is_the_number() -> None:
 def test_lines_that_end_as_on_windows_or_a_terminal_are_lines() -> None:
     said = block(0, "48123")
     for ending in ("\r\n", "\r"):
-        assert tasks(found(said.replace("\n", ending)).words, EXPERIMENTS) == tasks(said, EXPERIMENTS)
+        assert tasks(found(said.replace("\n", ending)).output, EXPERIMENTS) == tasks(said, EXPERIMENTS)
 
 
 def test_colours_do_not_matter() -> None:
     words = block(0, "48123").replace("Task 0", "\x1b[1;32mTask 0\x1b[0m").replace("- Job id", "- \x1b[1mJob id\x1b[0m")
-    assert len(tasks(found(words).words, EXPERIMENTS)) == 1
+    assert len(tasks(found(words).output, EXPERIMENTS)) == 1
 
 
 @pytest.mark.parametrize(
@@ -59,7 +59,7 @@ def test_colours_do_not_matter() -> None:
         "Experiment Status\n- Job id: 48123\n- Local Directory: /x",
     ],
 )
-def test_what_is_no_task_is_none(words: str) -> None:
+def test_incomplete_task_lines_are_ignored(words: str) -> None:
     assert tasks(words, EXPERIMENTS) == ()
 
 
@@ -69,7 +69,7 @@ def test_a_task_without_a_job_does_not_take_the_next_ones() -> None:
 
 
 @given(st.text(alphabet=st.sampled_from("Task 0:-Jobid LocalDirectory/\n.x$(1"), max_size=300))
-def test_whatever_is_said_only_paths_below_the_experiments_are_taken(words: str) -> None:
+def test_only_paths_below_the_experiments_are_accepted(words: str) -> None:
     for task in tasks(f"Task 0: x\n- Job id: 1\n- Local Directory: {words}\n{words}", EXPERIMENTS):
         assert matches(PATH, task.folder)
         assert task.folder.startswith(f"{EXPERIMENTS}/")
@@ -107,9 +107,11 @@ def test_nemo_runs_own_list() -> None:
 
 def test_the_task_of_a_batch_script_that_nemo_run_wrote() -> None:
     above = folder().rpartition("/")[0]
-    assert of_script("48123", f"{above}/{EXPERIMENT}_sbatch.sh", EXPERIMENTS) == Task(EXPERIMENT, "48123", folder())
+    assert task_from_script("48123", f"{above}/{EXPERIMENT}_sbatch.sh", EXPERIMENTS) == Task(
+        EXPERIMENT, "48123", folder()
+    )
     for path in ("", "/tmp/x_sbatch.sh", f"{above}/{EXPERIMENT}.sh", f"{above}/../x_sbatch.sh"):
-        assert of_script("48123", path, EXPERIMENTS) is None
+        assert task_from_script("48123", path, EXPERIMENTS) is None
 
 
 @pytest.mark.parametrize(

@@ -219,13 +219,13 @@ def test_a_profile_adds_options_mounts_and_environment(make_spec: MakeSpec) -> N
     }
 
 
-def test_what_a_profile_changes_of_the_recipe_is_told(make_spec: MakeSpec) -> None:
+def test_a_profiles_changes_to_the_recipe_are_recorded(make_spec: MakeSpec) -> None:
     spec = make_spec("nemotron4@25.04", "15b", "h100", "fp8", 64, profile=SITE)
     assert spec.overridden == (("NCCL_NVLS_ENABLE", "0", "1"),)
     assert make_spec("nemotron4@25.04", "15b", "h100", "fp8", 64).overridden == ()
 
 
-def test_what_the_expected_step_time_depends_on_is_kept(make_spec: MakeSpec) -> None:
+def test_conditions_of_the_expected_step_time_are_recorded(make_spec: MakeSpec) -> None:
     def otherwise(row: tuple[object, ...], **changes: Any) -> tuple[str, ...]:
         return make_spec(*row, profile=replace(PROFILE, **changes)).otherwise
 
@@ -313,7 +313,7 @@ def test_large_gb200_jobs_ask_for_the_greatest_segments(place: MakeSpec, gpus: i
 
 
 @pytest.mark.parametrize(("slurm", "words"), [((22, 5), "Slurm 22.05"), (None, "Slurm unknown")])
-def test_a_segment_that_slurm_may_not_know_is_left_out_and_told(
+def test_a_segment_that_slurm_may_not_support_is_left_out_with_a_note(
     place: MakeSpec, slurm: tuple[int, int] | None, words: str
 ) -> None:
     spec = place(*GB200, 128, slurm=slurm)
@@ -362,7 +362,7 @@ def test_cpu_pinning_takes_the_place_of_numa_binding(make_spec: MakeSpec) -> Non
     assert make_spec(*NEMOTRON, profile=replace(PROFILE, cpus_per_task=14)).notes == ("14 CPUs a task", NETWORK_NOTE)
 
 
-def test_memory_and_vboost_are_the_profiles_and_are_told(make_spec: MakeSpec) -> None:
+def test_memory_and_vboost_of_the_profile_are_recorded(make_spec: MakeSpec) -> None:
     plain = make_spec(*NEMOTRON)
     spec = make_spec(*NEMOTRON, profile=replace(PROFILE, memory="900G", vboost=True))
     assert (plain.memory, plain.vboost, plain.notes) == ("0", False, (NETWORK_NOTE,))
@@ -391,7 +391,9 @@ PROFILED = RunOptions(profile=True, profile_start=20, profile_stop=25)
         ),
     ],
 )
-def test_a_profiled_run_is_what_it_was_below_nsys(make_spec: MakeSpec, row: tuple[object, ...], report: str) -> None:
+def test_a_profiled_run_has_the_same_command_under_nsys(
+    make_spec: MakeSpec, row: tuple[object, ...], report: str
+) -> None:
     plain, spec = make_spec(*row, options=RunOptions(no_network_file=True)), make_spec(*row, options=PROFILED)
     assert spec.command[:2] == ("nsys", "profile")
     assert report in spec.command
@@ -425,7 +427,7 @@ def test_a_hub_tokenizer_comes_with_a_file_for_its_token(make_spec: MakeSpec) ->
     assert not {"HF_HOME", "HF_TOKEN_PATH"} & dict(plain.env).keys()
 
 
-def test_a_checkpoint_is_mounted_where_it_is(make_spec: MakeSpec) -> None:
+def test_a_checkpoint_is_mounted_at_its_own_path(make_spec: MakeSpec) -> None:
     spec = make_spec(*NEMOTRON, options=RunOptions(load_checkpoint="/lustre/me/run_1"), profile=SITE)
     assert spec.mounts[-1] == "/lustre/me/run_1:/lustre/me/run_1"
 
@@ -447,9 +449,7 @@ def test_a_checkpoint_elsewhere_is_refused(catalog: Catalog, make_plan: MakePlan
         ("grok1@25.02", "314b", 512, "Llama 3's padded vocabulary"),
     ],
 )
-def test_a_tokenizer_that_is_not_the_recipes_is_told(
-    place: MakeSpec, recipe: str, size: str, gpus: int, words: str
-) -> None:
+def test_another_tokenizer_is_recorded(place: MakeSpec, recipe: str, size: str, gpus: int, words: str) -> None:
     note = place(recipe, size, "h100", "fp8", gpus, slurm=None).notes[0]
     assert note.startswith("Tokenizer: ")
     assert words in note
@@ -458,7 +458,7 @@ def test_a_tokenizer_that_is_not_the_recipes_is_told(
 @pytest.mark.parametrize(
     "row", [("llama3.1@25.04", "8b", "h100", "fp8", 8), ("grok1@25.02", "314b", "h100", "fp8", 512)]
 )
-def test_the_recipes_own_tokenizer_is_no_difference(make_spec: MakeSpec, row: tuple[object, ...]) -> None:
+def test_the_recipes_own_tokenizer_is_not_a_difference(make_spec: MakeSpec, row: tuple[object, ...]) -> None:
     assert make_spec(*row, options=RunOptions(hub_tokenizer=True, no_network_file=True)).notes == ()
 
 
@@ -466,7 +466,7 @@ HYDRA = ("grok1@25.02", "314b", "h100", "fp8", 64)
 
 
 @pytest.mark.parametrize("row", [NEMOTRON, HYDRA, (*GB200, 128)], ids=["nemo2", "hydra", "bound"])
-def test_nccls_network_lines_are_kept_and_told_unless_the_run_says_not(
+def test_nccls_network_lines_are_kept_and_noted_unless_switched_off(
     make_spec: MakeSpec, row: tuple[object, ...]
 ) -> None:
     kept, not_kept = make_spec(*row), make_spec(*row, options=RunOptions(no_network_file=True))
@@ -487,7 +487,7 @@ def test_nccls_network_lines_are_kept_and_told_unless_the_run_says_not(
     ],
     ids=["profiled", "traced", "subsystem of the profile", "level of the profile"],
 )
-def test_lines_that_go_elsewhere_or_disturb_are_not_kept(make_spec: MakeSpec, more: dict[str, Any]) -> None:
+def test_redirected_or_disturbing_lines_are_not_kept(make_spec: MakeSpec, more: dict[str, Any]) -> None:
     spec = make_spec(*HYDRA, **more)
     assert NETWORK_README not in dict(spec.files)
     assert not any("NCCL_DEBUG_FILE" in word for word in spec.command)

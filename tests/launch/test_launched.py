@@ -29,18 +29,18 @@ SAID = "Submitted batch job 5\n"
 LOG = JobLog(f"{folder()}/log-{NAME}_%j_%r.out", (f"{folder()}/sbatch_{NAME}_%j.out",))
 
 
-def test_a_task_that_slurm_knows_is_the_runs_and_where_it_writes_is_known() -> None:
+def test_a_task_that_slurm_confirms_is_the_runs_job_with_its_log() -> None:
     assert jobs_of_launch(NEMO_RUN, found(block(0, "5")), [job("5")]) == Jobs(("5",), LOG)
 
 
-def test_of_several_tasks_the_plain_one_comes_last() -> None:
+def test_the_plain_task_comes_last() -> None:
     said = block(0, "5") + block(1, "6", "_nsys") + block(2, "7", "_nccltrace")
     jobs = jobs_of_launch(NEMO_RUN, found(said), [job("5"), job("6", "_nsys"), job("7", "_nccltrace")])
     assert jobs.ids == ("7", "6", "5")
     assert jobs.log == LOG
 
 
-def test_nemo_runs_own_list_is_a_witness_where_slurm_has_forgotten() -> None:
+def test_nemo_runs_own_list_confirms_a_job_that_slurm_forgot() -> None:
     assert jobs_of_launch(NEMO_RUN, found(block(0, "5"), INDEX), []) == Jobs(("5",), LOG)
 
 
@@ -60,7 +60,7 @@ def test_a_task_whose_lines_were_cut_off_is_the_runs(index: str, known: list[Own
 
 @pytest.mark.parametrize(
     ("known", "words"),
-    [([], "names job 11, but Slurm knows no such job"), ([job("11", name="other")], "its name is 'other'")],
+    [([], "reported job 11, but Slurm knows no such job"), ([job("11", name="other")], "name in Slurm is 'other'")],
 )
 def test_a_number_alone_is_never_enough(known: list[OwnJob], words: str) -> None:
     jobs = jobs_of_launch(NEMO_RUN, found(block(1, "12", "_nsys"), "named 11 12 "), [*known, job("12", "_nsys")])
@@ -69,7 +69,7 @@ def test_a_number_alone_is_never_enough(known: list[OwnJob], words: str) -> None
 
 
 @pytest.mark.parametrize(
-    ("known", "words"), [([], "knows no such job"), ([job("5", name="other")], "its name is 'other'")]
+    ("known", "words"), [([], "knows no such job"), ([job("5", name="other")], "name in Slurm is 'other'")]
 )
 def test_a_line_alone_is_never_enough(known: list[object], words: str) -> None:
     jobs = jobs_of_launch(NEMO_RUN, found(block(0, "5")), known)  # type: ignore[arg-type] # jobs
@@ -81,10 +81,10 @@ def test_a_batch_job_is_confirmed_by_slurm_or_by_its_output() -> None:
     assert jobs_of_launch(BATCH, found(SAID), [batch_job("5")]) == Jobs(("5",))
     assert jobs_of_launch(BATCH, found(SAID, "file slurm-5.out"), []) == Jobs(("5",))
     assert "knows no such job" in jobs_of_launch(BATCH, found(SAID, "file slurm-6.out"), []).question
-    assert "its name is 'x'" in jobs_of_launch(BATCH, found(SAID), [batch_job("5", name="x")]).question
+    assert "name in Slurm is 'x'" in jobs_of_launch(BATCH, found(SAID), [batch_job("5", name="x")]).question
 
 
-def test_what_was_named_is_taken_whatever_else_came() -> None:
+def test_reported_jobs_are_taken_whatever_else_appeared() -> None:
     assert jobs_of_launch(BATCH, found(SAID), [batch_job("5"), batch_job("6")]).ids == ("5",)
     assert jobs_of_launch(NEMO_RUN, found(block(0, "5")), [job("5"), job("6")]).ids == ("5",)
 
@@ -93,7 +93,7 @@ def test_what_was_named_is_taken_whatever_else_came() -> None:
 def test_a_job_that_was_not_named_is_found_by_its_name_and_script(more: tuple[str, ...]) -> None:
     jobs = jobs_of_launch(NEMO_RUN, found("", *more, "before 1 2", exit_code="137"), [job("5"), job("2")])
     assert (jobs.ids, jobs.log) == (("5",), LOG)
-    assert "launch.sh named no job; 5 came while it was at work" in jobs.note
+    assert "launch.sh reported no job; only 5 appeared while it was active" in jobs.note
 
 
 def test_a_job_that_only_nemo_run_has_written_down_is_found() -> None:
@@ -136,13 +136,13 @@ def test_the_folder_may_be_named_as_slurm_does() -> None:
     )
 
 
-def test_two_jobs_of_one_name_are_both_named_and_none_is_taken() -> None:
+def test_two_jobs_of_one_name_are_reported_and_not_taken() -> None:
     jobs = jobs_of_launch(BATCH, found("", "before 4", exit_code="1"), [batch_job("4"), batch_job("5"), batch_job("6")])
     assert jobs.ids == ()
-    assert jobs.question.startswith("Jobs 5 and 6 came while launch.sh was at work, and have the same name")
+    assert jobs.question.startswith("Jobs 5 and 6 appeared while launch.sh was active, and have the same name")
 
 
-def test_the_next_launch_knows_what_was_there_before_it() -> None:
+def test_jobs_before_a_launch_are_not_its_own() -> None:
     jobs = [batch_job("5"), batch_job("6")]
     assert jobs_of_launch(BATCH, found("", "next 5", exit_code="1"), jobs).ids == ("5",)
     assert jobs_of_launch(BATCH, found("", "next ", "other 6", exit_code="1"), jobs[1:]) == Jobs()
@@ -157,5 +157,5 @@ def test_while_a_later_launch_is_not_settled_its_jobs_are_not_taken() -> None:
     late = [batch_job("6")]
     assert jobs_of_launch(BATCH, found("", "next ", "last lost", exit_code="1"), late) == Jobs()
     waits = jobs_of_launch(BATCH, found("", "next ", "last working", exit_code="1"), late)
-    assert (waits.ids, "is at work" in waits.question) == ((), True)
+    assert (waits.ids, "is active" in waits.question) == ((), True)
     assert jobs_of_launch(BATCH, found("", "next 6", "last working", exit_code="1"), late).ids == ("6",)

@@ -42,7 +42,7 @@ def install(tmp_path: Path) -> Iterator[Install]:
     made.session.close()
 
 
-def test_the_newest_are_listed_also_where_a_site_has_begun_its_numbers_anew(install: Install) -> None:
+def test_the_newest_are_listed_even_after_job_ids_restarted(install: Install) -> None:
     for number in range(MOST + 5):
         install.ran(str(900_000 + number), YEAR + number)
     install.ran("17", 2 * YEAR)
@@ -62,7 +62,7 @@ def test_a_job_that_is_asked_for_is_found_however_old_it_is(install: Install) ->
 
 
 @pytest.mark.parametrize("job", ["", "*", "17[0-9]", "17*", "-1", "17 18", "17\n", "1" * 30])
-def test_what_is_no_number_names_no_job(install: Install, job: str) -> None:
+def test_a_job_id_must_be_a_number(install: Install, job: str) -> None:
     install.ran("170", YEAR)
     assert install.found(job) == []
 

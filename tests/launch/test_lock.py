@@ -26,7 +26,7 @@ class Lock:
         path.mkdir()
 
     def hold(self, owner: str, pid: int | str, *, began: float, touched: float, behind: float = 0.0) -> None:
-        """It was taken `began` seconds ago, and last touched `touched` seconds ago."""
+        """Make a lock that was taken `began` seconds ago, and last touched `touched` seconds ago."""
         now = time.time()
         (self.path / "owner").write_text(f"{owner}.{pid}.{now - began:.0f}\n")
         for path, ago in ((self.path / "owner", began), (self.path, touched)):
@@ -70,12 +70,12 @@ def test_a_process_of_this_node_is_asked_for_whatever_the_file_servers_clock_say
 
 
 def test_a_process_that_stands_still_holds_its_lock(lock: Lock, pid: int) -> None:
-    """As where its file system hangs: it goes on."""
+    """The owner is alive, but its file system hangs, so that it cannot touch the lock."""
     lock.hold(HERE, pid, began=0, touched=10 * MINUTE)
     assert lock.state() == "held"
 
 
-def test_a_number_that_was_given_anew_is_no_owner(lock: Lock, pid: int) -> None:
+def test_a_reused_process_id_is_not_the_owner(lock: Lock, pid: int) -> None:
     lock.hold(HERE, pid, began=60 * MINUTE, touched=3 * MINUTE)
     assert lock.state() == "abandoned"
     lock.hold(HERE, pid, began=60 * MINUTE, touched=1)
@@ -83,7 +83,7 @@ def test_a_number_that_was_given_anew_is_no_owner(lock: Lock, pid: int) -> None:
 
 
 @pytest.mark.parametrize("behind", [0, 3 * MINUTE, 60 * MINUTE])
-def test_what_another_node_touches_is_held_whatever_the_file_servers_clock_says(lock: Lock, behind: float) -> None:
+def test_a_lock_touched_by_another_node_is_held_whatever_the_file_servers_clock(lock: Lock, behind: float) -> None:
     lock.hold(ELSEWHERE, 4711, began=30 * MINUTE, touched=5, behind=behind)
     assert lock.state() == "held"
     lock.hold(ELSEWHERE, 4711, began=30 * MINUTE, touched=4 * MINUTE, behind=behind)

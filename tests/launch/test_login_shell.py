@@ -1,4 +1,4 @@
-"""What a login shell prints, with a line end or without, is no part of an answer."""
+"""Output of a login shell, with a line end or without, is not part of an answer."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def node(tmp_path: Path) -> Iterator[LoginNode]:
 
 @pytest.fixture(params=SHELL_PRINTS)
 def session(node: LoginNode, request: pytest.FixtureRequest) -> Iterator[SlurmCluster]:
-    """Of a person whose shell prints."""
+    """Session of a user whose login shell prints."""
     node.shell_prints = request.param
     with closing(SlurmCluster(node.profile())) as made:
         yield made
@@ -49,7 +49,7 @@ def test_a_run_is_withdrawn(session: SlurmCluster, place: SubmissionDir) -> None
 
 def test_that_a_submission_was_killed_is_seen(node: LoginNode, session: SlurmCluster, place: SubmissionDir) -> None:
     (node.home / "claim").symlink_to(f"me@{os.uname().nodename} 999999999 1")
-    assert probe(session, place).all("gone") == ("",)
+    assert probe(session, place).values_of("gone") == ("",)
 
 
 def test_the_first_partition_has_its_own_name(

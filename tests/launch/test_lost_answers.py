@@ -1,4 +1,4 @@
-"""What becomes of a run whose submission ended without an answer."""
+"""State of a run whose submission ended without an answer."""
 
 from __future__ import annotations
 
@@ -99,16 +99,16 @@ def test_while_slurm_cannot_be_asked_it_stays_unknown(stage: Stage) -> None:
 
 
 @pytest.mark.usefixtures("_late")
-def test_what_another_login_node_does_cannot_be_seen(stage: Stage) -> None:
+def test_processes_of_another_login_node_cannot_be_seen(stage: Stage) -> None:
     """Its process has the number of none that runs here."""
     stage.set_unknown()
     stage.traces.mkdir(parents=True)
     os.symlink("operator@login2 99999999 1", stage.traces / "claim")
     found = probe(stage.session, stage.place)
-    assert (found.owner, found.over) == ("operator@login2", True)  # since 1970
+    assert (found.owner, found.has_ended) == ("operator@login2", True)  # since 1970
     (stage.traces / "claim").unlink()
     os.symlink("operator@login2 99999999 4000000000", stage.traces / "claim")
-    assert not probe(stage.session, stage.place).over
+    assert not probe(stage.session, stage.place).has_ended
     assert stage.reconcile().submission == "unknown"
 
 

@@ -1,4 +1,4 @@
-"""What a run needs of a cluster beside its nodes: the hub and a token, and for NVIDIA's own scripts a Python."""
+"""Needs of a run apart from its nodes: the hub and a token, and for NVIDIA's own scripts a Python."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ def _needs(name: ProcedureId, request: RunRequest) -> Needs:
     ],
     ids=["llama", "grok"],
 )
-def test_the_token_is_needed_where_the_run_itself_takes_it(
+def test_the_token_is_needed_if_the_run_itself_uses_it(
     catalog: Catalog, selection: tuple[str, str, str, str, str, int], repository: str, hub: bool
 ) -> None:
     made = plan(catalog, Selection(*selection, options=RunOptions(hub_tokenizer=hub)))
@@ -89,7 +89,7 @@ def test_the_upstream_procedure_needs_the_python_of_its_scripts(
     ],
     ids=["24.11", "25.04"],
 )
-def test_what_is_fetched_once_is_noted_when_it_is_there(
+def test_downloads_that_are_done_once_leave_a_note(
     catalog: Catalog, selection: tuple[str, str, str, str, str, int], file: str, each_run: bool
 ) -> None:
     recipe = catalog.recipe(selection[0], selection[1])
@@ -100,7 +100,7 @@ def test_what_is_fetched_once_is_noted_when_it_is_there(
     assert _needs("direct", request).set_up == ""
 
 
-def test_what_a_person_may_bring_is_what_the_install_looks_for(catalog: Catalog) -> None:
+def test_the_paths_for_offline_files_match_the_install(catalog: Catalog) -> None:
     selection = Selection("nemotron4", "25.04", "15b", "h100", "fp8", 64)
     names: tuple[ProcedureId, ...] = ("direct", "upstream")
     for name in names:

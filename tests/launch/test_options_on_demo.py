@@ -1,4 +1,4 @@
-"""What options of a run and of a cluster put into its job, run to its end on the embedded cluster."""
+"""Effects of run options and cluster options on a job, run to its end on the embedded cluster."""
 
 from __future__ import annotations
 
@@ -115,7 +115,7 @@ def test_a_profiled_run_leaves_its_reports_in_the_runs_folder(
     assert report.read_text() == "simulated: nothing was profiled\n"
 
 
-def test_pinning_memory_and_vboost_do_no_harm_where_sudo_is_refused(bench: Bench, cluster: DemoCluster) -> None:
+def test_pinning_memory_and_vboost_do_no_harm_if_sudo_is_refused(bench: Bench, cluster: DemoCluster) -> None:
     profile = replace(cluster.profile, cpus_per_task=14, vboost=True, memory="900G")
     task = bench.finished("nemotron4-25.04", profile)
     assert task.parents[1].name.endswith("_pinned")

@@ -100,8 +100,8 @@ def test_it_prints_the_versions_and_the_configuration_then_trains(site: Path) ->
     ]
 
 
-def test_it_prints_the_versions_of_what_nemo_has_imported(site: Path) -> None:
-    """As PyTorch answers; of one that was built without NCCL nothing is said, and nothing stops the training."""
+def test_it_prints_the_versions_of_imported_libraries(site: Path) -> None:
+    """PyTorch's answers; a PyTorch that was built without NCCL reports no version, and the training starts."""
     torch = site / "torch.py"
     torch.write_text(
         "from types import SimpleNamespace as N\n"
@@ -234,14 +234,14 @@ def test_check_prints_the_same_and_builds_nothing(site: Path) -> None:
     assert trained.stdout == checked.stdout + "BUILT bf16 False\nTRAINED 50\n"
 
 
-def test_what_the_training_raises_is_shown_as_it_is(site: Path) -> None:
+def test_errors_of_the_training_are_shown_unchanged(site: Path) -> None:
     done = run(site, {"trainer.max_steps": -1})
     assert done.returncode == 1
     assert done.stderr.startswith("Traceback")
     assert "RuntimeError: negative steps" in done.stderr
 
 
-def test_a_field_that_is_not_there_ends_it_in_one_line(site: Path) -> None:
+def test_an_unknown_field_ends_it_with_one_line(site: Path) -> None:
     done = run(site, {"trainer.max_stepz": 50})
     assert (done.returncode, done.stdout) == (3, "")
     assert done.stderr.endswith(
@@ -259,7 +259,7 @@ def test_a_wrong_file_ends_it_before_nemo_is_imported(site: Path) -> None:
     assert "'trainer.' is no path" in done.stderr
 
 
-def test_a_python_without_nemo_is_told(site: Path) -> None:
+def test_a_python_without_nemo_is_reported(site: Path) -> None:
     (site / "nemo/__init__.py").unlink()
     (site / "nemo/recipes.py").unlink()
     (site / "nemo").rmdir()
@@ -268,7 +268,7 @@ def test_a_python_without_nemo_is_told(site: Path) -> None:
 
 
 @pytest.mark.parametrize("arguments", [[], ["--check"], ["/nonexistent/launch.json"], ["a", "b"]])
-def test_wrong_arguments_are_told(arguments: list[str], capsys: pytest.CaptureFixture[str]) -> None:
+def test_wrong_arguments_are_reported(arguments: list[str], capsys: pytest.CaptureFixture[str]) -> None:
     assert pretrain.main(arguments) == 2
     assert "pretrain.py" in capsys.readouterr().err
 
@@ -313,7 +313,7 @@ def test_an_object_of_no_known_form_is_refused_with_its_place(value: object) -> 
 
 
 @pytest.mark.parametrize("path", ["", ".", "a..b", "a.", "a[", "a[]", "[A]", "a[A]b", "a b", "a.1", "a[A][B]", "ä"])
-def test_a_setting_that_is_no_path_is_refused(path: str) -> None:
+def test_a_setting_with_an_invalid_path_is_refused(path: str) -> None:
     with pytest.raises(ValueError, match="is no path such as"):
         pretrain.read_launch(text(**{path: 1}))
 

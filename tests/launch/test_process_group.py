@@ -35,11 +35,11 @@ class Listing:
 
     @property
     def asked(self) -> int:
-        """How often."""
+        """Number of calls."""
         return len(self._asked.read_text().splitlines()) if self._asked.exists() else 0
 
     def lives(self, shell: str, group: int) -> bool:
-        """What `group_lives` says."""
+        """Answer of `group_lives`."""
         script = f'{remote_text("group.sh")}\ngroup_lives "$1"'
         command = [shell, "-c", script, "sh", str(group)]
         return subprocess.run(command, env={**os.environ, "PATH": self._path}, check=False).returncode == 0
@@ -52,7 +52,7 @@ def ps(tmp_path: Path) -> Listing:
 
 @pytest.fixture
 def leader() -> Iterator[subprocess.Popen[bytes]]:
-    """Of a group of two, which waits."""
+    """Leader of a group of two processes, which waits."""
     child = f"import subprocess, sys; subprocess.Popen([sys.executable, '-c', {WAITS!r}]); print(flush=True); {WAITS}"
     with subprocess.Popen(
         [sys.executable, "-c", child], stdin=subprocess.PIPE, stdout=subprocess.PIPE, start_new_session=True

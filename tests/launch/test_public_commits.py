@@ -56,15 +56,15 @@ def look(site: UpstreamInstall, *commits: Commit) -> Check:
     return look_for_commits(shell, site.steps()["commits"])
 
 
-def test_commits_that_are_there_are_found_and_nothing_is_left(site: UpstreamInstall) -> None:
+def test_existing_commits_are_found_without_leftovers(site: UpstreamInstall) -> None:
     check = look(site)
-    assert (check.id, check.status, check.found) == ("commits", "ok", "all are there")
+    assert (check.id, check.status, check.found) == ("commits", "ok", "all exist")
     assert list(site.home.iterdir()) == []
     assert list(site.install.iterdir()) == []
     assert commit_objections(site.request(), (check,), ()) == ()
 
 
-def test_one_that_is_not_public_is_named_with_its_repository(site: UpstreamInstall) -> None:
+def test_a_commit_that_is_not_public_is_named_with_its_repository(site: UpstreamInstall) -> None:
     check = look(site, *site.scripts.commits, Commit(site.url("NeMo"), LOST))
     assert check.status == "failed"
     assert check.found == f"Commit {LOST} is not in {site.url('NeMo')}. It may not be public."
@@ -74,23 +74,23 @@ def test_one_that_is_not_public_is_named_with_its_repository(site: UpstreamInsta
     assert list(site.home.iterdir()) == []
 
 
-def test_a_git_host_out_of_reach_blocks_nothing(site: UpstreamInstall) -> None:
+def test_an_unreachable_git_host_blocks_nothing(site: UpstreamInstall) -> None:
     check = look(site, Commit("https://127.0.0.1:1/NVIDIA/NeMo", LOST))
     assert check.status == "warning"
-    assert "could not be asked" in check.found
-    assert "The install looks for them again" in check.fix
+    assert "could not be checked" in check.found
+    assert "The install checks again" in check.fix
     silent: Any = Silent()
     assert look_for_commits(silent, site.steps()["commits"]).status == "warning"
     assert commit_objections(site.request(), (check,), ()) is None
 
 
-def test_what_the_install_has_found_is_not_looked_for_again(site: UpstreamInstall) -> None:
+def test_commits_that_the_install_has_found_are_not_checked_again(site: UpstreamInstall) -> None:
     site.made("directories", "commits")
     (site.upstream / "NeMo").rename(site.upstream / "away")
     assert look(site).status == "ok"
 
 
-def test_an_install_that_did_not_find_one_says_so_too_one_that_could_not_ask_does_not(
+def test_an_install_reports_a_missing_commit_but_not_an_unanswered_check(
     site: UpstreamInstall,
 ) -> None:
     missing = f"Commit {LOST} is not in https://example.org/NeMo.git."

@@ -62,12 +62,12 @@ def test_nothing_stands_against_a_run_whose_cluster_is_ready(request_: RunReques
         (replace(READY, preflight=None), ["cluster"], "not checked"),
         (replace(READY, preflight=Preflight((OK, FULL))), ["cluster"], "found 3 GB, needed 60 GB"),
         (replace(READY, preflight=Preflight((replace(OK, status="warning"),))), [], ""),
-        (replace(READY, steps=()), ["install"], "not looked at"),
+        (replace(READY, steps=()), ["install"], "have not been checked"),
         (replace(READY, steps=(DONE, replace(DONE, status="running"))), ["install"], "Not installed yet: C"),
     ],
     ids=["nothing", "unchecked", "failed", "warned", "unseen", "unfinished"],
 )
-def test_what_was_seen_of_the_cluster(
+def test_the_clusters_state_blocks_a_run(
     request_: RunRequest, evidence: ClusterEvidence, against: list[str], words: str
 ) -> None:
     assert fields(request_, evidence=evidence) == against
@@ -75,7 +75,7 @@ def test_what_was_seen_of_the_cluster(
     assert impossible(request_, ANYTHING) == ()
 
 
-def test_a_plan_that_cannot_run_and_what_a_procedure_cannot_do(catalog: Catalog, make_plan: MakePlan) -> None:
+def test_problems_of_the_plan_and_of_the_procedure_block_a_run(catalog: Catalog, make_plan: MakePlan) -> None:
     row = ROWS["grok1-25.02"]
     request = RunRequest(catalog.recipe(row[0]), make_plan(*row, steps=20), PROFILE)
     assert fields(request) == []

@@ -1,4 +1,4 @@
-"""What sbatch says, in the words of Slurm 20.11 to 26.05, and what a person is told."""
+"""Messages of sbatch from Slurm 20.11 to 26.05, and their explanations for the user."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ def _refused(run: Run, words: str, exit_code: int = 1) -> Run:
 
 
 def explained(run: Run, words: str, exit_code: int = 1, partitions: PartitionLookup = tuple) -> Trouble:
-    """What a person is told of these words."""
+    """Explanation of a message for the user."""
     return refusal(_refused(run, words, exit_code), direct_spec(run), partitions)
 
 
@@ -158,7 +158,7 @@ CASES = [
 
 
 @pytest.mark.parametrize(("words", "what", "mend", "exit_code"), CASES)
-def test_each_refusal_is_told_in_words(run: Run, words: str, what: str, mend: str, exit_code: int) -> None:
+def test_each_refusal_has_a_message(run: Run, words: str, what: str, mend: str, exit_code: int) -> None:
     there = [_partition("batch", 4, 4), _partition("debug", 2, 0.5), _partition("long", 4, None)]
     trouble = explained(run, words, partitions=lambda: there)
     assert trouble.what.startswith("Slurm rejected the job: ")
@@ -177,7 +177,7 @@ def test_slurms_own_words_are_quoted(run: Run, words: str) -> None:
         assert line.removeprefix("sbatch: ").removeprefix("error: ") in said
 
 
-def test_what_no_rule_knows_may_be_the_clusters_fault(run: Run) -> None:
+def test_an_unknown_message_may_be_the_clusters_fault(run: Run) -> None:
     """Only what is known to be wrong with the request answers 1."""
     trouble = explained(run, "sbatch: error: Batch job submission failed: The moon is in the wrong house")
     assert (trouble.what, trouble.exit_code) == ("Slurm rejected the job.", 2)
@@ -185,7 +185,7 @@ def test_what_no_rule_knows_may_be_the_clusters_fault(run: Run) -> None:
 
 
 @pytest.mark.parametrize("rule", [rule for file in load_rules([builtin_rules_dir()]) for rule in file.rules.submit])
-def test_every_rule_goes_on_after_who_refused(run: Run, rule: Rule) -> None:
+def test_every_rule_continues_the_sentence_about_the_rejection(run: Run, rule: Rule) -> None:
     for words in rule.examples:
         trouble = explained(run, words)
         who, _, reason_of_it = trouble.what.partition(": ")
@@ -194,7 +194,7 @@ def test_every_rule_goes_on_after_who_refused(run: Run, rule: Rule) -> None:
         assert trouble.exit_code == rule.exit_code
 
 
-def test_what_a_rule_may_name_is_what_is_known_of_a_run(run: Run) -> None:
+def test_rules_may_use_only_known_facts_of_a_run(run: Run) -> None:
     assert set(facts_of(run, direct_spec(run), ())) == FACTS["submit"]
 
 
@@ -205,7 +205,7 @@ def _partition(name: str, nodes: int, hours: float | None) -> Partition:
     return replace(made, time_limit_s=limit_s)
 
 
-def test_without_the_partitions_it_is_told_all_the_same(run: Run) -> None:
+def test_a_rejection_is_explained_even_without_partitions(run: Run) -> None:
     words = f"{FAILED}Requested time limit is invalid (missing or exceeds some limit)"
     trouble = explained(run, words)
     assert trouble.what == (
@@ -214,7 +214,7 @@ def test_without_the_partitions_it_is_told_all_the_same(run: Run) -> None:
     assert "or choose another partition" in trouble.fix
 
 
-def test_a_profile_without_options_is_told_of_its_defaults(make_run: MakeRun) -> None:
+def test_a_rejection_names_the_defaults_of_unset_options(make_run: MakeRun) -> None:
     trouble = explained(make_run(), f"{FAILED}Invalid qos specification")
     assert "may not use its default QOS" in trouble.what
 
@@ -236,11 +236,11 @@ def test_a_slurm_that_was_not_asked_has_not_refused(run: Run, words: str, exit_c
     assert not may_have_been_accepted(exit_code, words)
 
 
-def test_words_that_nobody_knows_are_passed_on(run: Run) -> None:
+def test_an_unknown_message_is_passed_on(run: Run) -> None:
     trouble = explained(run, "sbatch: error: the moon is full")
     assert (trouble.what, trouble.why) == ("Slurm rejected the job.", "sbatch said: the moon is full")
     assert "administrators" in trouble.fix
-    assert explained(run, "", 7).why == "sbatch said: sbatch ended with exit code 7 and said nothing."
+    assert explained(run, "", 7).why == "sbatch said: sbatch ended with exit code 7 and no message."
 
 
 def test_a_withdrawn_submission_was_not_refused(run: Run) -> None:

@@ -41,7 +41,7 @@ def test_a_run_is_read_back_as_it_was(runs: Runs, make_run: MakeRun) -> None:
 
 
 @pytest.mark.parametrize("recipe", CATALOG.recipes, ids=lambda recipe: recipe.id)
-def test_what_is_stored_makes_the_same_job_again(runs: Runs, recipe: Recipe) -> None:
+def test_a_stored_run_makes_the_same_job_again(runs: Runs, recipe: Recipe) -> None:
     """By which an intent is sent later; by our own script and by NVIDIA's."""
     profile = SlurmProfile("eos", "eos-login", "acct", "batch", "/lustre", qos="long", vboost=True)
     procedures: tuple[tuple[ProcedureId, MakeSpec], ...] = (("direct", launch_spec), ("upstream", upstream_spec))
@@ -59,9 +59,7 @@ def test_runs_are_listed_newest_first(runs: Runs, make_run: MakeRun) -> None:
     assert [run.id for run in runs.all()] == ["b1", "c1", "a1"]
 
 
-def test_a_job_that_goes_on_after_its_end_has_an_unread_log_and_nothing_kept_of_its_end(
-    runs: Runs, make_run: MakeRun
-) -> None:
+def test_a_restarted_job_has_an_unread_log_and_no_data_of_its_end(runs: Runs, make_run: MakeRun) -> None:
     run = replace(make_run(), submission="submitted", job_ids=("17",), job_state="FAILED", log_read=True)
     runs.save(run)
     kept = runs.folder(run.id) / "accounting.txt"
@@ -147,7 +145,7 @@ def test_a_link_in_a_runs_folder_costs_that_run_and_touches_nothing_elsewhere(
     path.symlink_to(outside)
     assert [run.id for run in runs.all()] == ["sound"]
     (trouble,) = runs.unreadable()
-    assert trouble.what == f"{path} is a symbolic link, which is in no run of ours."
+    assert trouble.what == f"{path} is a symbolic link, which this program never makes in a run's folder."
     assert str(outside) in trouble.why
     for use in (runs.load, lambda run_id: runs.lock(run_id).__enter__(), runs.save_log_read):
         with pytest.raises(Trouble, match="symbolic link"):
@@ -159,7 +157,7 @@ def test_a_link_in_a_runs_folder_costs_that_run_and_touches_nothing_elsewhere(
     assert ("a1" in {run.id for run in runs.all()}) == (name != "run.json")
 
 
-def test_a_runs_folder_that_is_a_link_is_none_of_ours(runs: Runs, make_run: MakeRun, tmp_path: Path) -> None:
+def test_a_runs_folder_that_is_a_link_is_refused(runs: Runs, make_run: MakeRun, tmp_path: Path) -> None:
     runs.save(make_run())
     real = runs.folder(make_run().id)
     elsewhere = real.rename(tmp_path / "elsewhere")

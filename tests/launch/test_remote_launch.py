@@ -70,7 +70,7 @@ class Recipe:
         return path.read_text() if path.exists() else "-"
 
     def left(self, name: str) -> SubmissionStatus:
-        """What a look finds of a launch."""
+        """Status of a launch."""
         script = remote_text("inside.sh", "group.sh", "status.sh", "lock.sh", "launched.sh")
         folder = self.launches / name
         words = [str(self.folder), str(folder), "look", "launch.sh", "", str(self.index), "", str(self.folder)]
@@ -78,7 +78,7 @@ class Recipe:
 
     @property
     def asked(self) -> int:
-        """How often the slow squeue was asked."""
+        """Number of calls of the slow squeue."""
         path = self.folder / "asked"
         return len(path.read_text().splitlines()) if path.exists() else 0
 
@@ -107,7 +107,7 @@ def recipe(tmp_path: Path, request: pytest.FixtureRequest) -> Recipe:
     return Recipe(tmp_path, request.param.split())
 
 
-def test_a_launch_leaves_what_it_said_its_exit_code_and_what_was_there_before(recipe: Recipe) -> None:
+def test_a_launch_records_its_output_its_exit_code_and_earlier_jobs(recipe: Recipe) -> None:
     recipe.index.write_text("7 = before\n")
     recipe.launch("one", "echo 'Submitted batch job 9'; echo told >&2; exit 3")
     assert recipe.trace("one", "output") == "Submitted batch job 9\ntold\n"
@@ -147,7 +147,7 @@ def test_output_comes_as_it_is_written(recipe: Recipe) -> None:
     process.wait()
 
 
-def test_without_knowing_what_is_there_nothing_begins(recipe: Recipe) -> None:
+def test_a_launch_does_not_begin_without_a_list_of_earlier_jobs(recipe: Recipe) -> None:
     recipe.squeue("echo 'slurm_load_jobs error: Unable to contact slurm controller' >&2; exit 1")
     recipe.launch("one", f"touch {recipe.folder}/called")
     assert recipe.trace("one", "output") == "slurm_load_jobs error: Unable to contact slurm controller\n"
@@ -157,7 +157,7 @@ def test_without_knowing_what_is_there_nothing_begins(recipe: Recipe) -> None:
     assert not recipe.lock.exists()
 
 
-def test_one_launch_waits_for_the_other_and_says_for_which(recipe: Recipe) -> None:
+def test_a_launch_waits_for_another_and_names_it(recipe: Recipe) -> None:
     first = recipe.start("one", f"while [ ! -e {recipe.folder}/go ]; do sleep 0.02; done")
     until(lambda: recipe.trace("one", "began") != "-")
     second = recipe.start("two", f"[ -s {recipe.launches}/one/exit ] && echo later")
@@ -170,7 +170,7 @@ def test_one_launch_waits_for_the_other_and_says_for_which(recipe: Recipe) -> No
     assert recipe.trace("two", "waits") == "-"
 
 
-def test_of_two_that_wait_on_other_nodes_one_is_at_work_at_a_time(recipe: Recipe) -> None:
+def test_launches_that_wait_on_other_nodes_run_one_at_a_time(recipe: Recipe) -> None:
     first = recipe.start("one", f"while [ ! -e {recipe.folder}/go ]; do sleep 0.02; done")
     until(lambda: recipe.trace("one", "began") != "-")
     recipe.slow_squeue()
@@ -255,7 +255,7 @@ def test_a_later_launch_on_another_node_is_at_work_as_long_as_it_touches_its_loc
     for name in ("began", "queue"):
         (later / name).write_text("7\n")
     os.utime(later / "began", (time.time() + 2, time.time() + 2))
-    assert recipe.left("one").all("last") == ("lost",)
+    assert recipe.left("one").values_of("last") == ("lost",)
     owner = f"someone@login2.77.{time.time() - 600:.0f}"
     held = recipe.launches / f"launching.{owner}"
     held.mkdir()
@@ -263,15 +263,15 @@ def test_a_later_launch_on_another_node_is_at_work_as_long_as_it_touches_its_loc
     recipe.lock.symlink_to(held.name)
     for path in (held / "owner", recipe.lock):
         os.utime(path, (time.time() - 600, time.time() - 600), follow_symlinks=False)
-    assert recipe.left("one").all("last") == ("working",)
+    assert recipe.left("one").values_of("last") == ("working",)
     recipe.age("login2")
-    assert recipe.left("one").all("last") == ("lost",)
+    assert recipe.left("one").values_of("last") == ("lost",)
 
 
 def test_the_jobs_of_an_output_that_is_too_long_to_be_read_are_named(recipe: Recipe) -> None:
     recipe.launch("one", "echo '- Job id: 11'; echo '- Job id: 12'")
-    assert recipe.left("one").all("named") == ()
+    assert recipe.left("one").values_of("named") == ()
     recipe.launch("two", "echo '- Job id: 11'; yes a line of the output | head -n 2000; echo '- Job id: 12'")
     found = recipe.left("two")
-    assert found.all("named") == ("11 12 ",)
-    assert "11" not in found.words
+    assert found.values_of("named") == ("11 12 ",)
+    assert "11" not in found.output

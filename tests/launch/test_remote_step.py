@@ -14,7 +14,7 @@ import pytest
 from llmb_tui.cluster.quoting import shell_join
 from llmb_tui.cluster.remote_text import remote_text
 from llmb_tui.launch.install import _step_script
-from llmb_tui.launch.install_step import InJob, InstallStep
+from llmb_tui.launch.install_step import InstallStep, StepJob
 from llmb_tui.launch.step_state import explain
 
 # Like a setup script: what an earlier one made goes first.
@@ -46,7 +46,7 @@ class Place:
         self.folder.mkdir(parents=True)
         (folder / "queue").mkdir()
         (folder / "bin").mkdir()
-        self.write(InstallStep("setup", "Set up", (str(self.made),), WORK, (str(self.made),), in_job=InJob("", ())))
+        self.write(InstallStep("setup", "Set up", (str(self.made),), WORK, (str(self.made),), in_job=StepJob("", ())))
         self.program("squeue", SQUEUE)
         self.program("sbatch", SBATCH)
 
@@ -70,7 +70,7 @@ class Place:
         return said
 
     def start(self) -> subprocess.Popen[str]:
-        """As a job."""
+        """Run the step as a job."""
         script = remote_text("lock.sh", "inside.sh", "sbatch.sh", "start.sh")
         words = (str(self.home), "setup", str(self.script.stat().st_size), "llmb-tui-setup", "")
         with self.script.open() as text:
@@ -144,7 +144,7 @@ def test_a_job_that_died_is_gone_whatever_squeue_warns_of(place: Place, warning:
     assert place.look() == "gone"
 
 
-def test_the_second_of_two_jobs_does_what_the_first_could_not(place: Place) -> None:
+def test_the_second_of_two_jobs_completes_the_work_of_the_first(place: Place) -> None:
     queued_twice(place)
     Path(f"{place.made}.broken").touch()
     place.job("101")
@@ -180,7 +180,7 @@ class Image:
         return self.place.look(self.path)
 
     def needed(self) -> int:
-        """What a submission says that needs it: 0, or 3 where it is not there."""
+        """Exit code of a submission that needs it: 0, or 3 if it is missing."""
         script = remote_text("there.sh", "inside.sh", "prepare.sh")
         process = self.place.begin(
             script, str(self.place.home), f"{self.place.home}/run", "", "1", str(self.path), "0", "0"
@@ -219,7 +219,7 @@ def test_an_image_is_there_once_it_is_whole(image: Image, content: bytes, whole:
     assert image.needed() == (0 if whole else 3)
 
 
-def test_an_image_that_somebody_is_writing_is_left_alone_and_told(image: Image) -> None:
+def test_an_image_that_is_being_written_is_left_alone_and_reported(image: Image) -> None:
     image.path.write_bytes(bytes(100))
     failure = explain(image.install().splitlines())
     assert failure.line == f"{image.path} is there, but is no image."
@@ -242,7 +242,7 @@ def test_an_image_that_is_still_being_brought_is_not_taken(image: Image, content
     assert image.path.read_bytes() == squashfs(96)
 
 
-def test_what_enroot_made_is_looked_at_before_it_is_taken(image: Image) -> None:
+def test_an_image_from_enroot_is_checked_before_use(image: Image) -> None:
     image.place.program("enroot", 'echo cut >"$3"')
     assert "enroot made no image." in image.install()
     assert list(image.path.parent.iterdir()) == []
@@ -252,7 +252,7 @@ def test_what_enroot_made_is_looked_at_before_it_is_taken(image: Image) -> None:
 
 
 @pytest.mark.parametrize(("umask", "mode"), [("go-w", 0), ("g=rwx,o-w", 0o020)])
-def test_what_a_broken_import_has_fetched_is_for_whoever_may_write_there(image: Image, umask: str, mode: int) -> None:
+def test_layers_of_a_broken_import_have_the_groups_permissions(image: Image, umask: str, mode: int) -> None:
     """Another one of those who share the install goes on with it."""
     image.place.program("enroot", 'echo layer >"$ENROOT_CACHE_PATH/layer"; exit 1')
     image.install(umask)

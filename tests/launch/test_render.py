@@ -45,7 +45,7 @@ def test_the_script_is_the_golden_one(make_spec: MakeSpec, warm: WarmRenderer, n
     _compare(name, warm(make_spec(*ROWS[name])))
 
 
-def test_a_segment_stands_in_the_script_where_slurm_knows_it(
+def test_a_segment_is_in_the_script_if_slurm_supports_it(
     catalog: Catalog, warm: WarmRenderer, make_plan: MakePlan
 ) -> None:
     row = ROWS["nemotron4-340b-25.12"]
@@ -64,7 +64,7 @@ def test_pinning_and_vboost_give_the_golden_script(make_spec: MakeSpec, warm: Wa
     _compare("pinned", warm(make_spec(*ROWS["nemotron4-25.04"], profile=profile)))
 
 
-def test_what_a_run_reads_besides_is_mounted_in_the_golden_script(make_spec: MakeSpec, warm: WarmRenderer) -> None:
+def test_additional_inputs_of_a_run_are_mounted_in_the_golden_script(make_spec: MakeSpec, warm: WarmRenderer) -> None:
     options = RunOptions(hub_tokenizer=True, load_checkpoint="/lustre/me/checkpoint")
     _compare("options", warm(make_spec(*ROWS["llama3.1-25.04"], options=options)))
 
@@ -199,7 +199,7 @@ def spec(make_spec: MakeSpec) -> LaunchSpec:
         ("subprocess.Popen", "Resource temporarily unavailable", "Try again"),
     ],
 )
-def test_where_nemo_run_cannot_be_started_it_is_said_what_to_mend(
+def test_a_nemo_run_that_cannot_start_is_reported_with_a_fix(
     spec: LaunchSpec, monkeypatch: pytest.MonkeyPatch, name: str, why: str, fix: str
 ) -> None:
     def refuse(*_: object, **__: object) -> None:
@@ -219,7 +219,7 @@ def _shadow_nemo_run(folder: Path, monkeypatch: pytest.MonkeyPatch, code: str) -
 
 
 @pytest.mark.usefixtures("_cold_renderer")
-def test_a_broken_nemo_run_is_told_with_its_own_words(
+def test_a_broken_nemo_run_is_reported_with_its_own_message(
     spec: LaunchSpec, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     _shadow_nemo_run(
@@ -299,7 +299,9 @@ def started(monkeypatch: pytest.MonkeyPatch) -> list[subprocess.Popen[bytes]]:
     return processes
 
 
-def test_a_warm_one_is_one_process_until_it_is_closed(spec: LaunchSpec, started: list[subprocess.Popen[bytes]]) -> None:
+def test_a_warm_renderer_is_one_process_until_it_is_closed(
+    spec: LaunchSpec, started: list[subprocess.Popen[bytes]]
+) -> None:
     renderer = WarmRenderer()
     assert renderer(spec) == renderer(spec)
     (process,) = started
@@ -308,7 +310,7 @@ def test_a_warm_one_is_one_process_until_it_is_closed(spec: LaunchSpec, started:
     assert process.poll() is not None
 
 
-def test_a_warm_one_that_was_ended_from_outside_is_started_again(
+def test_a_warm_renderer_that_was_killed_is_started_again(
     spec: LaunchSpec, started: list[subprocess.Popen[bytes]]
 ) -> None:
     renderer = WarmRenderer()
@@ -320,7 +322,7 @@ def test_a_warm_one_that_was_ended_from_outside_is_started_again(
     assert len(started) == 2
 
 
-def test_a_warm_one_that_nobody_asked_for_long_is_ended(
+def test_an_idle_warm_renderer_is_ended(
     spec: LaunchSpec, monkeypatch: pytest.MonkeyPatch, started: list[subprocess.Popen[bytes]]
 ) -> None:
     monkeypatch.setattr(room, "_IDLE_S", 0.0)
@@ -340,7 +342,7 @@ sys.stdin.read()
 
 @pytest.mark.usefixtures("_cold_renderer")
 @pytest.mark.parametrize("asked", [False, True])
-def test_a_warm_one_ends_with_its_program_however_that_ends(tmp_path: Path, spec: LaunchSpec, asked: bool) -> None:
+def test_a_warm_renderer_ends_with_its_program(tmp_path: Path, spec: LaunchSpec, asked: bool) -> None:
     """Its directory, which nobody else knows any more, goes with it, also while it renders."""
     request = f"{json.dumps(asdict(spec))}\n" if asked else ""
     environment = {**os.environ, "TMPDIR": str(tmp_path)}

@@ -50,7 +50,7 @@ def test_the_direct_procedure_requires_no_key(catalog: Catalog, make_plan: MakeP
         assert not any(need.required for need in needs)
 
 
-def test_the_upstream_procedure_requires_the_hubs_token_where_its_scripts_take_it(
+def test_the_upstream_procedure_requires_the_hubs_token_if_its_scripts_use_it(
     catalog: Catalog, make_plan: MakePlan
 ) -> None:
     for name, row in ROWS.items():
@@ -60,7 +60,7 @@ def test_the_upstream_procedure_requires_the_hubs_token_where_its_scripts_take_i
         )
 
 
-def test_a_need_says_where_to_get_it_and_how_long_that_takes(catalog: Catalog, make_plan: MakePlan) -> None:
+def test_a_secret_need_names_its_source_and_the_waiting_time(catalog: Catalog, make_plan: MakePlan) -> None:
     row = ROWS["llama3.1-25.04"]
     ngc, hub = secrets_of(RunRequest(catalog.recipe(row[0]), make_plan(*row), PROFILE))
     assert ngc.opens == ("nvidia/nemo:25.02.01",)
@@ -70,7 +70,7 @@ def test_a_need_says_where_to_get_it_and_how_long_that_takes(catalog: Catalog, m
     )
     assert hub.opens == ("meta-llama/Meta-Llama-3-70B",)
     assert "which can take a day or more. (README, Prerequisites and Request Access; launch.sh)" in hub.how_long
-    assert "The direct procedure, which is used here, fetches nothing from it." in hub.why
+    assert "The direct procedure, which is used here, downloads nothing from it." in hub.why
 
 
 # What may be one
@@ -79,7 +79,7 @@ def test_a_need_says_where_to_get_it_and_how_long_that_takes(catalog: Catalog, m
 @pytest.mark.parametrize(
     "typed", ["", "   ", "short", "two words-of-a-key", 'a"quoted"key', "$(touch /tmp/x)", "a" * 600]
 )
-def test_what_is_no_key_is_refused_without_being_quoted(typed: str) -> None:
+def test_an_invalid_key_is_refused_without_being_quoted(typed: str) -> None:
     with pytest.raises(Trouble) as caught:
         secret_of("ngc", typed)
     assert caught.value.exit_code == 1
@@ -138,7 +138,7 @@ def test_a_key_is_put_there_for_its_owner_alone(cluster: DemoCluster, session: S
     assert not any(state.on_cluster for state in secret_states(session))
     said = give_secret(session, "ngc", KEY, keep=False)
     path = home / ".llmb-tui/enroot/.credentials"
-    assert said == f"The NGC API key is in {path}, for you alone."
+    assert said == f"The NGC API key is in {path}, readable only by you."
     assert path.read_text().splitlines() == [
         f"machine nvcr.io login $oauthtoken password {KEY}",
         f"machine authn.nvidia.com login $oauthtoken password {KEY}",
@@ -155,7 +155,7 @@ def test_a_key_is_put_there_for_its_owner_alone(cluster: DemoCluster, session: S
 
 
 @pytest.mark.parametrize("printed", SHELL_PRINTS)
-def test_what_a_login_shell_prints_is_no_part_of_an_answer(tmp_path: Path, printed: str) -> None:
+def test_output_of_a_login_shell_is_not_part_of_an_answer(tmp_path: Path, printed: str) -> None:
     node = LoginNode(tmp_path)
     node.shell_prints = printed
     try:
@@ -181,9 +181,9 @@ def test_a_key_is_tested_whatever_a_login_shell_prints(
         assert try_secret(session, HUB, SecretValue("hugging-face", web.token), endpoints).result == "valid"
 
 
-def test_a_home_directory_that_cannot_be_written_is_told(cluster: DemoCluster, session: SlurmCluster) -> None:
+def test_a_read_only_home_directory_is_reported(cluster: DemoCluster, session: SlurmCluster) -> None:
     (cluster.root / "home/.llmb-tui").write_text("a file is in the way")
-    with pytest.raises(Trouble, match="The NGC API key could not be put on the cluster") as caught:
+    with pytest.raises(Trouble, match="The NGC API key could not be written to the cluster") as caught:
         put_secret(session, SecretValue("ngc", KEY))
     assert KEY not in str(caught.value)
 
@@ -224,7 +224,7 @@ def test_a_key_may_be_valid_and_not_for_this_image(session: SlurmCluster, web: W
     assert found.result == "no access yet"
 
 
-def test_without_a_key_it_is_said_whether_one_is_needed(session: SlurmCluster, web: Web, endpoints: Sources) -> None:
+def test_a_missing_key_is_reported_as_needed_or_optional(session: SlurmCluster, web: Web, endpoints: Sources) -> None:
     assert try_secret(session, NGC, None, endpoints).words == f"The registry hands {IMAGE} out without a key."
     web.key = KEY
     found = try_secret(session, NGC, None, endpoints)
@@ -281,7 +281,7 @@ def test_the_checks_of_a_preflight(session: SlurmCluster) -> None:
     assert secret_checks(session, (HUB,), Sources())[0].status == "failed"
 
 
-def test_where_the_registry_cannot_be_asked_the_size_is_the_recipes_own(
+def test_the_size_is_the_recipes_if_the_registry_cannot_be_asked(
     cluster: DemoCluster, session: SlurmCluster, catalog: Catalog, make_plan: MakePlan
 ) -> None:
     replace_command(cluster.root, "curl", "echo 'curl: (6) Could not resolve host: nvcr.io' >&2; exit 6")
@@ -331,7 +331,7 @@ def test_a_key_is_kept_here_only_if_asked(memory: Memory, session: SlurmCluster)
     give_secret(session, "ngc", KEY, keep=False)
     assert memory.held == {}
     said = give_secret(session, "ngc", KEY, keep=True)
-    assert said.endswith("This computer's keyring keeps it too.")
+    assert said.endswith("This computer's keyring also stores it.")
     assert list(memory.held.values()) == [KEY]
     assert secret_states(session, keyring=True)[0].in_keyring
 
@@ -344,14 +344,14 @@ def test_a_kept_key_can_be_given_again_and_forgotten(memory: Memory, session: Sl
         forget_secret(session, "ngc") == "The NGC API key is no longer on the cluster, nor in this computer's keyring."
     )
     assert memory.held == {}
-    with pytest.raises(Trouble, match="keeps no such key"):
+    with pytest.raises(Trouble, match="has no such API key"):
         give_secret(session, "ngc", None, keep=False)
 
 
 def test_a_locked_keyring_stops_nothing_and_shows_nothing(memory: Memory, session: SlurmCluster) -> None:
     memory.locked = True
     said = give_secret(session, "ngc", KEY, keep=True)
-    assert said.endswith("It is not kept on this computer: The keyring is locked, and was not opened.")
+    assert said.endswith("It is not stored on this computer: The keyring is locked, and was not unlocked.")
     assert KEY not in said
     assert secret_states(session, keyring=True)[0].on_cluster
 
@@ -363,5 +363,5 @@ def test_without_a_safe_keyring_nothing_is_kept(
     monkeypatch.setattr(Memory, "priority", 0.5)  # as keyring rates files of plain text
     with pytest.raises(secret_store.NotKept) as caught:
         use()
-    assert caught.value.why == "This computer has no keyring, or none that is safe."
+    assert caught.value.why == "This computer has no keyring, or no safe one."
     assert memory.held == {}

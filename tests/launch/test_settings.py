@@ -82,7 +82,7 @@ def test_a_group_that_is_for_another_run_does_not_apply(
     ],
     ids=str,
 )
-def test_a_group_applies_where_all_its_filters_hold(catalog: Catalog, pipelined: Plan, filters: dict[str, Any]) -> None:
+def test_a_group_applies_if_all_its_filters_match(catalog: Catalog, pipelined: Plan, filters: dict[str, Any]) -> None:
     group = SettingsGroup("a test", env={"A": "1"}, **filters)
     assert settings_of(catalog, pipelined, group).env == {"A": "1"}
 
@@ -154,7 +154,7 @@ def test_overrides_words_and_environment_are_text(catalog: Catalog, pipelined: P
     assert (done.env, done.srun) == ({"A": "8", "B": "xTrue"}, {"mpi": "pmix", "flag": True})
 
 
-def test_of_two_groups_the_later_one_wins_key_by_key_and_in_the_order(catalog: Catalog, pipelined: Plan) -> None:
+def test_the_later_of_two_groups_wins_key_by_key_and_in_order(catalog: Catalog, pipelined: Plan) -> None:
     first = SettingsGroup(
         "a test",
         recipe={"a": 1, "a.x": 2, "b": 3},

@@ -49,25 +49,25 @@ def test_a_waiting_job_says_why_and_since_when_it_may_start() -> None:
     found = read_probes("= waiting 0 0 0 0 17\n?Resources|2026-11-21T12:00:00\n", 1)[0]
     state = state_of(STEP, found, None, step_pace(), 0.0)
     assert state.status == "running"
-    assert state.detail.startswith("Job 17 waits in the queue: ")
+    assert state.detail.startswith("Job 17 is waiting in the queue: ")
     assert state.detail.endswith("Slurm expects it to start at 2026-11-21T12:00:00.")
 
 
-def test_a_greeting_before_the_answer_is_none_of_it() -> None:
+def test_a_greeting_before_the_answer_is_ignored() -> None:
     greeting = "==================\n= Welcome to Eos =\n= 3 nodes are down\n==================\n\n"
     first, second = read_probes(f"{greeting}= done 7 0 0 0 -\n{running(5)}", 2)
     assert (first.state, first.written, first.log) == ("done", 7, ())
     assert (second.state, second.cached, len(second.log)) == ("running", 5, 1)
-    with pytest.raises(Trouble, match="could not be looked at"):
+    with pytest.raises(Trouble, match="could not be checked"):
         read_probes(greeting, 1)
 
 
-def test_a_job_that_ended_without_a_word_says_so() -> None:
+def test_a_job_that_ended_without_a_message_is_reported() -> None:
     state = state_of(
         STEP, read_probes("= gone 0 0 0 0 17\n|[INFO] Extracting image layers...\n", 1)[0], None, step_pace(), 0.0
     )
     assert (state.status, state.detail) == ("failed", "[INFO] Extracting image layers...")
-    assert state.reason == "Job 17, which was to do it, has ended without a word."
+    assert state.reason == "Job 17 of this step ended without a message."
     assert "install again" in state.fix
 
 
@@ -77,11 +77,11 @@ def test_a_small_step_has_no_sizes() -> None:
 
 @pytest.mark.parametrize("said", ["", "no such thing", "= running 1 2 3\n", "= flying 0 0 0 0 -\n"])
 def test_another_answer_is_refused(said: str) -> None:
-    with pytest.raises(Trouble, match="could not be looked at"):
+    with pytest.raises(Trouble, match="could not be checked"):
         read_probes(said, 1)
 
 
-def test_what_git_says_of_its_progress_gives_the_time_that_is_left() -> None:
+def test_gits_progress_gives_the_remaining_time() -> None:
     pace = step_pace()
     for now, words in ((100.0, "10% (100/1000), 1.00 MiB | 1.00 MiB/s"), (130.0, "40% (400/1000), 9.00 MiB")):
         found = read_probes(f"= running 0 0 0 0 7\n|Receiving objects:  {words}\n", 1)[0]

@@ -45,7 +45,7 @@ def test_a_run_is_submitted_and_remembered(stage: Stage) -> None:
     assert submitted["job_ids"] == ["48123"]
 
 
-def test_the_run_folder_holds_what_the_job_needs(stage: Stage) -> None:
+def test_the_run_folder_contains_the_jobs_files(stage: Stage) -> None:
     run = stage.submit()
     assert (stage.task / "configs/plan.json").read_text() == dict(direct_spec(run).files)["configs/plan.json"]
     assert (stage.task / "configs/launch.json").read_text() == dict(direct_spec(run).files)["configs/launch.json"]
@@ -54,7 +54,7 @@ def test_the_run_folder_holds_what_the_job_needs(stage: Stage) -> None:
 
 
 @pytest.mark.parametrize(("group_writable", "mode", "umask"), [(False, 0o755, "0022"), (True, 0o775, "0002")])
-def test_only_the_operator_writes_to_the_folder_of_a_run_and_a_profile_lets_the_group_write_beside_it(
+def test_only_the_operator_writes_to_a_runs_folder_and_the_group_next_to_it_if_the_profile_allows(
     stage: Stage, group_writable: bool, mode: int, umask: str
 ) -> None:
     stage.session.profile = replace(stage.profile, group_writable=group_writable)
@@ -134,7 +134,7 @@ def test_a_refused_run_stays_refused(stage: Stage) -> None:
 
 
 @pytest.mark.parametrize("missing", ["image", "entry"])
-def test_what_is_not_installed_is_found_before_the_submission_begins(stage: Stage, missing: str) -> None:
+def test_a_missing_install_is_found_before_the_submission_begins(stage: Stage, missing: str) -> None:
     path = Path(direct_spec(stage.run).container_image if missing == "image" else entry_path(stage.profile.install_dir))
     path.unlink()
     with pytest.raises(Trouble) as caught:
@@ -146,7 +146,7 @@ def test_what_is_not_installed_is_found_before_the_submission_begins(stage: Stag
     assert stage.submit().submission == "submitted"
 
 
-def test_a_folder_that_cannot_be_made_is_told(stage: Stage) -> None:
+def test_a_folder_that_cannot_be_made_is_reported(stage: Stage) -> None:
     (Path(stage.profile.install_dir) / "workloads").write_text("in the way")
     with pytest.raises(Trouble, match="could not be made"):
         stage.submit()
@@ -154,7 +154,7 @@ def test_a_folder_that_cannot_be_made_is_told(stage: Stage) -> None:
 
 
 @pytest.mark.parametrize("number", [errno.ENOSYS, errno.ENOLCK])
-def test_where_this_machine_has_no_locks_nothing_is_sent(
+def test_nothing_is_sent_if_this_machine_has_no_locks(
     stage: Stage, monkeypatch: pytest.MonkeyPatch, number: int
 ) -> None:
     def refuse(*_: object) -> None:
@@ -260,7 +260,7 @@ def test_a_line_that_is_cut_while_slurm_thinks_changes_nothing(stage: Stage) -> 
 
 
 def _count_calls(stage: Stage) -> int:
-    """How many remote calls a submission makes when nothing goes wrong."""
+    """Number of remote calls of a submission without faults."""
     session = CuttingSession(stage.profile)
     submit_once(session, stage.runs, stage.journal, stage.run, SCRIPT)
     session.close()
@@ -363,14 +363,16 @@ def test_an_intent_is_withdrawn_and_never_sent_after_that(stage: Stage) -> None:
     assert stage.jobs() == []
 
 
-def test_what_broke_before_anything_was_sent_says_so(stage: Stage) -> None:
+def test_a_failure_before_the_submission_says_that_nothing_was_submitted(stage: Stage) -> None:
     session = CuttingSession(stage.profile, at=1, when="answer lost")
     with pytest.raises(NotSent) as caught:
         submit_once(session, stage.runs, stage.journal, stage.run, SCRIPT)
     session.close()
     assert caught.value.what == "Nothing was submitted. The connection broke."
-    assert caught.value.why == "That was before anything was sent."
-    assert f"`llmb-tui submit --resume {RUN_ID}` sends it, `llmb-tui cancel {RUN_ID}` withdraws it." in caught.value.fix
+    assert caught.value.why == "That was before the submission."
+    assert (
+        f"`llmb-tui submit --resume {RUN_ID}` submits it, `llmb-tui cancel {RUN_ID}` withdraws it." in caught.value.fix
+    )
     assert (caught.value.run_id, caught.value.exit_code) == (RUN_ID, 2)
     assert stage.submit().submission == "submitted"
 
@@ -379,7 +381,7 @@ def test_what_broke_before_anything_was_sent_says_so(stage: Stage) -> None:
     ("when", "submission", "says"),
     [("prepare", "intended", "nothing was submitted"), ("probe", "unknown", "may have been submitted")],
 )
-def test_who_interrupts_a_submission_is_told_what_became_of_it(
+def test_an_interrupted_submission_reports_its_state(
     stage: Stage, when: str, submission: str, says: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def interrupt(*_: object) -> None:
@@ -416,13 +418,13 @@ def test_an_intent_waits_until_slurm_can_say_that_it_has_no_job_of_it(stage: Sta
     assert stage.submit().job_ids == ("48123",)
 
 
-def test_an_intent_that_is_just_sent_is_not_withdrawn(stage: Stage) -> None:
+def test_an_intent_that_is_being_sent_is_not_withdrawn(stage: Stage) -> None:
     stage.runs.save(stage.run)
-    with stage.runs.lock(RUN_ID), pytest.raises(Trouble, match="just being submitted"):
+    with stage.runs.lock(RUN_ID), pytest.raises(Trouble, match="being submitted"):
         withdraw(Runs(Places(stage.folder / "config", stage.folder / "state")), stage.journal, stage.run)
 
 
-def test_what_was_submitted_is_not_withdrawn(stage: Stage) -> None:
+def test_a_submitted_run_is_not_withdrawn(stage: Stage) -> None:
     run = stage.submit()
     assert withdraw(stage.runs, stage.journal, run) == run
     stage.set_unknown()
@@ -469,7 +471,7 @@ def test_a_full_disk_after_the_job_was_sent_names_the_job(stage: Stage, monkeypa
 
     with monkeypatch.context() as broken:
         broken.setattr(Runs, "save", full)
-        with pytest.raises(Trouble, match=r"Job 48123 of run .* is in the queue") as caught:
+        with pytest.raises(Trouble, match=r"Job 48123 of run .* was submitted") as caught:
             stage.submit()
     assert "No space left" in caught.value.why
     assert caught.value.run_id == RUN_ID
@@ -486,7 +488,7 @@ def test_a_link_on_the_way_to_the_folder_of_a_run_is_refused_with_its_name(stage
     if place.exists():
         shutil.rmtree(place)
     place.symlink_to(elsewhere)
-    with pytest.raises(Trouble, match="folder of the run could not be made") as refused:
+    with pytest.raises(Trouble, match="run's folder could not be made") as refused:
         stage.submit()
     assert f"{place} is a symbolic link" in refused.value.why
     assert list(elsewhere.iterdir()) == []

@@ -61,7 +61,7 @@ def test_the_commands_of_one_row(commands: Commands, name: str) -> None:
     assert setup.problems == launch.problems == ()
 
 
-def test_every_row_says_what_its_plan_says(catalog: Catalog) -> None:
+def test_every_rows_command_matches_its_plan(catalog: Catalog) -> None:
     for recipe in catalog.recipes:
         for row in rows(recipe):
             asked = Selection(
@@ -149,7 +149,7 @@ def test_numbers_by_hand(
     assert command.problems == ()
 
 
-def test_a_time_limit_goes_to_sbatch_where_it_is_called_directly(commands: Commands) -> None:
+def test_a_time_limit_goes_to_sbatch_if_it_is_called_directly(commands: Commands) -> None:
     assert "--time=02:00:00" in commands.launch(GROK, time_limit="02:00:00").arguments
 
 
@@ -170,7 +170,7 @@ def test_a_time_limit_goes_to_sbatch_where_it_is_called_directly(commands: Comma
         (LLAMA_24, {"overrides": Overrides(vp=1)}, [("procedure", "warning")]),
     ],
 )
-def test_what_the_script_cannot_do(
+def test_settings_that_the_script_cannot_apply(
     commands: Commands,
     row: tuple[str, str, str, str, int],
     more: dict[str, Any],
@@ -192,7 +192,7 @@ SLURM = replace(
 )
 
 
-def test_what_a_profile_asks_of_slurm_reaches_a_script_that_nemo_run_submits(commands: Commands) -> None:
+def test_a_profiles_slurm_options_reach_a_script_that_nemo_run_submits(commands: Commands) -> None:
     command = commands.launch(NEMOTRON, SLURM)
     assert [pair for pair in command.environment if pair[0].startswith("SBATCH_")][2:] == [
         ("SBATCH_GRES", "gpu:8"),
@@ -205,7 +205,7 @@ def test_what_a_profile_asks_of_slurm_reaches_a_script_that_nemo_run_submits(com
     assert command.problems == ()
 
 
-def test_what_a_profile_asks_of_slurm_reaches_a_script_that_we_submit(commands: Commands) -> None:
+def test_a_profiles_slurm_options_reach_a_script_that_we_submit(commands: Commands) -> None:
     command = commands.launch(GROK, replace(SLURM, exclude="cn[1-2]", segment=4))
     assert command.arguments[7:-1] == (
         *("--gres=gpu:8", "--mem=500G", "--reservation=tuesday", "--qos=high", "--constraint=gpu&ib"),
@@ -214,7 +214,7 @@ def test_what_a_profile_asks_of_slurm_reaches_a_script_that_we_submit(commands: 
     assert command.problems == ()
 
 
-def test_no_gpus_are_asked_for_where_the_profile_says_so(commands: Commands) -> None:
+def test_no_gpus_are_requested_if_the_profile_says_so(commands: Commands) -> None:
     profile = replace(PROFILE, gpu_request="none")
     assert "gpu" not in " ".join(commands.launch(GROK, profile).arguments)
     assert not {"SBATCH_GPUS_PER_NODE", "SBATCH_GRES"} & dict(commands.launch(NEMOTRON, profile).environment).keys()
@@ -243,7 +243,7 @@ def test_no_gpus_are_asked_for_where_the_profile_says_so(commands: Commands) -> 
         (NEMOTRON, {"env": (("NCCL_NVLS_ENABLE", "1"),)}, [("env.NCCL_NVLS_ENABLE", "warning")]),
     ],
 )
-def test_what_the_procedure_cannot_do_of_a_profile(
+def test_profile_settings_that_the_procedure_cannot_apply(
     commands: Commands,
     row: tuple[str, str, str, str, int],
     fields: dict[str, object],
@@ -271,11 +271,11 @@ def test_a_variable_that_nvidia_advises_comes_from_the_profile_and_not_from_the_
     assert "TP_COMM_OVERLAP" in commands.launch(NEMOTRON_340B).unset
 
 
-def test_a_variable_that_moves_results_is_kept_from_the_scripts_and_said_to_be(commands: Commands) -> None:
+def test_a_variable_that_moves_results_is_hidden_from_the_scripts_with_a_warning(commands: Commands) -> None:
     command = commands.launch(LLAMA, replace(PROFILE, env=(("NEMORUN_HOME", "/a"),)))
     assert "NEMORUN_HOME" in command.unset
     (problem,) = command.problems
-    assert problem.reason.endswith("the procedure keeps it from NVIDIA's scripts.")
+    assert problem.reason.endswith("the procedure hides it from NVIDIA's scripts.")
 
 
 def test_a_variable_of_a_profile_does_not_take_the_place_of_the_selection(commands: Commands) -> None:
@@ -343,14 +343,14 @@ def test_a_value_on_two_lines_is_refused(commands: Commands) -> None:
         commands.launch(NEMOTRON, replace(PROFILE, env=(("ODD", "a\nb"),)))
 
 
-def test_nothing_is_run_where_the_recipe_is_not(commands: Commands, tmp_path: Path) -> None:
+def test_nothing_is_run_outside_the_recipes_folder(commands: Commands, tmp_path: Path) -> None:
     text = commands.launch(GROK, replace(PROFILE, install_dir=str(tmp_path))).text
     done = subprocess.run(["sh", "-c", text], capture_output=True, text=True, check=False)
     assert done.returncode != 0
     assert "sbatch" not in done.stderr
 
 
-def test_where_everything_is(catalog: Catalog, make_plan: MakePlan) -> None:
+def test_paths_and_names_of_the_launch(catalog: Catalog, make_plan: MakePlan) -> None:
     paths = {
         row[0]: upstream_paths(RunRequest(catalog.recipe(row[0]), make_plan(*row), PROFILE)) for row in ROWS.values()
     }
@@ -364,7 +364,7 @@ def test_where_everything_is(catalog: Catalog, make_plan: MakePlan) -> None:
     assert paths["grok1@25.02"].environment == ""
 
 
-def test_what_is_otherwise_than_to_the_letter_is_told(catalog: Catalog) -> None:
+def test_deviations_from_the_documentation_are_listed(catalog: Catalog) -> None:
     pins, grok, newest = (
         list(differences(catalog.recipe(name))) for name in ("nemotron4@25.04", "grok1@25.02", "nemotron4-340b@25.12")
     )
@@ -375,8 +375,8 @@ def test_what_is_otherwise_than_to_the_letter_is_told(catalog: Catalog) -> None:
     assert not any("enroot" in text or "The job of" in text for text in newest)
 
 
-def test_a_recipe_without_a_procedure_has_no_command(catalog: Catalog, make_plan: MakePlan) -> None:
+def test_a_recipe_without_known_scripts_has_no_command(catalog: Catalog, make_plan: MakePlan) -> None:
     recipe = replace(catalog.recipe("grok1@25.02"), upstream=None)
-    with pytest.raises(Trouble, match="NVIDIA's own scripts are not known") as caught:
+    with pytest.raises(Trouble, match="cannot be launched with NVIDIA's own scripts") as caught:
         upstream_command(RunRequest(recipe, make_plan(*GROK), PROFILE))
     assert caught.value.exit_code == 1

@@ -1,4 +1,4 @@
-"""What a launch by NVIDIA's own scripts is made of, for each recipe, and what cannot be launched so."""
+"""Specs of launches by NVIDIA's own scripts, for each recipe, and selections that cannot be launched this way."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ def spec_of(
         ),
     ],
 )
-def test_what_nemo_run_makes_is_known_before(
+def test_nemo_runs_names_are_known_beforehand(
     catalog: Catalog, make_plan: MakePlan, name: str, job_name: str, index: str
 ) -> None:
     spec = spec_of(catalog, make_plan(*ROWS[name]))
@@ -55,7 +55,7 @@ def test_what_nemo_run_makes_is_known_before(
 
 
 @pytest.mark.parametrize(("slurm", "own"), [(None, True), ((24, 11), True), ((23, 2), True), ((22, 5), False)])
-def test_where_a_batch_script_writes_is_known_before(
+def test_a_batch_scripts_log_is_known_beforehand(
     catalog: Catalog, make_plan: MakePlan, slurm: Version | None, own: bool
 ) -> None:
     spec = spec_of(catalog, make_plan(*ROWS["grok1-25.02"]), slurm=slurm)
@@ -66,7 +66,7 @@ def test_where_a_batch_script_writes_is_known_before(
 
 
 @pytest.mark.parametrize("name", ROWS)
-def test_the_command_is_the_one_that_is_shown(catalog: Catalog, make_plan: MakePlan, name: str) -> None:
+def test_the_command_is_the_shown_command(catalog: Catalog, make_plan: MakePlan, name: str) -> None:
     plan = make_plan(*ROWS[name])
     spec = spec_of(catalog, plan)
     assert spec.command == upstream_command(RunRequest(catalog.recipe(ROWS[name][0]), plan, PROFILE)).text
@@ -86,7 +86,7 @@ def test_a_run_of_either_procedure_is_remembered(catalog: Catalog, make_plan: Ma
     assert run.job_log == spec.log
 
 
-def test_what_the_procedure_cannot_do_is_refused(catalog: Catalog, make_plan: MakePlan) -> None:
+def test_unsupported_selections_are_refused(catalog: Catalog, make_plan: MakePlan) -> None:
     plan = make_plan(*ROWS["nemotron4-25.04"], overrides=Overrides(gbs=512))
     with pytest.raises(Trouble, match="NVIDIA's own scripts cannot launch this plan") as caught:
         spec_of(catalog, plan)
@@ -95,7 +95,7 @@ def test_what_the_procedure_cannot_do_is_refused(catalog: Catalog, make_plan: Ma
     assert caught.value.exit_code == 1
 
 
-def test_what_it_does_otherwise_is_noted(catalog: Catalog, make_plan: MakePlan) -> None:
+def test_its_deviations_are_noted(catalog: Catalog, make_plan: MakePlan) -> None:
     profile = replace(PROFILE, env=(("NCCL_NVLS_ENABLE", "1"),))
     notes = spec_of(catalog, make_plan(*ROWS["nemotron4-25.04"]), profile).notes
     assert any("NCCL_NVLS_ENABLE" in note for note in notes)

@@ -57,7 +57,7 @@ def test_commits_are_those_of_the_gpu_type(catalog: Catalog, make_plan: MakePlan
     assert not any(word.startswith("f260da5d") for word in words)
 
 
-def test_another_gpu_type_is_set_up_anew_where_the_script_takes_it(catalog: Catalog, make_plan: MakePlan) -> None:
+def test_another_gpu_type_is_set_up_again_if_the_script_depends_on_it(catalog: Catalog, make_plan: MakePlan) -> None:
     recipe = catalog.recipe("nemotron4-340b@25.12")
     by_gpu = [
         upstream_install(RunRequest(recipe, make_plan(recipe.id, "340b", gpu, "fp8", 256), PROFILE))[-1]
@@ -67,7 +67,7 @@ def test_another_gpu_type_is_set_up_anew_where_the_script_takes_it(catalog: Cata
     assert by_gpu[0].results != by_gpu[1].results
 
 
-def test_the_setup_is_a_job_where_the_readme_says_so(catalog: Catalog, make_plan: MakePlan) -> None:
+def test_the_setup_is_a_job_if_the_readme_says_so(catalog: Catalog, make_plan: MakePlan) -> None:
     profile = replace(PROFILE, gpu_request="gres", qos="short")
     in_job = steps_of(catalog, make_plan, "nemotron4-25.04", profile)["setup"].in_job
     assert in_job
@@ -123,7 +123,7 @@ def test_a_commit_that_is_there_is_found(site: UpstreamInstall) -> None:
 
 
 @pytest.mark.parametrize(("launch", "still"), [(True, False), (False, True)], ids=["each launch", "setup"])
-def test_a_token_that_is_missing_is_said_and_one_that_was_removed_is_missed_where_it_is_needed_again(
+def test_a_missing_token_is_reported_also_after_it_was_removed_if_it_is_needed_again(
     site: UpstreamInstall, launch: bool, still: bool
 ) -> None:
     setup = replace(site.scripts.setup, needs_hub_token=not launch)
@@ -143,7 +143,7 @@ def test_a_token_that_is_missing_is_said_and_one_that_was_removed_is_missed_wher
     assert site.done("token") is still
 
 
-def test_each_of_those_who_share_an_install_has_a_token_of_their_own(site: UpstreamInstall) -> None:
+def test_each_user_of_a_shared_install_has_a_separate_token(site: UpstreamInstall) -> None:
     site.scripts = replace(site.scripts, launch=replace(site.scripts.launch, needs_hub_token=True))
     site.made("directories")
     homes = site.home, site.home.with_name("other")
@@ -159,7 +159,7 @@ def test_each_of_those_who_share_an_install_has_a_token_of_their_own(site: Upstr
     assert site.done("token")
 
 
-def test_a_commit_that_is_not_there_is_said(site: UpstreamInstall) -> None:
+def test_a_missing_commit_is_reported(site: UpstreamInstall) -> None:
     site.made("directories")
     site.scripts = replace(site.scripts, commits=(Commit(site.url("NeMo"), "1" * 40),))
     failure = explain(site.fails("commits"))
@@ -169,7 +169,7 @@ def test_a_commit_that_is_not_there_is_said(site: UpstreamInstall) -> None:
 
 
 @pytest.mark.parametrize("kind", ["commits", "repository"])
-def test_a_git_host_out_of_reach_is_said(site: UpstreamInstall, kind: str) -> None:
+def test_an_unreachable_git_host_is_reported(site: UpstreamInstall, kind: str) -> None:
     site.made("directories")
     url = "https://127.0.0.1:1/NVIDIA/NeMo"
     site.scripts = replace(site.scripts, repository=url, commits=(Commit(url, site.commit),))
@@ -178,14 +178,14 @@ def test_a_git_host_out_of_reach_is_said(site: UpstreamInstall, kind: str) -> No
     assert "offline" in failure.fix
 
 
-def test_a_tag_that_is_not_there_is_said(site: UpstreamInstall) -> None:
+def test_a_missing_tag_is_reported(site: UpstreamInstall) -> None:
     site.made("directories")
     site.scripts = replace(site.scripts, tag="v99")
     assert explain(site.fails("repository")).reason == "The repository does not contain the release's tag."
     assert not list(Path(site.steps()["repository"].args[2]).parent.glob("dgxc*"))
 
 
-def test_a_branch_of_that_name_is_no_tag(site: UpstreamInstall) -> None:
+def test_a_branch_is_not_accepted_as_a_tag(site: UpstreamInstall) -> None:
     site.made("directories")
     site.git("-C", str(site.upstream / "recipes"), "branch", "v26")
     site.scripts = replace(site.scripts, tag="v26")
@@ -210,7 +210,7 @@ def test_a_checkout_with_changes_is_left_alone(site: UpstreamInstall) -> None:
 
 
 def test_a_checkout_that_another_user_made_is_used(site: UpstreamInstall) -> None:
-    """As where several share an install. It may be below a link, which git resolves."""
+    """A shared install, which may be below a link that git resolves."""
     linked = site.install.with_name("linked")
     linked.symlink_to(site.install)
     site.install = linked
@@ -224,7 +224,7 @@ def test_a_checkout_that_another_user_made_is_used(site: UpstreamInstall) -> Non
     assert explain(site.fails("repository")).line.endswith("has local changes:  M nemotron/launch.sh")
 
 
-def test_what_an_interrupted_clone_left_goes(site: UpstreamInstall) -> None:
+def test_remains_of_an_interrupted_clone_are_removed(site: UpstreamInstall) -> None:
     site.made("directories")
     repository = Path(site.steps()["repository"].args[2])
     half = repository.parent / f".{repository.name}.me@elsewhere.9.9"
@@ -269,7 +269,7 @@ def test_bundles_of_other_repositories_leave_it_to_the_network(site: UpstreamIns
     assert site.done("commits")
 
 
-def test_a_bundle_without_the_commit_is_said(site: UpstreamInstall) -> None:
+def test_a_bundle_without_the_commit_is_reported(site: UpstreamInstall) -> None:
     site.made("directories")
     with_bundles(site, "NeMo", "recipes")
     site.scripts = replace(site.scripts, commits=(Commit("https://127.0.0.1:1/NVIDIA/NeMo", "1" * 40),))
@@ -351,7 +351,7 @@ echo "$@"
     assert said.splitlines() == ["-m ensurepip --default-pip", f"pip of {tmp_path}"]
 
 
-def test_without_a_suitable_python_it_is_said_what_there_is(site: UpstreamInstall) -> None:
+def test_without_a_suitable_python_the_existing_ones_are_listed(site: UpstreamInstall) -> None:
     site.scripts = replace(site.scripts, python=None, python_exact="3.98")
     site.made("directories")
     failure = explain(site.fails("environment"))
@@ -360,7 +360,7 @@ def test_without_a_suitable_python_it_is_said_what_there_is(site: UpstreamInstal
     assert "uv or Miniconda" in failure.fix
 
 
-def test_conda_makes_the_environment_where_nothing_else_has_a_python(site: UpstreamInstall) -> None:
+def test_conda_makes_the_environment_if_no_other_python_fits(site: UpstreamInstall) -> None:
     site.scripts = replace(site.scripts, python=None, python_exact="3.98")
     site.made("directories")
     base = site.home / "miniconda3/bin"
@@ -387,7 +387,7 @@ def test_uv_fetches_a_python_that_nothing_else_has(site: UpstreamInstall, copyin
     assert f"from uv: {fetched}" in said
 
 
-def test_something_else_where_the_environment_belongs_is_left_alone(site: UpstreamInstall) -> None:
+def test_another_file_in_the_environments_place_is_left_alone(site: UpstreamInstall) -> None:
     use_python(site)
     site.made("directories")
     mine = Path(site.steps()["environment"].args[0]) / "mine"
@@ -444,7 +444,7 @@ def test_the_setup_does_not_run_in_a_changed_checkout(ready: UpstreamInstall) ->
     assert explain(ready.fails("setup")).line.endswith("has local changes:  M nemotron/setup.sh")
 
 
-def test_the_token_comes_from_its_file_and_is_no_argument(ready: UpstreamInstall) -> None:
+def test_the_token_comes_from_its_file_and_is_not_an_argument(ready: UpstreamInstall) -> None:
     setup = replace(ready.scripts.setup, needs_hub_token=True)
     ready.scripts = replace(ready.scripts, setup=setup)
     assert explain(ready.fails("setup")).line == "There is no Hugging Face token on the cluster."
@@ -468,7 +468,7 @@ def test_an_image_that_was_brought_is_not_imported(site: UpstreamInstall) -> Non
 
 
 @pytest.mark.parametrize("name", KINDS)
-def test_what_a_recipe_installs_is_as_it_was_at_the_release(catalog: Catalog, make_plan: MakePlan, name: str) -> None:
+def test_a_recipe_installs_the_versions_of_its_release_date(catalog: Catalog, make_plan: MakePlan, name: str) -> None:
     work = steps_of(catalog, make_plan, name)["setup"].work
     wanted = {"llama3.1-24.11": "huggingface-hub==0.26.3", "nemotron4-340b-25.12": "leptonai==0.26.7"}
     assert (wanted.get(name, "torch==2.7.0") in work) is (name != "grok1-25.02")
@@ -486,7 +486,7 @@ def test_versions_are_in_force_before_the_setup_script_runs(ready: UpstreamInsta
 
 
 @pytest.mark.usefixtures("copying")
-def test_an_install_ends_when_what_the_launch_starts_can_be_imported(site: UpstreamInstall) -> None:
+def test_an_install_ends_with_an_import_of_the_launched_module(site: UpstreamInstall) -> None:
     site.made("directories", "repository", "environment")
     module = site.install / "published/nemotron4-25.04/dgxc-benchmarking/nemotron/NeMo/scripts/performance/llm"
     module.mkdir(parents=True)

@@ -1,4 +1,4 @@
-"""`UpstreamInstall`: an install directory on this machine: a real git and Python run its steps, beside its git host."""
+"""`UpstreamInstall`: an install directory on this machine, whose steps use a real git, a real Python and a git host."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ class UpstreamInstall:
         self.home, self.bin, self.install = folder / "home", folder / "bin", folder / "install"
         self.upstream = folder / "upstream"
         self.variables: dict[str, str] = {}
-        """What the environment has besides."""
+        """Additional packages of the environment."""
         for path in (self.home, self.bin, self.install, self.upstream):
             path.mkdir()
         self.make_repository("NeMo", {"reinstall.sh": "true"}, "v1")

@@ -98,12 +98,12 @@ def test_a_fault_elsewhere_names_the_variable_or_the_flag(write: Write, monkeypa
         load_settings(file)
 
 
-def test_other_variables_of_the_program_are_no_settings(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_other_variables_of_the_program_are_not_settings(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("LLMB_TUI_STATE_DIR", str(tmp_path))
     assert load_settings(tmp_path / "config.toml") == Settings()
 
 
-def test_a_theme_is_kept_beside_what_a_person_wrote(write: Write) -> None:
+def test_storing_a_theme_keeps_the_users_own_text(write: Write) -> None:
     file = write("# my cluster is slow\n[verdict]\nthreshold = 0.9  # agreed in May\n")
     keep_theme(file, "nord")
     settings = load_settings(file)
@@ -128,9 +128,7 @@ def test_a_theme_makes_the_file(tmp_path: Path) -> None:
     assert load_settings(tmp_path / "new" / "config.toml").theme == "nord"
 
 
-def test_a_table_that_is_none_is_named_whatever_is_said_after_it(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_an_invalid_table_is_named_whatever_follows(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     with pytest.raises(SettingProblem, match="--set verdict"):
         load_settings(tmp_path / "none", ["verdict=1", "verdict.threshold=0.9"])
     monkeypatch.setenv("LLMB_TUI_VERDICT", "1")

@@ -40,9 +40,7 @@ def test_replacing_leaves_no_other_file_behind(tmp_path: Path) -> None:
     assert list(tmp_path.iterdir()) == [path]
 
 
-def test_what_a_killed_program_was_writing_is_removed_when_it_is_old(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_old_unfinished_files_of_killed_programs_are_removed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     def kill(*_: object) -> None:
         raise SystemExit
 
@@ -75,7 +73,7 @@ def test_a_write_that_fails_leaves_the_old_content_and_nothing_else(tmp_path: Pa
     assert list(tmp_path.iterdir()) == [path]
 
 
-def test_appending_creates_a_private_file_and_keeps_what_is_there(tmp_path: Path) -> None:
+def test_appending_creates_a_private_file_and_keeps_its_content(tmp_path: Path) -> None:
     path = tmp_path / "sub" / "file"
     append_durable(path, b"one\n")
     append_durable(path, b"two\n")

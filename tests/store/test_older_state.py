@@ -1,4 +1,4 @@
-"""What the version before this one left on the disk, in `older/`, is read: it called two procedures otherwise."""
+"""Files that the previous version stored, in `older/`, are read: it used other ids for two procedures."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ def test_a_run_that_is_written_again_is_of_today(places: Places) -> None:
     assert runs.load(UPSTREAM).job_ids == ("103", "102")
 
 
-def test_its_journal_is_read_and_goes_on(places: Places) -> None:
+def test_its_journal_is_read_and_continued(places: Places) -> None:
     journal = Services(places).journal
     journal.append("intent", run="new")
     events = [(record["event"], record["run"]) for record in journal.read()]
@@ -56,7 +56,7 @@ def test_its_journal_is_read_and_goes_on(places: Places) -> None:
     assert events == [*((word, DIRECT) for word in told), *((word, UPSTREAM) for word in told), ("intent", "new")]
 
 
-def test_the_wizard_starts_where_the_person_was(places: Places) -> None:
+def test_the_wizard_starts_at_the_last_step(places: Places) -> None:
     services = Services(places)
     services.clusters.save(SlurmProfile("eos", "login.example.org", "research_llm_bench", "batch", "/lustre/llmb"))
     answers = read_start(services)[0].answers
@@ -75,7 +75,7 @@ def test_results_name_the_procedures_of_today(capsys: pytest.CaptureFixture[str]
 
 
 @pytest.mark.usefixtures("places")
-def test_the_old_word_of_the_flag_is_taken_and_said_to_be_old(capsys: pytest.CaptureFixture[str]) -> None:
+def test_the_old_flag_is_accepted_with_a_notice(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["doctor", "eos", "--procedure", "recipe"]) == 1
     said = capsys.readouterr().err
     assert "--procedure recipe is called upstream now" in said

@@ -1,4 +1,4 @@
-"""What a program keeps in the temporary directory for a while is gone with it, however it ends."""
+"""Temporary files of a program are removed with it, however it ends."""
 
 from __future__ import annotations
 

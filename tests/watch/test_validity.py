@@ -14,7 +14,7 @@ import pytest
 from llmb_tui.catalog.catalog import Catalog
 from llmb_tui.catalog.recipe import Library, LogFormatId, Recipe
 from llmb_tui.cluster.slurm.kept_accounting import accounted_gpus
-from llmb_tui.demo.training import hydra_bar, measured, nemo2_log, training
+from llmb_tui.demo.training import completed_step, hydra_bar, nemo2_log, training
 from llmb_tui.language.states import ValidityOutcome
 from llmb_tui.plan.document import document
 from llmb_tui.plan.make import plan
@@ -66,7 +66,7 @@ class StoppedClock:
 def nemo2(made: Plan) -> str:
     """NeMo 2's log by NVIDIA's own scripts, as the simulated cluster writes it."""
     task = training({**document(made), "steps": made.steps}, {})
-    steps = [measured("7", index, task) for index in range(task.steps)]
+    steps = [completed_step("7", index, task) for index in range(task.steps)]
     return "".join(f"{line}\n" for line in nemo2_log(task, StoppedClock(), steps, memory=True))
 
 
@@ -96,7 +96,7 @@ def hydra(made: Plan) -> str:
     ranks = f"All distributed processes registered. Starting with {task.gpus} processes\n"
     frames = []
     for index in range(task.steps):
-        step = measured("7", index, task)
+        step = completed_step("7", index, task)
         values: dict[str, float | str] = {
             "reduced_train_loss": step.loss,
             "global_step": float(index),

@@ -18,7 +18,7 @@ from llmb_tui.cluster.runai.cluster import RunaiCluster, runai_of
 from llmb_tui.cluster.runai.profile import RunaiProfile
 from llmb_tui.demo.runai.workload import Workload
 from llmb_tui.launch.run import Run
-from llmb_tui.launch.runai.workload import Placed
+from llmb_tui.launch.runai.workload import Placement
 from llmb_tui.launch.submit import submit_once
 from llmb_tui.plan.selection import Selection
 from llmb_tui.services import Services
@@ -54,10 +54,10 @@ class Watched:
     def submit(self, **spec: Any) -> Run:
         """`spec` is otherwise than the plan's."""
         project = self.cluster.project()
-        placed = Placed(project.id, project.cluster_id)
-        run, script = intent(request_of(BF16, self.profile), placed)
+        placement = Placement(project.id, project.cluster_id)
+        run, script = intent(request_of(BF16, self.profile), placement)
         if spec:
-            run, script = _with(run, placed, **spec)
+            run, script = _with(run, placement, **spec)
         return submit_once(self.cluster, self.services.runs, self.services.journal, run, script)
 
     def job(self, run: Run) -> Job:
@@ -77,14 +77,14 @@ class Watched:
         return (self.services.runs.folder(run.id) / state.log_name).read_bytes()
 
 
-def _with(run: Run, placed: Placed, **spec: Any) -> tuple[Run, str]:
+def _with(run: Run, placement: Placement, **spec: Any) -> tuple[Run, str]:
     from llmb_tui.launch.files import as_json
     from llmb_tui.launch.runai.workload import creation_request
     from llmb_tui.launch.spec import RunaiSpec
 
     assert isinstance(run.spec, RunaiSpec)
     changed = replace(run.spec, **spec)
-    return replace(run, spec=changed), as_json(creation_request(changed, placed))
+    return replace(run, spec=changed), as_json(creation_request(changed, placement))
 
 
 class Following:

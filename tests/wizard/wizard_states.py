@@ -45,7 +45,7 @@ INSTALLED = (StepState("image", "Container image", "done"),)
 BROKEN = (StepState("image", "Container image", "failed", "No space left on device"),)
 LOST = Trouble("eos does not answer.", "Connection refused.", "Check the host.")
 NOT_PUBLIC = Problem("procedure", "error", "Commit 111 is not public.", "Choose the direct procedure.")
-COMMITS = Check("commits", "Commits it takes", "ok", "all are there", "2 commits", "")
+COMMITS = Check("commits", "Required commits", "ok", "all exist", "2 commits", "")
 
 
 def preview(name: ProcedureId, _: Recipe, request: RunRequest | None) -> LaunchPreview:

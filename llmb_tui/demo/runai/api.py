@@ -1,4 +1,4 @@
-"""The control plane's endpoints: a request in, the contract's answer out. The program uses no other."""
+"""`Api`: the control plane's endpoints, as far as the program uses them."""
 
 from __future__ import annotations
 
@@ -16,13 +16,13 @@ from llmb_tui.demo.runai.workloads import NameTakenError, Workloads
 
 _KIND = f"(?P<kind>{'|'.join(REQUESTS)})"
 _LIMIT, _MOST = 50, 500
-"""Items of an answer: unless more are asked for, and at most."""
+"""Number of items in an answer: default and maximum."""
 _PAGE, _FILTERED = {"offset", "limit"}, {"offset", "limit", "filterBy"}
 _FILTER = re.compile(r"(\w+)==(.+)")
 
 
 class _RefusedError(Exception):
-    """The request is answered by an error of the contract."""
+    """The request is answered by an error of the API."""
 
     def __init__(self, status: int, message: str, **more: object) -> None:
         super().__init__(message)
@@ -30,11 +30,11 @@ class _RefusedError(Exception):
 
 
 class Api:
-    """All endpoints, for those who have a token."""
+    """All endpoints, for clients with a token."""
 
     def __init__(self, tokens: Tokens, workloads: Workloads) -> None:
         self._tokens, self._workloads = tokens, workloads
-        ours, one = rf"/clusters/{facts.CLUSTER}", r"/api/v1/workloads/(?P<id>[^/]+)"
+        ours, item = rf"/clusters/{facts.CLUSTER}", r"/api/v1/workloads/(?P<id>[^/]+)"
         asset = "/api/v1/asset"
         of_kind = rf"/api/v1/workloads/{_KIND}/(?P<id>[^/]+)"
         routes: tuple[tuple[str, str, Callable[..., Response], set[str]], ...] = (
@@ -53,9 +53,9 @@ class Api:
             ("POST", f"/api/v1/workloads/{_KIND}", self._create, set()),
             ("DELETE", of_kind, self._delete, set()),
             ("POST", f"{of_kind}/(?P<verb>suspend|resume)", self._switch, set()),
-            ("GET", one, self._workload, set()),
-            ("GET", f"{one}/events", self._events, {"limit", "sortOrder"}),
-            ("GET", f"{one}/pods", self._pods, {*_PAGE, "deleted"}),
+            ("GET", item, self._workload, set()),
+            ("GET", f"{item}/events", self._events, {"limit", "sortOrder"}),
+            ("GET", f"{item}/pods", self._pods, {*_PAGE, "deleted"}),
         )
         self._routes = [(method, re.compile(path), answer, known) for method, path, answer, known in routes]
 
@@ -92,11 +92,11 @@ class Api:
 
     def _list(self, request: Request) -> Response:
         now = self._workloads.clock()
-        found = self._workloads.all(deleted=request.query.get("deleted") == "true")
+        workloads = self._workloads.all(deleted=request.query.get("deleted") == "true")
         named = re.search(r"(?:^|,)name==([^,]+)", request.query.get("filterBy", ""))
-        if named:  # the usual question, and each document of hundreds takes its time
-            found = [one for one in found if one.name == named[1]]
-        return _page(request, "workloads", [documents.workload(one, one.now(now)) for one in found])
+        if named:  # the usual request; filtering first saves the documents of hundreds of workloads
+            workloads = [workload for workload in workloads if workload.name == named[1]]
+        return _page(request, "workloads", [documents.workload(workload, workload.now(now)) for workload in workloads])
 
     def _create(self, request: Request, kind: str) -> Response:
         body = _body(request)
@@ -110,50 +110,50 @@ class Api:
         if body["clusterId"] != facts.CLUSTER:
             raise _RefusedError(400, f"cluster {body['clusterId']} is not that of the project")
         try:
-            one = self._workloads.create(kind, body)
+            workload = self._workloads.create(kind, body)
         except NameTakenError:
             raise _RefusedError(409, "Resource with this name already exists") from None
-        return json_response(202, documents.submitted(one))
+        return json_response(202, documents.submitted(workload))
 
     def _delete(self, _: Request, kind: str, id: str) -> Response:  # noqa: A002 - the contract's word
-        self._workloads.delete(self._there(id, kind).id)
+        self._workloads.delete(self._find_active(id, kind).id)
         return _accepted()
 
     def _switch(self, _: Request, kind: str, id: str, verb: str) -> Response:  # noqa: A002
         change = self._workloads.suspend if verb == "suspend" else self._workloads.resume
-        change(self._there(id, kind).id)
+        change(self._find_active(id, kind).id)
         return _accepted()
 
     def _workload(self, _: Request, id: str) -> Response:  # noqa: A002
-        one = self._found(id)
-        return json_response(200, documents.workload(one, one.now(self._workloads.clock())))
+        workload = self._find(id)
+        return json_response(200, documents.workload(workload, workload.now(self._workloads.clock())))
 
     def _events(self, request: Request, id: str) -> Response:  # noqa: A002
         if request.query.get("sortOrder", "desc") != "desc":
             raise _RefusedError(400, "events in another order than desc are not simulated")
-        one = self._found(id)
-        said = one.events(one.now(self._workloads.clock()))
-        return _page(request, "events", [documents.event(event, one) for event in said])
+        workload = self._find(id)
+        events = workload.events(workload.now(self._workloads.clock()))
+        return _page(request, "events", [documents.event(event, workload) for event in events])
 
     def _pods(self, request: Request, id: str) -> Response:  # noqa: A002
-        one = self._found(id)
-        now = one.now(self._workloads.clock())
-        there = one.has_pods(now) is not (request.query.get("deleted") == "true")
-        return _page(request, "pods", documents.pods(one, now) if there else [])
+        workload = self._find(id)
+        now = workload.now(self._workloads.clock())
+        has_wanted_pods = workload.has_pods(now) is not (request.query.get("deleted") == "true")
+        return _page(request, "pods", documents.pods(workload, now) if has_wanted_pods else [])
 
-    def _found(self, identity: str) -> Workload:
+    def _find(self, identity: str) -> Workload:
         if not is_uuid(identity):
             raise _RefusedError(400, f"{identity} is no UUID")
-        one = self._workloads.find(identity)
-        if one is None:
+        workload = self._workloads.find(identity)
+        if workload is None:
             raise _RefusedError(404, "Resource id not found.")
-        return one
+        return workload
 
-    def _there(self, identity: str, kind: str) -> Workload:
-        one = self._found(identity)
-        if one.kind != kind or one.now(self._workloads.clock()) >= one.deleted:
+    def _find_active(self, identity: str, kind: str) -> Workload:
+        workload = self._find(identity)
+        if workload.kind != kind or workload.now(self._workloads.clock()) >= workload.deleted:
             raise _RefusedError(404, "Resource id not found.")
-        return one
+        return workload
 
 
 def _accepted() -> Response:
@@ -170,25 +170,27 @@ def _body(request: Request) -> Document:
     return body
 
 
-def _assets(request: Request, found: list[Document]) -> Response:
-    """Those of a project; how they stand only where that is asked for."""
+def _assets(request: Request, items: list[Document]) -> Response:
+    """Assets of a project, with their status only if requested."""
     project, hidden = request.query.get("projectId"), {"status"} if request.query.get("statusInfo") != "true" else set()
-    mine = [one for one in found if str(one["meta"]["projectId"]) == project]
-    return json_response(200, {"entries": [{name: one[name] for name in one.keys() - hidden} for one in mine]})
+    mine = [document for document in items if str(document["meta"]["projectId"]) == project]
+    return json_response(
+        200, {"entries": [{name: document[name] for name in document.keys() - hidden} for document in mine]}
+    )
 
 
-def _page(request: Request, name: str, found: list[Document], *, following: bool = True) -> Response:
-    """The part of a list that is asked for; `following` says where the next part begins."""
+def _page(request: Request, name: str, items: list[Document], *, following: bool = True) -> Response:
+    """Requested part of a list; `following` adds the start of the next part."""
     for text in filter(None, request.query.get("filterBy", "").split(",")):
         match = _FILTER.fullmatch(text)
-        if match is None or (found and match[1] not in found[0]):
+        if match is None or (items and match[1] not in items[0]):
             raise _RefusedError(400, f"filterBy: {text!r} is not FIELD==VALUE")
-        found = [one for one in found if str(one[match[1]]) == match[2]]
+        items = [document for document in items if str(document[match[1]]) == match[2]]
     offset, limit = (_number(request, key, usual) for key, usual in (("offset", 0), ("limit", _LIMIT)))
     if not 1 <= limit <= _MOST:
         raise _RefusedError(400, f"limit must be 1 to {_MOST}")
-    more = {"next": offset + limit} if following and offset + limit < len(found) else {}
-    return json_response(200, {name: found[offset : offset + limit], **more})
+    more = {"next": offset + limit} if following and offset + limit < len(items) else {}
+    return json_response(200, {name: items[offset : offset + limit], **more})
 
 
 def _number(request: Request, key: str, usual: int) -> int:

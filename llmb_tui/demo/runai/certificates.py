@@ -1,4 +1,4 @@
-"""A certificate authority of the site's own, and a certificate of its server; made at each start."""
+"""Certificate authority and server certificate of the site, made at each start."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _AUTHORITY = "llmb-tui demo, simulated"
 
 
 def make(folder: Path) -> ssl.SSLContext:
-    """Write `ca.pem`, which clients are to trust, and `server.pem` into the folder. Answers with a server's context."""
+    """Write `ca.pem`, which clients should trust, and `server.pem` into the folder. Returns the server's context."""
     signer, key = (ec.generate_private_key(ec.SECP256R1()) for _ in range(2))
     own_id = x509.SubjectKeyIdentifier.from_public_key(signer.public_key())
     usage = x509.KeyUsage(False, False, False, False, False, True, True, False, False)

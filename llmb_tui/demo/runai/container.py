@@ -1,8 +1,8 @@
-"""What the container of rank 0 prints, and when: a training of NeMo's, from the files that the workload brings along.
+"""`output`: timed output of rank 0's container: a NeMo training, from the files that the workload contains.
 
-They come in the variable LLMB_FILES, a compressed tar as base64, and the command starts one of them by torchrun; any
-other command ends at once. What would keep the ranks from meeting, and a `timeout` before torchrun, are as they really
-are. Pure.
+The files are in the variable LLMB_FILES, a compressed tar as base64, and the command starts one of them by torchrun;
+any other command ends at once. Obstacles to the ranks' rendezvous, and a `timeout` before torchrun, work as they really
+do. Pure.
 """
 
 from __future__ import annotations
@@ -21,14 +21,23 @@ from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any
 
-from llmb_tui.demo.training import TRACEBACK, Measured, Training, gpu_line, measured, nemo2_log, stopped, training
+from llmb_tui.demo.training import (
+    TRACEBACK,
+    CompletedStep,
+    Training,
+    completed_step,
+    end_line,
+    gpu_line,
+    nemo2_log,
+    training,
+)
 
 FILES = "LLMB_FILES"
 PLAN = "configs/plan.json"
 QUICK_S = 2.0
-"""Simulated seconds of a command that is none of ours, or cannot begin."""
+"""Simulated seconds of a command that is not ours, or that cannot begin."""
 MEETING_S = 900.0
-"""How long torchrun waits for the other nodes."""
+"""Seconds that torchrun waits for the other nodes."""
 _NAMED = re.compile(r"/nemo_run/([\w/-]+\.\w+)")
 _LIMIT = re.compile(r"\btimeout (?:-\S+ )*(\d+)")
 _BY_OPERATOR = re.compile(r"\$\{?(RANK|MASTER_ADDR)\b")
@@ -36,7 +45,7 @@ _BY_OPERATOR = re.compile(r"\$\{?(RANK|MASTER_ADDR)\b")
 
 @dataclass(frozen=True)
 class Container:
-    """The container of rank 0: what it was started with, and when, on the workload's clock."""
+    """Rank 0's container: its start parameters, and its start on the workload's clock."""
 
     command: str
     environment: tuple[tuple[str, str], ...]
@@ -44,19 +53,19 @@ class Container:
     """Name of its pod."""
     pods: int
     gpus: int
-    """Of all pods."""
+    """Number of GPUs of all pods."""
     has_master: bool
-    """The training operator sets RANK and MASTER_ADDR only where there is one."""
+    """True if there is a master; only then the training operator sets RANK and MASTER_ADDR."""
     seed: str
     began: float
     speed: float
     knobs: tuple[tuple[str, float], ...]
-    """The faults of `demo/faults.py` that were on when the workload came into the queue."""
+    """Faults of `demo/faults.py` that were active when the workload was queued."""
 
 
 @dataclass(frozen=True)
 class Output:
-    """Lines, each with the simulated second at which it is printed, and how the container ends."""
+    """Lines, each with the simulated second of its output, and the end of the container."""
 
     lines: tuple[tuple[float, str], ...]
     seconds: float
@@ -64,7 +73,7 @@ class Output:
 
 
 class _Clock:
-    """Time that passes by being waited for."""
+    """Clock that advances by waiting."""
 
     def __init__(self, began: float) -> None:
         self._began = began
@@ -79,7 +88,7 @@ class _Clock:
 
 @lru_cache(maxsize=1024)
 def output(started: Container) -> Output:
-    """Everything that the container prints."""
+    """Complete output of the container."""
     made, limit = _run(started), _LIMIT.search(started.command)
     if limit is None or made.seconds <= float(limit[1]):
         return made
@@ -89,7 +98,7 @@ def output(started: Container) -> Output:
 
 
 def _run(started: Container) -> Output:
-    """The same, if it may take any time."""
+    """Complete output without a time limit."""
     environment, knobs, clock = dict(started.environment), dict(started.knobs), _Clock(started.began)
     lines = [(0.0, f"simulated: no training happens; the clock of this workload runs {started.speed:g} times faster")]
     if "torchrun" not in started.command:
@@ -110,20 +119,20 @@ def _run(started: Container) -> Output:
         return Output(tuple(lines), clock.seconds, 1)
     if "hang-at-step" in knobs:
         return Output(tuple(lines), math.inf, 0)
-    return Output((*lines, (clock.seconds, stopped(task))), clock.seconds, 0)
+    return Output((*lines, (clock.seconds, end_line(task))), clock.seconds, 0)
 
 
 class _EndedError(Exception):
-    """The program has ended with exit code 1; these are its last words."""
+    """The program has ended with exit code 1 and these last lines."""
 
 
 def _documents(files: str, command: str) -> dict[str, Any]:
-    """The JSON files among those that the command names, and the plan; the others must be there."""
+    """Contents of the JSON files that the command names, and of the plan; the other named files must exist."""
     try:
         with tarfile.open(fileobj=io.BytesIO(base64.b64decode(files, validate=True))) as archive:
-            members = {one.name.removeprefix("./"): one for one in archive}
-            found = {name: archive.extractfile(members[name]) for name in (PLAN, *_NAMED.findall(command))}
-            return {name: json.load(file) for name, file in found.items() if file and name.endswith(".json")}
+            members = {member.name.removeprefix("./"): member for member in archive}
+            files_of = {name: archive.extractfile(members[name]) for name in (PLAN, *_NAMED.findall(command))}
+            return {name: json.load(file) for name, file in files_of.items() if file and name.endswith(".json")}
     except (binascii.Error, tarfile.TarError, OSError, EOFError, zlib.error) as problem:
         raise _EndedError(f"tar: {FILES} holds no archive: {problem}\ntar: Exiting with failure status") from None
     except KeyError as missing:
@@ -142,12 +151,12 @@ def _task(documents: dict[str, Any], gpus: int) -> Training:
     return task
 
 
-def _steps(task: Training, clock: _Clock, seed: str, knobs: Mapping[str, float]) -> Iterator[Measured]:
+def _steps(task: Training, clock: _Clock, seed: str, knobs: Mapping[str, float]) -> Iterator[CompletedStep]:
     for index in range(task.steps):
         if knobs.get("fail-at-step") == index:
             raise _EndedError(TRACEBACK)
         if knobs.get("hang-at-step") == index:
             return
-        step = measured(seed, index, task, knobs.get("slow", 1.0))
+        step = completed_step(seed, index, task, knobs.get("slow", 1.0))
         clock.wait(step.seconds)
         yield step

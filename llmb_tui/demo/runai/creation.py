@@ -1,6 +1,6 @@
-"""`DistributedRequest`, `TrainingRequest`: of what the contract lets a workload be made of, what the program sends.
+"""`DistributedRequest`, `TrainingRequest`: the part of the creation requests of the API that the program sends.
 
-Fields have the contract's names, in camel case. What is not here is not simulated, and refused.
+Fields have the API's names, in camel case. Other fields are not simulated, and rejected.
 """
 
 from __future__ import annotations
@@ -23,13 +23,13 @@ from pydantic.alias_generators import to_camel
 from llmb_tui.cluster.runai.values import given
 
 DISTRIBUTED, TRAINING = "distributed", "trainings"
-"""Kinds of workload, by their word in the API's paths."""
+"""Kinds of workload, as in the API's paths."""
 LONGEST_NAME = 54
-"""`-master-0` behind it makes the name of a pod, which is a host's name too."""
+"""Longest workload name: with `-master-0` it is the name of a pod, which is also a host name."""
 
 
 def is_uuid(text: str) -> bool:
-    """Whether it is an id as the control plane gives them."""
+    """True if the text has the form of the control plane's ids."""
     try:
         return bool(uuid.UUID(text))
     except ValueError:
@@ -84,21 +84,21 @@ class SupersetSpecAllOfStorage(_Part):
 
 
 class SupersetSpecAllOfCompute(_Part):
-    """What each pod is given."""
+    """Resources of each pod."""
 
     gpu_devices_request: NonNegativeInt = 0
     large_shm_request: bool = False
 
 
 class ImagePullSecret(_Part):
-    """What an image is pulled with."""
+    """Secret with which an image is pulled."""
 
     name: Label
     user_credential: bool = False
 
 
 class TrainingSpecSpec(_Part):
-    """What each pod is made of."""
+    """Specification of each pod."""
 
     command: str = ""
     args: str = ""
@@ -113,7 +113,7 @@ class TrainingSpecSpec(_Part):
 
 
 class DistributedSpecSpec(TrainingSpecSpec):
-    """The same, and how many of them there are."""
+    """Specification of each pod, and the number of workers."""
 
     distributed_framework: Literal["PyTorch"] | None = None
     num_workers: PositiveInt = 1
@@ -130,7 +130,7 @@ class TrainingCreationRequest(_Part):
 
 
 class DistributedCreationRequest(TrainingCreationRequest):
-    """A workload of several pods. NVIDIA's tutorial asks for a master, and for one worker less."""
+    """A workload of several pods. NVIDIA's tutorial requests a master, and one worker less."""
 
     master_spec_same_as_worker: bool = False
     spec: DistributedSpecSpec
@@ -140,16 +140,16 @@ REQUESTS: dict[str, type[TrainingCreationRequest]] = {
     DISTRIBUTED: DistributedCreationRequest,
     TRAINING: TrainingCreationRequest,
 }
-"""What a request is, by the kind of workload."""
+"""Type of the request for each kind of workload."""
 
 
 def creation_request(kind: str, body: Any) -> TrainingCreationRequest:
-    """The request of a body, in which null is as good as nothing. Raises ValidationError."""
+    """Parse the body of a request, in which null means absent. Raises ValidationError."""
     return REQUESTS[kind].model_validate(given(body))
 
 
 def problems(kind: str, body: Any) -> Iterator[tuple[str, str]]:
-    """(field, what is wrong with it) of a request body."""
+    """Faults of a request body, as (field, reason)."""
     try:
         creation_request(kind, body)
     except ValidationError as wrong:

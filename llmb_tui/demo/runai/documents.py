@@ -1,4 +1,4 @@
-"""What the control plane answers, as documents of the contract. Pure."""
+"""The control plane's answers, as documents of the API. Pure."""
 
 from __future__ import annotations
 
@@ -17,26 +17,26 @@ USER, PRIORITY = "llmb-tui-demo", "low"
 
 
 def stamp(at: float) -> str:
-    """A moment as the API writes it."""
+    """A time in the format of the API."""
     text = datetime.fromtimestamp(at, UTC).isoformat(timespec="milliseconds")
     return text.replace("+00:00", "Z")
 
 
 def stamp_or_none(at: float, now: float) -> str | None:
-    """The same, or null for what has not come yet."""
+    """A time in the format of the API, or null if it is in the future."""
     return stamp(at) if at <= now else None
 
 
 _AGE = {"createdAt": stamp(facts.CREATED), "updatedAt": stamp(facts.CREATED)}
 
 
-def made(text: str) -> str:
-    """An id that follows from a text."""
+def derived_id(text: str) -> str:
+    """Id that is derived from a text."""
     return str(uuid.uuid5(uuid.NAMESPACE_URL, f"simulated:{text}"))
 
 
 def cluster() -> Document:
-    """DisplayedCluster."""
+    """DisplayedCluster document."""
     return {
         "uuid": facts.CLUSTER,
         "tenantId": facts.TENANT,
@@ -48,7 +48,7 @@ def cluster() -> Document:
 
 
 def project(allocated: Mapping[str, int], limits: Mapping[str, int]) -> Document:
-    """Project, with what its workloads have of each node pool."""
+    """Project document, with the allocation of its workloads in each node pool."""
     pools = facts.POOLS.values()
     return {
         "id": facts.PROJECT_ID,
@@ -80,12 +80,12 @@ def project(allocated: Mapping[str, int], limits: Mapping[str, int]) -> Document
 
 
 def node_pools() -> list[Document]:
-    """NodePool1, of all of them."""
+    """NodePool1 documents of all node pools."""
     return [{"name": name, "status": "Ready", "isDefault": name == "default"} for name in facts.POOLS]
 
 
 def nodes() -> list[Document]:
-    """Node, of all of them."""
+    """Node documents of all nodes."""
     return [
         {
             "name": name,
@@ -101,7 +101,7 @@ def nodes() -> list[Document]:
 
 
 def claims() -> list[Document]:
-    """PVCAsset."""
+    """PVCAsset documents."""
     return [
         {**_asset(name, "pvc"), "spec": {"path": f"/{name}", "claimName": name, "readOnly": False}}
         for name in facts.CLAIMS
@@ -109,7 +109,7 @@ def claims() -> list[Document]:
 
 
 def credentials() -> list[Document]:
-    """CredentialsListResponseEntry; what is in them stays with the control plane."""
+    """CredentialsListResponseEntry documents, without the secrets."""
     registries = [_credential(name, "dockerRegistry", facts.REGISTRY_PREFIX, {"keyId": 1}) for name in facts.REGISTRIES]
     secrets = [
         _credential(name, "genericSecret", facts.SECRET_PREFIX, {"keyId": 2, "keyValuePairs": [{"key": key}]})
@@ -123,34 +123,34 @@ def _credential(name: str, kind: str, prefix: str, spec: Document) -> Document:
 
 
 def _asset(name: str, kind: str) -> Document:
-    meta = {"id": made(f"{kind}/{name}"), "name": name, "kind": kind, "scope": "project"}
+    meta = {"id": derived_id(f"{kind}/{name}"), "name": name, "kind": kind, "scope": "project"}
     history = {**_AGE, "createdBy": USER, "updatedBy": USER, "projectId": int(facts.PROJECT_ID)}
     return {"meta": meta | history, "status": {"status": "No issues found"}}
 
 
-def submitted(one: Workload) -> Document:
-    """DistributedWorkload or Training1, as far as that must be said of a new one."""
+def submitted(record: Workload) -> Document:
+    """DistributedWorkload or Training1 document, with the required fields of a new workload."""
     return {
-        "name": one.name,
-        "requestedName": one.name,
-        "workloadId": one.id,
+        "name": record.name,
+        "requestedName": record.name,
+        "workloadId": record.id,
         "projectId": facts.PROJECT_ID,
         "clusterId": facts.CLUSTER,
         "createdBy": USER,
-        "createdAt": stamp(one.created),
+        "createdAt": stamp(record.created),
         "desiredPhase": "Running",
     }
 
 
-def workload(one: Workload, now: float) -> Document:
-    """Workload."""
-    phase, since = one.phase(now)
-    waits = one.obstacle if phase == "Pending" and one.obstacle else {}
+def workload(record: Workload, now: float) -> Document:
+    """Workload document."""
+    phase, since = record.phase(now)
+    waits = record.obstacle if phase == "Pending" and record.obstacle else {}
     document: Document = {
-        "id": one.id,
+        "id": record.id,
         "tenantId": facts.TENANT,
-        "name": one.name,
-        "type": TYPES[one.kind],
+        "name": record.name,
+        "type": TYPES[record.kind],
         "source": "Control-plane",
         "category": "Train",
         "priority": None,
@@ -163,64 +163,75 @@ def workload(one: Workload, now: float) -> Document:
         "departmentName": facts.DEPARTMENT[0],
         "departmentId": facts.DEPARTMENT[1],
         "namespace": facts.NAMESPACE,
-        "createdAt": stamp(one.created),
+        "createdAt": stamp(record.created),
         "updatedAt": stamp(since),
-        "deletedAt": stamp_or_none(one.deleted, now),
-        "completedAt": stamp_or_none(one.ends, now),
+        "deletedAt": stamp_or_none(record.deleted, now),
+        "completedAt": stamp_or_none(record.ends, now),
         "phase": phase,
-        "phaseMessage": one.why(now),
+        "phaseMessage": record.why(now),
         "phaseReason": waits.get("phaseReason"),
         "phaseUpdatedAt": stamp(since),
-        "k8sPhase": one.kubernetes_phase(now),
+        "k8sPhase": record.kubernetes_phase(now),
         "k8sPhaseUpdatedAt": stamp(since),
         "conditions": [],
-        "runningPods": len(one.pods) if phase == "Running" else 0,
-        "requestedPods": {"number": len(one.pods), "parallelism": None},
-        "allocatedResources": {"gpu": one.gpus, "gpuMemory": f"{80 * one.gpus}G"} if one.holds(now) else {"gpu": 0},
-        "totalRunningTimeSeconds": int(max(0.0, min(now, one.ends) - one.running_from)),
+        "runningPods": len(record.pods) if phase == "Running" else 0,
+        "requestedPods": {"number": len(record.pods), "parallelism": None},
+        "allocatedResources": {"gpu": record.gpus, "gpuMemory": f"{80 * record.gpus}G"}
+        if record.holds(now)
+        else {"gpu": 0},
+        "totalRunningTimeSeconds": int(max(0.0, min(now, record.ends) - record.running_from)),
     }
     if waits:
-        said = {name: waits[name] for name in ("reason", "message")}
-        document["conditions"] = [{"type": "Unschedulable", "status": "True", **said}]
+        entry = {name: waits[name] for name in ("reason", "message")}
+        document["conditions"] = [{"type": "Unschedulable", "status": "True", **entry}]
     return document
 
 
-def event(said: Event, one: Workload) -> Document:
-    """Event."""
-    pod = one.pods[0]
+def event(entry: Event, record: Workload) -> Document:
+    """Event document."""
+    pod = record.pods[0]
     return {
-        "id": made(f"{one.id}/{said.at}/{said.reason}/{said.message}"),
-        "createdAt": stamp(said.at),
-        "type": said.kind,
-        "reason": said.reason,
-        "message": said.message,
-        "source": said.source,
+        "id": derived_id(f"{record.id}/{entry.at}/{entry.reason}/{entry.message}"),
+        "createdAt": stamp(entry.at),
+        "type": entry.kind,
+        "reason": entry.reason,
+        "message": entry.message,
+        "source": entry.source,
         "clusterId": facts.CLUSTER,
-        "involvedObject": {"uid": made(f"{one.id}/{pod}"), "kind": "Pod", "name": pod, "namespace": facts.NAMESPACE},
+        "involvedObject": {
+            "uid": derived_id(f"{record.id}/{pod}"),
+            "kind": "Pod",
+            "name": pod,
+            "namespace": facts.NAMESPACE,
+        },
     }
 
 
-def pods(one: Workload, now: float) -> list[Document]:
-    """Pod, of each of them."""
-    names = facts.POOLS[one.pool].node_names if one.started is not None else []
-    since = stamp(one.phase(now)[1])
-    container = {"name": one.container, "image": one.spec.image, "startedAt": stamp_or_none(one.running_from, now)}
+def pods(record: Workload, now: float) -> list[Document]:
+    """Pod documents of all pods."""
+    names = facts.POOLS[record.pool].node_names if record.started is not None else []
+    since = stamp(record.phase(now)[1])
+    container = {
+        "name": record.container,
+        "image": record.spec.image,
+        "startedAt": stamp_or_none(record.running_from, now),
+    }
     return [
         {
-            "id": made(f"{one.id}/{name}"),
+            "id": derived_id(f"{record.id}/{name}"),
             "name": name,
             "tenantId": facts.TENANT,
-            "workloadId": one.id,
+            "workloadId": record.id,
             "clusterId": facts.CLUSTER,
             "priorityClassName": PRIORITY,
             "nodeName": names[number] if number < len(names) else "",
-            "createdAt": stamp(one.queued),
+            "createdAt": stamp(record.queued),
             "updatedAt": since,
-            "completedAt": stamp_or_none(one.ends, now),
-            "deletedAt": stamp_or_none(one.deleted, now),
+            "completedAt": stamp_or_none(record.ends, now),
+            "deletedAt": stamp_or_none(record.deleted, now),
             "containers": [container],
-            "k8sPhase": one.kubernetes_phase(now),
+            "k8sPhase": record.kubernetes_phase(now),
             "k8sPhaseUpdatedAt": since,
         }
-        for number, name in enumerate(one.pods)
+        for number, name in enumerate(record.pods)
     ]

@@ -1,4 +1,4 @@
-"""What the simulated site has: one cluster, one project, its node pools, claims, secrets and images."""
+"""Contents of the simulated site: one cluster, one project, node pools, claims, secrets and images."""
 
 from __future__ import annotations
 
@@ -14,12 +14,12 @@ PROJECT = "llmb"
 PROJECT_ID = "4500105"
 NAMESPACE = f"runai-{PROJECT}"
 CREATED = 1_760_000_000.0
-"""When all of it was made, Unix time."""
+"""Creation time of everything, Unix time."""
 
 
 @dataclass(frozen=True)
 class Pool:
-    """A node pool, and what the project may use of it."""
+    """A node pool, and the project's share of it."""
 
     name: str
     id: str
@@ -48,8 +48,8 @@ SECRETS = {"huggingface": "HF_TOKEN"}
 """Generic secrets and the key in each."""
 REGISTRIES = ("nvcr",)
 SECRET_PREFIX, REGISTRY_PREFIX = "genericsecret-", "dockerreg-"
-"""Of the Kubernetes secrets that Run:ai makes of a credential."""
+"""Prefixes of the Kubernetes secrets that Run:ai makes from credentials."""
 IMAGES = re.compile(
     r"nvcr\.io/nvidia/nemo:\d\d\.\d\d(\.\w+)*|(docker\.io/(library/)?)?(busybox|ubuntu|python)(:[\w.-]+)?"
 )
-"""Those that a node can pull."""
+"""Images that a node can pull."""

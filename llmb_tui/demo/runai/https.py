@@ -1,4 +1,4 @@
-"""An HTTPS server on loopback that hands each request to a function and sends what that answers."""
+"""HTTPS server on loopback that passes each request to a function and sends its answer."""
 
 from __future__ import annotations
 
@@ -15,15 +15,15 @@ from urllib.parse import parse_qsl, unquote, urlsplit
 
 HOST = "127.0.0.1"
 LOOK_S = 0.2
-"""How soon it notices that it shall listen no more."""
+"""Interval in which the listener notices a stop, seconds."""
 IDLE_S = 60.0
-"""How long a connection may be silent."""
+"""Longest silence of a connection, seconds."""
 STOP_S = 2.0
 
 
 @dataclass(frozen=True)
 class Request:
-    """One request; names of headers in lower case."""
+    """One request; header names are in lower case."""
 
     method: str
     path: str
@@ -33,14 +33,14 @@ class Request:
 
     @property
     def bearer(self) -> str:
-        """The token that it carries."""
+        """Token of the request."""
         kind, _, token = self.headers.get("authorization", "").partition(" ")
         return token if kind == "Bearer" else ""
 
 
 @dataclass(frozen=True)
 class Response:
-    """One answer: a body at once, or in pieces while they come."""
+    """One answer: a complete body, or pieces that follow over time."""
 
     status: int
     body: bytes | Iterator[bytes]
@@ -52,12 +52,12 @@ Responder = Callable[[Request], Response]
 
 
 def json_response(status: int, document: object) -> Response:
-    """An answer in JSON."""
+    """JSON answer."""
     return Response(status, json.dumps(document).encode())
 
 
 class Handler(BaseHTTPRequestHandler):
-    """One connection. Tests derive from it what goes wrong on a line."""
+    """One connection. Tests derive connection faults from it."""
 
     server: Listener
     protocol_version = "HTTP/1.1"
@@ -66,7 +66,7 @@ class Handler(BaseHTTPRequestHandler):
     disable_nagle_algorithm = True
 
     def handle(self) -> None:
-        """Answer until the other side goes; how it does is no matter."""
+        """Answer until the client disconnects, in whatever way."""
         with suppress(OSError):
             super().handle()
 
@@ -74,17 +74,17 @@ class Handler(BaseHTTPRequestHandler):
         """Read one request, and answer it."""
         self.send(self.server.respond(self.read()))
 
-    do_GET = do_POST = do_DELETE = exchange  # noqa: N815 - the base class asks for these names
+    do_GET = do_POST = do_DELETE = exchange  # noqa: N815 - names that the base class requires
 
     def read(self) -> Request:
-        """The request that was sent."""
+        """The next request."""
         address = urlsplit(self.path)
         headers = {name.lower(): value for name, value in self.headers.items()}
         body = self.rfile.read(int(headers.get("content-length", 0)))
         return Request(self.command, unquote(address.path), dict(parse_qsl(address.query)), headers, body)
 
     def send(self, response: Response) -> None:
-        """Send an answer: with its length, or in chunks."""
+        """Send an answer, with its length or in chunks."""
         self.send_response(response.status)
         self.send_header("Content-Type", response.kind)
         for name, value in response.headers.items():
@@ -102,7 +102,7 @@ class Handler(BaseHTTPRequestHandler):
         self.wfile.write(b"0\r\n\r\n")
 
     def log_message(self, *_: Any) -> None:
-        """Nothing of it belongs on the screen."""
+        """Log nothing, because the log does not belong on the screen."""
 
 
 class Listener(ThreadingHTTPServer):
@@ -121,15 +121,15 @@ class Listener(ThreadingHTTPServer):
         self._thread = threading.Thread(target=self.serve_forever, args=(LOOK_S,), name="demo-runai", daemon=True)
 
     def start(self) -> None:
-        """Begin to take connections."""
+        """Start accepting connections."""
         self._thread.start()
 
     def stop(self) -> None:
-        """End all connections. No thread is left."""
+        """End all connections and threads."""
         ending = threading.Thread(target=self.shutdown)
         ending.start()
         with suppress(OSError):
-            socket.create_connection((HOST, self.port)).close()  # it looks at once when somebody comes
+            socket.create_connection((HOST, self.port)).close()  # wakes the listener at once
         ending.join()
         self.server_close()
         self._thread.join()
@@ -145,7 +145,7 @@ class Listener(ThreadingHTTPServer):
                     connection.shutdown(socket.SHUT_RDWR)
 
     def get_request(self) -> tuple[socket.socket, Any]:
-        """The next connection; its own thread shakes hands, so that nobody waits for who does not."""
+        """The next connection; its own thread does the TLS handshake, so that a slow client blocks no other."""
         plain, address = super().get_request()
         connection = self._context.wrap_socket(plain, server_side=True, do_handshake_on_connect=False)
         with self._changed:
@@ -153,7 +153,7 @@ class Listener(ThreadingHTTPServer):
         return connection, address
 
     def shutdown_request(self, request: Any) -> None:
-        """Close a connection whose thread is done."""
+        """Close a connection whose thread has ended."""
         super().shutdown_request(request)
         with self._changed:
             self._connections.discard(request)

@@ -1,4 +1,4 @@
-"""Kubernetes' API of the cluster, as much as `kubectl logs` needs of it."""
+"""`Kubernetes`: the cluster's Kubernetes API, as far as `kubectl logs` needs it."""
 
 from __future__ import annotations
 
@@ -17,12 +17,12 @@ from llmb_tui.demo.runai.workloads import Workloads
 
 _LOG = re.compile(r"/api/v1/namespaces/(?P<namespace>[^/]+)/pods/(?P<pod>[^/]+)/log")
 LOOK_S = 0.05
-"""How often a log that is followed is looked at, real seconds."""
+"""Interval between looks at a followed log, real seconds."""
 USER = "system:serviceaccount:llmb:reader"
 
 
 class Kubernetes:
-    """The logs of the pods, for who has the token."""
+    """Logs of the pods, for clients with the token."""
 
     def __init__(self, workloads: Workloads) -> None:
         self.token = secrets.token_urlsafe(24)
@@ -40,49 +40,53 @@ class Kubernetes:
         if namespace != facts.NAMESPACE:
             what = f'cannot get resource "pods/log" in API group "" in the namespace "{namespace}"'
             return _status(403, f'pods "{pod}" is forbidden: User "{USER}" {what}')
-        found = [one for one in self._workloads.all() if pod in one.pods and one.has_pods(self._now(one))]
-        if not found:
+        owners = [
+            workload
+            for workload in self._workloads.all()
+            if pod in workload.pods and workload.has_pods(self._now(workload))
+        ]
+        if not owners:
             return _status(404, f'pods "{pod}" not found')
-        return self._log(request, found[0], pod)
+        return self._log(request, owners[0], pod)
 
-    def _log(self, request: Request, one: Workload, pod: str) -> Response:
+    def _log(self, request: Request, workload: Workload, pod: str) -> Response:
         if unknown := request.query.keys() - {"container", "follow"}:
             return _status(400, f"the simulated Kubernetes does not offer {', '.join(sorted(unknown))}")
-        name = request.query.get("container", one.container)
-        if name != one.container:
+        name = request.query.get("container", workload.container)
+        if name != workload.container:
             return _status(400, f"container {name} is not valid for pod {pod}")
-        if self._now(one) < one.running_from:
+        if self._now(workload) < workload.running_from:
             waits = {"BackOff": "trying and failing to pull image"}.get(
-                (one.container_trouble or ("",))[0], "waiting to start: ContainerCreating"
+                (workload.container_trouble or ("",))[0], "waiting to start: ContainerCreating"
             )
             return _status(400, f'container "{name}" in pod "{pod}" is {waits}')
-        printed = self._printed(one, pod)
+        printed = self._printed(workload, pod)
         if request.query.get("follow") == "true":
-            pieces = self._follow(one, pod, len(printed))
+            pieces = self._follow(workload, pod, len(printed))
             return Response(200, map(_text, chain([printed], pieces)), "text/plain")
         return Response(200, _text(printed), "text/plain")
 
-    def _follow(self, one: Workload, pod: str, known: int) -> Iterator[list[str]]:
-        """What is printed behind the lines that are known, until the container ends."""
-        attempt = one.attempts
+    def _follow(self, workload: Workload, pod: str, known: int) -> Iterator[list[str]]:
+        """New lines behind the known ones, until the container ends."""
+        attempt = workload.attempts
         while not self.stopping.wait(LOOK_S):
-            now = self._now(one)
-            if one.attempts != attempt:
+            now = self._now(workload)
+            if workload.attempts != attempt:
                 return
-            lines = self._printed(one, pod)
+            lines = self._printed(workload, pod)
             yield lines[known:]
             known = len(lines)
-            if not one.holds(now) or not one.has_pods(now):
+            if not workload.holds(now) or not workload.has_pods(now):
                 return
-        raise ConnectionAbortedError  # a server that goes does not say that the log is over
+        raise ConnectionAbortedError  # a stopping server does not mark the end of the log
 
-    def _printed(self, one: Workload, pod: str) -> list[str]:
-        """What the container of a pod has printed by now: only the first has rank 0, which tells of the steps."""
-        lines = one.log(self._now(one))
-        return lines if pod == one.pods[0] else lines[:1]
+    def _printed(self, workload: Workload, pod: str) -> list[str]:
+        """Lines that a pod's container has printed so far: only the first one has rank 0, which prints the steps."""
+        lines = workload.log(self._now(workload))
+        return lines if pod == workload.pods[0] else lines[:1]
 
-    def _now(self, one: Workload) -> float:
-        return one.now(self._workloads.clock())
+    def _now(self, workload: Workload) -> float:
+        return workload.now(self._workloads.clock())
 
 
 def _status(code: int, message: str) -> Response:

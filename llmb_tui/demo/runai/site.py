@@ -1,4 +1,4 @@
-"""`DemoRunai`: a Run:ai control plane and its cluster, inside this process. Simulated, and it says so."""
+"""`DemoRunai`: a Run:ai control plane and its cluster, inside this process, labelled as simulated."""
 
 from __future__ import annotations
 
@@ -21,9 +21,9 @@ TOKEN_S = 3600.0
 
 
 class DemoRunai(DemoSite):
-    """A simulated control plane. Its workloads are files below `root` and go on while it is stopped.
+    """A simulated control plane. Its workloads are files below `root` and continue while it is stopped.
 
-    `clock` says the real time, and `handler` serves a connection: both are for tests.
+    `clock` returns the real time, and `handler` serves a connection: both are for tests.
     """
 
     def __init__(
@@ -45,7 +45,7 @@ class DemoRunai(DemoSite):
         self._listeners: list[Listener] = []
 
     def listen(self) -> None:
-        """Take up the workloads, and answer questions."""
+        """Load the workloads, and start the servers."""
         self.workloads = Workloads(self.root, self.speed, self._clock)
         self.kubernetes = Kubernetes(self.workloads)
         context = make(self.root)
@@ -65,12 +65,12 @@ class DemoRunai(DemoSite):
 
     @property
     def base_url(self) -> str:
-        """Of the control plane's API, as a profile has it."""
+        """URL of the control plane's API, as in a profile."""
         return f"https://{HOST}:{self._listeners[0].port}/api/v1"
 
     @property
     def profile(self) -> RunaiProfile:
-        """How to reach it, as one saves it."""
+        """Profile of the cluster, as a user saves it."""
         return RunaiProfile(
             name="demo-runai",
             base_url=self.base_url,
@@ -84,7 +84,7 @@ class DemoRunai(DemoSite):
         )
 
     def drop_connections(self) -> None:
-        """Cut every connection, without a word."""
+        """Cut every connection without a message."""
         for listener in self._listeners:
             listener.drop_connections()
 

@@ -1,4 +1,4 @@
-"""`Tokens`: who may come in. An application's secret for a token, which is a JWT and expires."""
+"""`Tokens`: login of an application, by its secret, with a token, which is a JWT and expires."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from typing import Any
 
 
 class Tokens:
-    """One application, and the tokens that it was given. `clock` says the real time."""
+    """One application and its tokens. `clock` returns the real time."""
 
     def __init__(self, lifetime_s: float, clock: Callable[[], float]) -> None:
         self.app_id = "llmb-tui-demo"
@@ -22,7 +22,7 @@ class Tokens:
         self._key = secrets.token_bytes(32)
 
     def grant(self, body: dict[str, Any]) -> dict[str, Any] | None:
-        """The answer to a token request, or None when the secret is wrong. Raises ValueError: what it lacks."""
+        """Answer to a token request, or None for a wrong secret. Raises ValueError with the missing field."""
         given = {name.lower(): value for name, value in body.items()}  # as Go reads JSON
         kind = given.get("granttype")
         names = {"app_token": ("appid", "appsecret"), "client_credentials": ("clientid", "clientsecret")}.get(str(kind))
@@ -35,7 +35,7 @@ class Tokens:
         return {"accessToken": self._token(), "expiresIn": int(self.lifetime_s)} if known else None
 
     def is_valid(self, token: str) -> bool:
-        """Whether a token is one of ours and has not expired."""
+        """True if a token was granted here and has not expired."""
         signed, _, signature = token.rpartition(".")
         if not hmac.compare_digest(signature, self._signature(signed)):
             return False
@@ -43,7 +43,7 @@ class Tokens:
         return bool(json.loads(base64.urlsafe_b64decode(payload + "=="))["exp"] > self._clock())
 
     def revoke(self) -> None:
-        """Know none of the tokens any more that were given by now."""
+        """Invalidate all tokens that were granted so far."""
         self._key = secrets.token_bytes(32)
 
     def _token(self) -> str:

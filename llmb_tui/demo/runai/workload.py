@@ -1,7 +1,7 @@
 """`Workload`: one workload and its life. Its phase, pods, events and log follow from its record and the time.
 
-Its clock runs `speed` times faster than real time from the moment it was submitted, as that of the simulated Slurm's
-jobs does; all its moments are Unix times on that clock.
+Its clock runs `speed` times faster than real time from its submission, like that of the simulated Slurm's jobs; all its
+times are Unix times on that clock.
 """
 
 from __future__ import annotations
@@ -24,12 +24,12 @@ from llmb_tui.demo.runai.creation import (
 )
 
 CREATING_S, QUEUED_S, PULLING_S, ENDING_S = 5.0, 15.0, 30.0, 10.0
-"""Simulated seconds: until it is in the queue, in it at least, until its containers run, and to stop or delete it."""
+"""Simulated seconds: before the queue, minimum in it, until its containers run, and to stop or delete it."""
 
 
 @dataclass(frozen=True)
 class Event:
-    """What Kubernetes says of a pod."""
+    """Event of a pod in Kubernetes."""
 
     at: float
     kind: str
@@ -40,7 +40,7 @@ class Event:
 
 @dataclass
 class Workload:
-    """One workload; `body` is the request that it was made by."""
+    """One workload; `body` is its creation request."""
 
     id: str
     kind: str
@@ -49,41 +49,41 @@ class Workload:
     speed: float
     created: float
     queued: float
-    """When it was submitted, or resumed, or lost its place."""
+    """Time at which it was submitted, resumed or evicted."""
     attempts: int = 1
     started: float | None = None
-    """When it was given its nodes."""
+    """Time at which it got its nodes."""
     stop_asked: float | None = None
     delete_asked: float | None = None
     obstacle: dict[str, Any] | None = None
     """Why the scheduler leaves it in the queue: at, reason, message, and the control plane's word for it."""
     evictions: list[float] = field(default_factory=list)
     knobs: dict[str, float] = field(default_factory=dict)
-    """Faults of the training that were on when it came into the queue."""
+    """Faults of the training that were active when it was queued."""
 
     def now(self, real: float) -> float:
-        """A real moment on its clock."""
+        """Convert a real time to its clock."""
         return self.created + (real - self.created) * self.speed
 
     @cached_property
     def request(self) -> TrainingCreationRequest:
-        """What it was asked to be."""
+        """Its creation request."""
         return creation_request(self.kind, self.body)
 
     @property
     def spec(self) -> TrainingSpecSpec:
-        """What each of its pods is made of."""
+        """Specification of each of its pods."""
         return self.request.spec
 
     @property
     def has_master(self) -> bool:
-        """Whether one more pod than its workers has rank 0."""
+        """True if a pod in addition to its workers has rank 0."""
         request = self.request
         return isinstance(request, DistributedCreationRequest) and request.master_spec_same_as_worker
 
     @property
     def pods(self) -> list[str]:
-        """Names of its pods, that of rank 0 first."""
+        """Names of its pods, rank 0's first."""
         if not isinstance(self.spec, DistributedSpecSpec):
             return [f"{self.name}-0-0"]
         workers = [f"{self.name}-worker-{number}" for number in range(self.spec.num_workers)]
@@ -96,32 +96,32 @@ class Workload:
 
     @property
     def gpus(self) -> int:
-        """GPUs that it asks for, of all pods."""
+        """Number of GPUs that all its pods request."""
         return len(self.pods) * self.gpus_per_pod
 
     @property
     def gpus_per_pod(self) -> int:
-        """GPUs that each of its pods asks for."""
+        """Number of GPUs that each of its pods requests."""
         return self.spec.compute.gpu_devices_request
 
     @property
     def pool(self) -> str:
-        """The node pool that it wants."""
+        """Node pool that it requests."""
         return self.spec.node_pools[0]
 
     @property
     def waits(self) -> bool:
-        """Whether it wants nodes and has none."""
+        """True if it needs nodes and has none."""
         return self.started is None and self.stop_asked is None and self.delete_asked is None
 
     @property
     def in_queue(self) -> float:
-        """From when on it may be scheduled."""
+        """Time from which it may be scheduled."""
         return self.queued + CREATING_S + QUEUED_S + self.knobs.get("queue-wait", 0.0)
 
     @property
     def container_trouble(self) -> tuple[str, str] | None:
-        """Reason and message of what keeps its containers from being started, as an event says them."""
+        """Reason and message if its containers cannot be started, as in an event."""
         if not facts.IMAGES.fullmatch(self.spec.image):
             return "BackOff", f'Back-off pulling image "{self.spec.image}"'
         known = {(f"{facts.SECRET_PREFIX}{name}", key) for name, key in facts.SECRETS.items()}
@@ -132,17 +132,17 @@ class Workload:
 
     @property
     def running_from(self) -> float:
-        """When its containers run; infinite where they do not."""
+        """Time at which its containers start to run; infinite if they do not."""
         return math.inf if self.started is None or self.container_trouble else self.started + PULLING_S
 
     @property
     def output(self) -> Output:
-        """What the container of rank 0 prints from `running_from` on."""
+        """Output of rank 0's container from `running_from` on."""
         variables = self.spec.environment_variables
         return output(
             Container(
                 command=f"{self.spec.command} {self.spec.args}",
-                environment=tuple((one.name, one.value) for one in variables if one.value is not None),
+                environment=tuple((entry.name, entry.value) for entry in variables if entry.value is not None),
                 host=self.pods[0],
                 pods=len(self.pods),
                 gpus=self.gpus,
@@ -156,16 +156,16 @@ class Workload:
 
     @property
     def ends(self) -> float:
-        """When its containers end by themselves."""
+        """Time at which its containers end by themselves."""
         return self.running_from + self.output.seconds if math.isfinite(self.running_from) else math.inf
 
     @property
     def deleted(self) -> float:
-        """When it is gone."""
+        """Time at which it no longer exists."""
         return math.inf if self.delete_asked is None else self.delete_asked + ENDING_S
 
     def phase(self, now: float) -> tuple[str, float]:
-        """The control plane's word for where it stands, and since when."""
+        """Its phase in the control plane, and the phase's beginning."""
         if self.delete_asked is not None and self.delete_asked <= self.ends:
             return "Deleting", self.delete_asked
         if self.stop_asked is not None:
@@ -182,28 +182,28 @@ class Workload:
         return ("Failed" if self.output.code else "Completed"), self.ends
 
     def kubernetes_phase(self, now: float) -> str:
-        """Kubernetes' word for the same."""
+        """Its phase in Kubernetes."""
         words = {"Running": "Running", "Completed": "Succeeded", "Failed": "Failed", "Stopping": "Running"}
         return words.get(self.phase(now)[0], "Pending")
 
     def has_pods(self, now: float) -> bool:
-        """Whether its pods exist."""
+        """True if its pods exist."""
         return now < self.deleted and self.phase(now)[0] not in ("Creating", "Resuming", "Stopped")
 
     def holds(self, now: float) -> bool:
-        """Whether it has GPUs."""
+        """True if it has GPUs."""
         gone = self.deleted if self.stop_asked is None else self.stop_asked + ENDING_S
         return self.started is not None and now < min(self.ends, gone)
 
     def log(self, now: float) -> list[str]:
-        """What the container of rank 0 has printed by now."""
+        """Output of rank 0's container so far."""
         if not math.isfinite(self.running_from):
             return []
         until = min([now, *(asked for asked in (self.stop_asked, self.delete_asked) if asked is not None)])
         return [text for seconds, text in self.output.lines if self.running_from + seconds <= until]
 
     def why(self, now: float) -> str:
-        """What an operator should know of its phase; empty when there is nothing."""
+        """Explanation of its phase for the operator; empty if there is none."""
         phase, _ = self.phase(now)
         if phase == "Pending" and self.obstacle:
             return str(self.obstacle["message"])
@@ -212,8 +212,8 @@ class Workload:
         return f"Container {self.container} exited with code {self.output.code}" if phase == "Failed" else ""
 
     def events(self, now: float) -> list[Event]:
-        """Everything that was said of its first pod by now, the newest first."""
-        return sorted((one for one in self._events() if one.at <= now), key=lambda one: one.at, reverse=True)
+        """Events of its first pod so far, the newest first."""
+        return sorted((entry for entry in self._events() if entry.at <= now), key=lambda entry: entry.at, reverse=True)
 
     def _events(self) -> Iterator[Event]:
         pod, image = self.pods[0], self.spec.image

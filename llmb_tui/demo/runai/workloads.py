@@ -1,4 +1,4 @@
-"""`Workloads`: all workloads of the site, kept as one file each, and the scheduler that gives them their nodes."""
+"""`Workloads`: all workloads of the site, stored as one file each, and the scheduler that assigns nodes."""
 
 from __future__ import annotations
 
@@ -21,13 +21,13 @@ KNOBS = ("fail-at-step", "hang-at-step", "slow", "queue-wait")
 
 
 class NameTakenError(Exception):
-    """The project has a workload of that name."""
+    """The project already has a workload of that name."""
 
 
 class Workloads:
-    """What was submitted below `root`. `clock` says the real time.
+    """Submitted workloads below `root`. `clock` returns the real time.
 
-    A workload that another version of llmb-tui left in a form that is not understood, or that was cut, is put aside.
+    A workload that is truncated, or that another version of llmb-tui stored in an unknown form, is put aside.
     """
 
     def __init__(self, root: Path, speed: float, clock: Callable[[], float] = time.time) -> None:
@@ -35,7 +35,7 @@ class Workloads:
         self._speed = speed
         self.clock = clock
         self.limits = {name: pool.limit for name, pool in facts.POOLS.items()}
-        """GPUs of each node pool that the project may have at most."""
+        """Largest number of GPUs of each node pool that the project may use."""
         self._guard = threading.RLock()
         self._all: dict[str, Workload] = {}
         (root / "workloads").mkdir(mode=0o700, parents=True, exist_ok=True)
@@ -48,7 +48,7 @@ class Workloads:
                 self._all[workload.id] = workload
 
     def create(self, kind: str, body: dict[str, Any]) -> Workload:
-        """Take a workload. Raises NameTakenError."""
+        """Accept a workload. Raises NameTakenError."""
         identity, now = str(uuid.uuid4()), self.clock()
         name = str(body["name"])
         with self._guard:
@@ -60,113 +60,124 @@ class Workloads:
         return workload
 
     def is_taken(self, name: str) -> bool:
-        """Whether a workload of that name is there."""
-        return any(one.name == name for one in self.all())
+        """True if a workload of that name exists."""
+        return any(workload.name == name for workload in self.all())
 
     def all(self, *, deleted: bool = False) -> list[Workload]:
-        """Those that are there, or those that were deleted; the newest first."""
+        """Existing workloads, or deleted ones; the newest first."""
         with self._guard:
             self._schedule()
-            found = [one for one in self._all.values() if (one.now(self.clock()) >= one.deleted) is deleted]
-        return sorted(found, key=lambda one: one.created, reverse=True)
+            workloads = [
+                workload
+                for workload in self._all.values()
+                if (workload.now(self.clock()) >= workload.deleted) is deleted
+            ]
+        return sorted(workloads, key=lambda workload: workload.created, reverse=True)
 
     def find(self, identity: str) -> Workload | None:
-        """A workload by its id, also one that was deleted."""
+        """Workload with an id, even if it was deleted."""
         with self._guard:
             self._schedule()
             return self._all.get(identity)
 
     @contextmanager
     def change(self, identity: str) -> Iterator[Workload]:
-        """A workload to be changed; it is written when the block ends well."""
+        """Workload to change; it is written if the block succeeds."""
         with self._guard:
             workload = self._all[identity]
             yield workload
             self._write(workload)
 
     def suspend(self, identity: str) -> None:
-        """Stop it, unless it has ended."""
-        with self.change(identity) as one:
-            now = one.now(self.clock())
-            if one.stop_asked is None and now < one.ends:
-                one.stop_asked = now
+        """Stop a workload, unless it has ended."""
+        with self.change(identity) as workload:
+            now = workload.now(self.clock())
+            if workload.stop_asked is None and now < workload.ends:
+                workload.stop_asked = now
 
     def resume(self, identity: str) -> None:
-        """Put it into the queue again, if it was stopped; it begins anew."""
-        with self.change(identity) as one:
-            if one.stop_asked is not None:
-                self.requeue(one)
+        """Queue a stopped workload again, from its beginning."""
+        with self.change(identity) as workload:
+            if workload.stop_asked is not None:
+                self.requeue(workload)
 
     def delete(self, identity: str) -> None:
-        """Delete it."""
-        with self.change(identity) as one:
-            one.delete_asked = one.delete_asked or one.now(self.clock())
+        """Delete a workload."""
+        with self.change(identity) as workload:
+            workload.delete_asked = workload.delete_asked or workload.now(self.clock())
 
     def allocated(self) -> dict[str, int]:
-        """GPUs of each node pool that workloads have."""
+        """Number of GPUs of each node pool that workloads hold."""
         used = dict.fromkeys(facts.POOLS, 0)
         with self._guard:
             now = self.clock()
-            for one in self._all.values():
-                if one.holds(one.now(now)):
-                    used[one.pool] += one.gpus
+            for workload in self._all.values():
+                if workload.holds(workload.now(now)):
+                    used[workload.pool] += workload.gpus
         return used
 
-    def requeue(self, one: Workload) -> None:
-        """Take its nodes away from a workload that is being changed: it waits in the queue again."""
-        one.queued, one.started, one.stop_asked, one.obstacle = one.now(self.clock()), None, None, None
-        one.attempts += 1
-        one.knobs = self._knobs()
+    def requeue(self, workload: Workload) -> None:
+        """Release the nodes of a workload that is being changed, and queue it again."""
+        workload.queued, workload.started, workload.stop_asked, workload.obstacle = (
+            workload.now(self.clock()),
+            None,
+            None,
+            None,
+        )
+        workload.attempts += 1
+        workload.knobs = self._knobs()
 
     def _knobs(self) -> dict[str, float]:
-        found = {name: faults.number(self._root, name) for name in KNOBS}
-        return {name: number for name, number in found.items() if number is not None}
+        knobs = {name: faults.number(self._root, name) for name in KNOBS}
+        return {name: number for name, number in knobs.items() if number is not None}
 
     def _schedule(self) -> None:
-        """Give their nodes to those in the queue, oldest first, as far as there are enough."""
+        """Assign nodes to queued workloads, oldest first, as long as there are enough."""
         real = self.clock()
-        waiting = [one for one in self._all.values() if one.waits and one.now(real) >= one.in_queue]
+        waiting = [
+            workload for workload in self._all.values() if workload.waits and workload.now(real) >= workload.in_queue
+        ]
         used = self.allocated() if waiting else {}
-        for one in sorted(waiting, key=lambda one: one.created):
-            now = one.now(real)
-            found = next(self._obstacles(one, used.get(one.pool, 0)), None)
-            if found is None:
-                one.started = now if one.obstacle else one.in_queue
-                one.obstacle = None
-                used[one.pool] += one.gpus
-            elif one.obstacle is None or one.obstacle["message"] != found["message"]:
-                one.obstacle = found | {"at": now}
+        for workload in sorted(waiting, key=lambda workload: workload.created):
+            now = workload.now(real)
+            obstacle = next(self._obstacles(workload, used.get(workload.pool, 0)), None)
+            if obstacle is None:
+                workload.started = now if workload.obstacle else workload.in_queue
+                workload.obstacle = None
+                used[workload.pool] += workload.gpus
+            elif workload.obstacle is None or workload.obstacle["message"] != obstacle["message"]:
+                workload.obstacle = obstacle | {"at": now}
             else:
                 continue
-            self._write(one)
+            self._write(workload)
 
-    def _obstacles(self, one: Workload, used: int) -> Iterator[dict[str, Any]]:
-        """What keeps a workload in the queue, in the scheduler's words."""
-        for claim in one.spec.storage.pvc:
+    def _obstacles(self, workload: Workload, used: int) -> Iterator[dict[str, Any]]:
+        """Reasons that keep a workload in the queue, in the scheduler's words."""
+        for claim in workload.spec.storage.pvc:
             if claim.existing_pvc and claim.claim_name not in facts.CLAIMS:
                 message = f'persistentvolumeclaim "{claim.claim_name}" not found'
                 yield {"reason": "FailedScheduling", "message": message}
-        pool = facts.POOLS.get(one.pool)
+        pool = facts.POOLS.get(workload.pool)
         if pool is None:
-            yield _unschedulable(f"No node in the {one.pool} node-pool has GPU resources.")
-        elif one.gpus_per_pod > pool.gpus_per_node:
+            yield _unschedulable(f"No node in the {workload.pool} node-pool has GPU resources.")
+        elif workload.gpus_per_pod > pool.gpus_per_node:
             yield _unschedulable(_too_few(pool))
-        elif one.gpus:
-            yield from self._shortages(one, pool, used)
+        elif workload.gpus:
+            yield from self._shortages(workload, pool, used)
 
-    def _shortages(self, one: Workload, pool: Pool, used: int) -> Iterator[dict[str, Any]]:
+    def _shortages(self, workload: Workload, pool: Pool, used: int) -> Iterator[dict[str, Any]]:
         limit = self.limits[pool.name]
-        if used + one.gpus > limit:
+        if used + workload.gpus > limit:
             yield _unschedulable(
                 f"{facts.PROJECT} quota has reached the allowable limit of GPUs. Limit is {limit} GPUs, currently "
-                f"{used} GPUs allocated and workload requested {one.gpus} GPUs",
+                f"{used} GPUs allocated and workload requested {workload.gpus} GPUs",
                 "OverLimit",
             )
         free = pool.nodes * pool.gpus_per_node - used
-        if one.gpus > free:
+        if workload.gpus > free:
             yield _unschedulable(
-                f"Resources were found for {free // one.gpus_per_pod} pods while {len(one.pods)} are required for gang "
-                f"scheduling. Additional pods cannot be scheduled due to: {_too_few(pool)}"
+                f"Resources were found for {free // workload.gpus_per_pod} pods while {len(workload.pods)} are "
+                f"required for gang scheduling. Additional pods cannot be scheduled due to: {_too_few(pool)}"
             )
 
     def _write(self, workload: Workload) -> None:

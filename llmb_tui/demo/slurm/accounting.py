@@ -1,4 +1,4 @@
-"""`sacct`: every job there ever was, without its steps; `sacctmgr`: one association, and a QOS without limits."""
+"""`sacct`: all jobs ever submitted, without their steps; `sacctmgr`: one association, and a QOS without limits."""
 
 from __future__ import annotations
 
@@ -14,12 +14,12 @@ from llmb_tui.demo.slurm.store import Store
 
 
 def _state(job: DemoJob) -> str:
-    """The state; of a cancelled job it names who cancelled it."""
+    """The state; for a cancelled job, with the user who cancelled it."""
     return f"{CANCELLED} by {job.cancelled_by}" if job.state == CANCELLED else job.state
 
 
 def _exit_code(job: DemoJob) -> str:
-    """`code:signal`; a job that was ended from outside has 0:0."""
+    """`code:signal`; 0:0 for a job that was ended from outside."""
     return "0:0" if job.state in (CANCELLED, TIMEOUT) else f"{job.exit_code}:{job.signal}"
 
 
@@ -65,7 +65,7 @@ QOS = {"name": facts.QOS, "flags": "", "maxwall": "", "maxtres": "", "maxtrespu"
 
 
 def sacct(store: Store, arguments: list[str]) -> int:
-    """Jobs, in the order of their numbers."""
+    """Print jobs, ordered by id."""
     args = sacct_options().parse(arguments)
     if store.fault("no-accounting") is not None:
         raise Refusal("Slurm accounting storage is disabled")
@@ -81,7 +81,7 @@ def sacct(store: Store, arguments: list[str]) -> int:
 
 
 def sacctmgr(store: Store, arguments: list[str]) -> int:
-    """The one association, the one user or the one QOS of the site."""
+    """Print the site's only association, user or QOS."""
     if store.fault("no-accounting") is not None:
         raise Refusal("You are not running a supported accounting_storage plugin")
     user = store.settings["user"]
@@ -96,7 +96,7 @@ def sacctmgr(store: Store, arguments: list[str]) -> int:
 
 
 def sacct_options() -> Parser:
-    """Those of `sacct`: only whole jobs are offered. None starts twice, so `-D` changes nothing."""
+    """Options of `sacct`, for whole jobs only. No job starts twice, so `-D` changes nothing."""
     parser = Parser("sacct", "-j --name", "-n -D")
     for flag in ("-X", "-P"):
         parser.add_argument(flag, action="store_true", required=True)

@@ -1,4 +1,4 @@
-"""What the simulated site has: nodes, partitions, one account."""
+"""Contents of the simulated site: nodes, partitions, one account."""
 
 from __future__ import annotations
 
@@ -14,16 +14,16 @@ GPUS_PER_NODE = 8
 GRES = f"gpu:h100:{GPUS_PER_NODE}"
 
 MIN_JOB_AGE_S = 300
-"""How long the controller remembers a finished job, real seconds; accounting remembers all."""
+"""Real seconds for which the controller remembers a finished job; accounting remembers all jobs."""
 KILL_WAIT_S = 2.0
-"""From SIGTERM to SIGKILL, real seconds: processes need real time to end."""
+"""Real seconds from SIGTERM to SIGKILL: processes need real time to end."""
 
 
 class DemoPartition:
-    """One partition; every node belongs to each of them."""
+    """One partition; every node belongs to all partitions."""
 
     def __init__(self, name: str, *, max_minutes: int, default_minutes: int, max_nodes: int, mark: str = "") -> None:
-        """`mark`: a star behind the name of the default partition."""
+        """`mark`: the star behind the name of the default partition."""
         self.name, self.mark = name, mark
         self.max_minutes, self.default_minutes, self.max_nodes = max_minutes, default_minutes, max_nodes
 

@@ -1,8 +1,8 @@
-"""`DemoJob`: one job of the simulated Slurm, and the clock that it runs on.
+"""`DemoJob`: one job of the simulated Slurm, and its clock.
 
-A job's own clock runs `speed` times faster than real time from the moment it was submitted: its waiting, its
-run time and its time limit are simulated seconds, and the times that Slurm's commands print for it agree with
-each other. A new job starts again at the real time, so the cluster never drifts away from its user.
+A job's own clock runs `speed` times faster than real time from its submission: its wait, run time and time limit are
+simulated seconds, and the times that Slurm's commands print for it agree with each other. A new job starts at the real
+time again, so that the cluster's time never drifts away from the user's.
 """
 
 from __future__ import annotations
@@ -16,9 +16,9 @@ COMPLETED, FAILED, CANCELLED, TIMEOUT, NODE_FAIL = "COMPLETED", "FAILED", "CANCE
 
 
 class DemoJob:
-    """One job. Moments are Unix times on the job's own clock; `created` is where that clock began.
+    """One job. Times are Unix times on the job's own clock, which began at `created`.
 
-    No dataclass: to import those takes as long as Python takes to start, and each of Slurm's commands would pay for it.
+    Not a dataclass: importing `dataclasses` takes as long as starting Python, for each of Slurm's commands.
     """
 
     id: int
@@ -36,43 +36,43 @@ class DemoJob:
     speed: float
     created: float
     eligible: float
-    """It waits in the queue at least until then."""
+    """Earliest time at which it may leave the queue."""
     state: str = PENDING
     reason: str = "Priority"
     node_names: list[str]
     started: float | None = None
     ended: float | None = None
     closed: float | None = None
-    """When it ended, in real time."""
+    """Real time of its end."""
     exit_code: int = 0
     signal: int = 0
     completing: bool = False
-    """Its end is decided and its processes are being ended."""
+    """True while its processes are being ended."""
     cancelled_by: int | None = None
     """Id of the user who cancelled it."""
     steps: int = 0
-    """How many steps were started."""
+    """Number of started steps."""
     dependency: str = ""
-    """`afterok:1:2` or `afterany:1`: the jobs that it waits for; empty: none."""
+    """Jobs that it waits for, as `afterok:1:2` or `afterany:1`; empty if there are none."""
 
     def __init__(self, **fields: object) -> None:
-        """Of these fields; the others are as they are before it starts."""
+        """Sets the given fields; the others have their values before the start."""
         vars(self).update({"node_names": [], **fields})
 
     def record(self) -> dict[str, object]:
-        """All its fields."""
+        """All its fields by name."""
         return {name: getattr(self, name) for name in DemoJob.__annotations__}
 
     @classmethod
     def of(cls, record: dict[str, object]) -> DemoJob:
-        """The job of a record. Raises ValueError for the record of another version."""
+        """Job of a record. Raises ValueError for the record of another version."""
         if record.keys() != cls.__annotations__.keys():
             raise ValueError("other fields than those of a job")
         return cls(**record)
 
     @property
     def active(self) -> bool:
-        """True until its processes are gone."""
+        """True until its processes have ended."""
         return self.state in (PENDING, RUNNING) or self.completing
 
     @property
@@ -86,11 +86,11 @@ class DemoJob:
         return notation.compress(self.node_names)
 
     def now(self) -> float:
-        """The time on its clock."""
+        """Time on its clock."""
         return self.created + (time.time() - self.created) * self.speed
 
     def elapsed(self) -> float:
-        """Simulated seconds that it has run; never more than its time limit."""
+        """Simulated seconds of its run time, at most its time limit."""
         if self.started is None:
             return 0.0
         end = self.now() if self.ended is None else self.ended
@@ -104,12 +104,12 @@ class DemoJob:
             self.ended = min(self.ended, self.started + self.minutes * 60)
 
     def fill(self, pattern: str) -> str:
-        """A file name of `--output`, with its number for `%j`, as an absolute path."""
+        """File name of `--output`, with the job id for `%j`, as an absolute path."""
         text = pattern.replace("%j", str(self.id))
         return text if text.startswith("/") else f"{self.work_dir}/{text}"
 
     def variables(self) -> dict[str, str]:
-        """The SLURM_ variables of its script, and of task 0 of its steps."""
+        """SLURM_ variables of its script, and of task 0 of its steps."""
         return {
             "SLURM_JOB_ID": str(self.id),
             "SLURM_JOB_NAME": self.name,

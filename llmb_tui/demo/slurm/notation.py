@@ -1,4 +1,4 @@
-"""Slurm's ways to write durations, moments and lists of hosts such as `demo[001-003,007]`."""
+"""Slurm's notation of durations, times and host lists such as `demo[001-003,007]`."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ _RANGE = re.compile(r"(\d+)(?:-(\d+))?")
 
 
 def minutes(text: str) -> int:
-    """A `--time` value in minutes, rounded up: `M`, `H:M:S` or `D-H:M:S`. Raises ValueError for anything else."""
+    """A `--time` value in minutes, rounded up: `M`, `H:M:S` or `D-H:M:S`. Raises ValueError for other text."""
     match = _LIMIT.fullmatch(text)
     if not match:
         return int(text)
@@ -38,18 +38,18 @@ def full(seconds: float) -> str:
 
 
 def stamp(moment: float) -> str:
-    """A moment in local time, such as `2026-11-21T08:17:28`, or as SLURM_TIME_FORMAT has it."""
+    """A local time, such as `2026-11-21T08:17:28`, or in the format of SLURM_TIME_FORMAT."""
     wanted = os.environ.get("SLURM_TIME_FORMAT", "")
     return time.strftime(wanted if "%" in wanted else "%Y-%m-%dT%H:%M:%S", time.localtime(moment))
 
 
 def midnight(day: str) -> float:
-    """The Unix time at which a day such as `2026-11-21` begins. Raises ValueError."""
+    """Unix time of the beginning of a day such as `2026-11-21`. Raises ValueError."""
     return time.mktime(time.strptime(day, "%Y-%m-%d"))
 
 
 def expand(text: str) -> list[str]:
-    """The host names of a list, in its order. A name without brackets stays as it is."""
+    """Host names of a list, in order. A name without brackets is returned as it is."""
     return [name for prefix, ranges in _ITEM.findall(text) for name in _names(prefix, ranges)]
 
 
@@ -61,7 +61,7 @@ def _names(prefix: str, ranges: str) -> Iterator[str]:
 
 
 def compress(names: Iterable[str]) -> str:
-    """The list of these nodes of the site, whose names are `demo` and three digits; empty for none."""
+    """Host list of the site's nodes, whose names are `demo` and three digits; empty for no nodes."""
     numbers = sorted(int(name[-3:]) for name in names)
     runs = [[number for _, number in run] for _, run in groupby(enumerate(numbers), lambda pair: pair[1] - pair[0])]
     parts = [f"{run[0]:03d}" if len(run) == 1 else f"{run[0]:03d}-{run[-1]:03d}" for run in runs]

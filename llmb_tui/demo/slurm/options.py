@@ -1,16 +1,16 @@
-"""`Parser`: the options of one simulated program, as llmb-tui spells them. Anything else is refused in words."""
+"""`Parser`: options of a simulated program, in the spelling of llmb-tui. Other options are refused with a message."""
 
 from __future__ import annotations
 
 import argparse
 
-TYPE_CHECKING = False  # the one of `typing` takes too long to import
+TYPE_CHECKING = False  # importing it from `typing` takes too long
 if TYPE_CHECKING:
     from typing import NoReturn
 
 
 class Refusal(Exception):
-    """A command ends here: `text` goes to stderr, `code` is its exit status."""
+    """Ends a command: `text` goes to stderr, `code` is its exit status."""
 
     def __init__(self, text: str, code: int = 1) -> None:
         super().__init__(text)
@@ -19,25 +19,25 @@ class Refusal(Exception):
 
 
 def not_offered(program: str, what: str, *, of: str = "Slurm") -> Refusal:
-    """The refusal of what no journey of llmb-tui needs; `of` names what is simulated."""
-    code = 255 if program in ("sbatch", "srun") else 1  # as Slurm ends them at an option that it does not know
+    """Refusal of an option that llmb-tui never uses; `of` names the simulated program or site."""
+    code = 255 if program in ("sbatch", "srun") else 1  # Slurm's exit codes for an unknown option
     return Refusal(f"{program}: {what}: the simulated {of} of the demo does not offer that", code)
 
 
 class _Formatter(argparse.HelpFormatter):
-    """argparse makes one for each option, which would ask the terminal for its width, and import much for that."""
+    """Cheap formatter: argparse makes one per option, which would query the terminal's width, with slow imports."""
 
     def __init__(self, prog: str) -> None:
         super().__init__(prog, width=80)
 
 
 class Parser(argparse.ArgumentParser):
-    """Options with a value and flags, each in the one spelling that is sent. Of one given twice the last counts."""
+    """Options with a value and flags, each in one spelling. The last one of repeated options counts."""
 
     def __init__(
         self, program: str, values: str = "", flags: str = "", numbers: str = "", *, of: str = "Slurm"
     ) -> None:
-        """`values`, `flags`, `numbers`: names of options with a text, without a value, and with a number."""
+        """`values`, `flags`, `numbers`: names of options with text, without value, and with a number."""
         super().__init__(program, add_help=False, allow_abbrev=False, formatter_class=_Formatter)
         self._of = of
         for name in values.split():
@@ -56,5 +56,5 @@ class Parser(argparse.ArgumentParser):
         return values
 
     def error(self, message: str) -> NoReturn:
-        """What argparse calls for a value that does not fit."""
+        """Called by argparse for an invalid value."""
         raise not_offered(self.prog, message, of=self._of)

@@ -1,7 +1,7 @@
-"""Pyxis' options of `srun`, without containers: an ordinary user cannot have one.
+"""Pyxis' options of `srun`, without containers, which an ordinary user cannot start.
 
-The image file and the sources of the mounts must exist. The step's program then runs on this machine, with
-`python` being the training stand-in, and finds the mounts as pairs in its environment.
+The image file and the sources of the mounts must exist. The step's program then runs on this machine, where `python`
+is the training's stand-in, and finds the mounts as pairs in its environment.
 """
 
 from __future__ import annotations
@@ -19,12 +19,12 @@ MAGIC = b"hsqs"
 MOUNTS = "LLMB_DEMO_MOUNTS"
 """Environment variable of a container step: its mounts as JSON pairs [source, target]."""
 START_S = 20.0
-"""How long a container takes to start, simulated seconds."""
+"""Simulated seconds that a container takes to start."""
 SYSTEM_PATH = "/usr/local/bin:/usr/bin:/bin:/usr/sbin:/sbin"
 
 
 class ContainerError(Exception):
-    """The container cannot be started: what pyxis says, line by line."""
+    """The container cannot be started; the lines are pyxis's message."""
 
     def __init__(self, *lines: str) -> None:
         super().__init__(*lines)
@@ -32,7 +32,7 @@ class ContainerError(Exception):
 
 
 def enter(args: Namespace, root: Path, environment: dict[str, str]) -> tuple[dict[str, str], str]:
-    """Environment and working directory of a step in its container. Raises ContainerError."""
+    """Environment and working directory for a step in its container. Raises ContainerError."""
     _check_image(args.container_image)
     mounts = _mounts(args.container_mounts or "")
     inside = args.container_workdir or os.getcwd()
@@ -43,13 +43,13 @@ def enter(args: Namespace, root: Path, environment: dict[str, str]) -> tuple[dic
     return {**environment, "PATH": path, MOUNTS: json.dumps(mounts)}, outside
 
 
-def mounted() -> list[tuple[str, str]]:
-    """The mounts of the container that this program runs in."""
+def container_mounts() -> list[tuple[str, str]]:
+    """Mounts of the container that this program runs in."""
     return [(source, target) for source, target in json.loads(os.environ.get(MOUNTS, "[]"))]
 
 
 def place(path: str, mounts: list[tuple[str, str]]) -> str:
-    """Where a path in the container lies outside; empty where nothing is mounted there."""
+    """Path outside of a path in the container; empty if nothing is mounted there."""
     for source, target in sorted(mounts, key=lambda mount: -len(mount[1])):
         if path == target or path.startswith(target.rstrip("/") + "/"):
             return source + path[len(target.rstrip("/")) :]

@@ -1,4 +1,4 @@
-"""`squeue` and `scancel`: the jobs that the controller knows."""
+"""`squeue` and `scancel`, for the jobs that the controller knows."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from llmb_tui.demo.slurm.store import Store
 
 
 def _start(job: DemoJob) -> str:
-    """When it started; while it waits, when the scheduler expects to start it, unless that has passed."""
+    """Start time; for a waiting job the expected start, unless that has passed."""
     expected = job.eligible if job.eligible > job.now() else None
     moment = expected if job.started is None else job.started
     return "N/A" if moment is None else notation.stamp(moment)
@@ -50,7 +50,7 @@ def squeue(store: Store, arguments: list[str]) -> int:
 
 
 def scancel(store: Store, arguments: list[str]) -> int:
-    """Run `scancel`. A job that is not known, or has ended, is passed over without a word."""
+    """Run `scancel`. Unknown and finished jobs are ignored without a message."""
     job_id = Parser("scancel", numbers="job").parse(arguments).job
     if any(job.id == job_id for job in store.remembered()):
         cancel(store, job_id)
@@ -58,7 +58,7 @@ def scancel(store: Store, arguments: list[str]) -> int:
 
 
 def cancel(store: Store, job_id: int) -> None:
-    """Ask for the end of a job; the process that runs it does the rest."""
+    """Request the end of a job; its own process does the rest."""
     with store.change(job_id) as job:
         if job.state in (PENDING, RUNNING) and not job.completing:
             job.cancelled_by = os.getuid()
@@ -69,7 +69,7 @@ def cancel(store: Store, job_id: int) -> None:
 
 
 def squeue_options(user: str) -> Parser:
-    """Jobs are asked for without a heading, and always with columns."""
+    """Options of `squeue`: always without a heading and with columns."""
     parser = Parser("squeue", "-n", "--me -a", "-j")
     parser.add_argument("-t", choices=["all", "PENDING,CONFIGURING,RUNNING,SUSPENDED"])
     parser.add_argument("-h", action="store_true", required=True)
@@ -81,7 +81,7 @@ def squeue_options(user: str) -> Parser:
 
 
 def _columns(args: Namespace) -> list[tuple[str, str]]:
-    """Field and what is printed behind it, of a pattern such as `%r|%S` or a list such as `JobID:|,Name:|`."""
+    """Fields and separators of a pattern such as `%r|%S` or a list such as `JobID:|,Name:|`."""
     if args.o:
         columns = [(LETTERS.get(letter, f"%{letter}"), suffix) for letter, suffix in re.findall(r"%(.)([^%]*)", args.o)]
     else:

@@ -1,4 +1,4 @@
-"""The life of a job: its turn in the queue, its batch script as a real process, its time limit, its end."""
+"""Life of a job: its wait in the queue, its batch script as a real process, its time limit, its end."""
 
 from __future__ import annotations
 
@@ -17,22 +17,22 @@ from llmb_tui.demo.slurm.job import CANCELLED, COMPLETED, FAILED, PENDING, RUNNI
 from llmb_tui.demo.slurm.store import Store
 
 LOOK_S = 0.1
-"""How often a waiting or running job looks at its record, real seconds."""
+"""Interval in which a waiting or running job reads its record, real seconds."""
 OVERHEAD_S = 3.0
-"""Real seconds that a job may use beyond its time limit: starting processes takes as long at any clock speed."""
+"""Real seconds that a job may exceed its time limit: starting processes takes equally long at any clock speed."""
 NO_OUTPUT = (0, 53)
 """Exit code and signal that Slurm gives a job whose output file cannot be opened."""
 
 
 class Script:
-    """The batch script as a process that leads a group of its own, with everything that it starts.
+    """The batch script as a process that leads its own group, together with all its children.
 
-    All of them inherit the writing end of a pipe. Its end tells when they have gone; their process group does not,
-    because a process that nobody has waited for stays in it.
+    All of them inherit the writing end of a pipe, whose end shows that they have ended. Their process group does not
+    show it, because it still contains zombies.
     """
 
     def __init__(self, store: Store, job: DemoJob, output: IO[bytes]) -> None:
-        """Start it on the first node of the job. Raises OSError."""
+        """Start the script on the first node of the job. Raises OSError."""
         script, environment = store.spooled(job.id)
         with script.open() as text:
             interpreter = text.readline()[2:].split()
@@ -53,13 +53,13 @@ class Script:
             os.close(held)
 
     def end(self) -> None:
-        """SIGTERM to all, and SIGKILL to those who are left when they have not gone in time."""
+        """Send SIGTERM to all processes, and SIGKILL to those that have not ended in time."""
         self._signal(signal.SIGTERM)
         select.select([self._gone], [], [], facts.KILL_WAIT_S)
         self.kill()
 
     def kill(self) -> None:
-        """SIGKILL to all who are left."""
+        """Send SIGKILL to all remaining processes."""
         self._signal(signal.SIGKILL)
         self.process.wait()
 
@@ -69,7 +69,7 @@ class Script:
 
 
 def start_runner(store: Store, job_id: int, handle: int) -> None:
-    """Start the process that lives as long as the job, detached; it takes over the job's `alive` lock."""
+    """Start the detached process that lives as long as the job; it takes over the job's `alive` lock."""
     command = [sys.executable, "-S", "-E", str(Path(__file__).parents[1] / "command.py"), str(store.path), "runner"]
     with (store.folder(job_id) / "runner.log").open("ab") as log:
         subprocess.Popen(
@@ -100,12 +100,12 @@ def main(store: Store, arguments: list[str]) -> int:
 
 
 def status(process: subprocess.Popen[bytes]) -> tuple[int, int]:
-    """Exit code and signal of a process that has ended."""
+    """Exit code and signal of an ended process."""
     return (process.returncode, 0) if process.returncode >= 0 else (0, -process.returncode)
 
 
 def cancel_notice(job: DemoJob, step: str = "") -> str:
-    """The line that Slurm writes into the log of a job, or of a step, that it ends."""
+    """Line that Slurm writes into the log of a job or step that it ends."""
     what, number = ("STEP", f"{job.id}.{step}") if step else ("JOB", str(job.id))
     why = " DUE TO TIME LIMIT" if job.state == TIMEOUT else ""
     where = f"{number} ON {job.node_names[0]} CANCELLED AT {notation.stamp(job.now())}"
@@ -113,7 +113,7 @@ def cancel_notice(job: DemoJob, step: str = "") -> str:
 
 
 def _wait_for_nodes(store: Store, job_id: int) -> bool:
-    """Wait until the job has its nodes. False when it was cancelled before that."""
+    """Wait until the job has its nodes. False if it was cancelled before that."""
     while True:
         with store.locked():
             job = store.read(job_id)
@@ -126,15 +126,15 @@ def _wait_for_nodes(store: Store, job_id: int) -> bool:
 
 
 def _depends(store: Store, job: DemoJob) -> bool:
-    """Whether it waits for other jobs; it is cancelled where that will never end. Call it with the lock held."""
+    """True if it waits for other jobs; it is cancelled if they can never succeed. Call it with the lock held."""
     how, *ids = job.dependency.split(":")
-    others = [store.read(int(one)) for one in ids if (store.folder(int(one)) / "job.json").exists()]
-    if how == "afterok" and any(not one.active and one.state != COMPLETED for one in others):
+    others = [store.read(int(other)) for other in ids if (store.folder(int(other)) / "job.json").exists()]
+    if how == "afterok" and any(not other.active and other.state != COMPLETED for other in others):
         job.state, job.reason = CANCELLED, "DependencyNeverSatisfied"
         job.close()
         store.write(job)
         return True
-    waits = any(one.active for one in others)
+    waits = any(other.active for other in others)
     if waits and job.reason != "Dependency":
         job.reason = "Dependency"
         store.write(job)
@@ -142,7 +142,7 @@ def _depends(store: Store, job: DemoJob) -> bool:
 
 
 def _start(store: Store, job: DemoJob) -> bool:
-    """Give a job its nodes, if that many are free; call it with the lock held."""
+    """Assign nodes to a job if enough are free; call it with the lock held."""
     busy = store.busy()
     free = [name for name in facts.NODES if name not in busy]
     fits = len(free) >= job.nodes
@@ -158,7 +158,7 @@ def _start(store: Store, job: DemoJob) -> bool:
 
 
 def _watch(store: Store, job: DemoJob, script: Script, output: IO[bytes]) -> tuple[int, int]:
-    """Wait for the script, and end it when the job is cancelled or out of time. Answers with exit code and signal."""
+    """Wait for the script, and end it if the job is cancelled or out of time. Returns exit code and signal."""
     limit = time.monotonic() + job.minutes * 60 / job.speed + OVERHEAD_S
     while True:
         with suppress(subprocess.TimeoutExpired):
@@ -172,7 +172,7 @@ def _watch(store: Store, job: DemoJob, script: Script, output: IO[bytes]) -> tup
             output.flush()
             script.end()
             break
-    script.kill()  # what it left in the background ends with the job
+    script.kill()  # background processes end with the job
     return status(script.process)
 
 

@@ -1,4 +1,4 @@
-"""`sbatch`: queue a batch script, or only try whether it could run; judged as the controller judges it."""
+"""`sbatch`: queue a batch script, or test whether it could run, by the controller's rules."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from llmb_tui.demo.slurm.runner import start_runner
 from llmb_tui.demo.slurm.store import Store
 
 QUEUE_WAIT_S = 45.0
-"""How long a job waits for its turn even on an empty cluster, simulated seconds."""
+"""Simulated seconds that a job waits even on an empty cluster."""
 
 _TEXTS = (
     "--account --comment --constraint --dependency --gpus-per-node --gres --job-name --mem --output --partition --qos"
@@ -31,7 +31,7 @@ def main(store: Store, arguments: list[str]) -> int:
     """Run `sbatch`."""
     parser = options()
     script, path = _script(parser.parse(arguments))
-    args = parser.parse([*_directives(script), *arguments])  # what is typed goes before what is written
+    args = parser.parse([*_directives(script), *arguments])  # the command line overrides the script
     if denial := _denial(args):
         failed = "allocation failure" if args.test_only else "sbatch: error: Batch job submission failed"
         raise Refusal(f"{failed}: {denial}")
@@ -40,7 +40,7 @@ def main(store: Store, arguments: list[str]) -> int:
 
 
 def options() -> Parser:
-    """What a script may be given, by itself or on the command line."""
+    """Options that a script may have, in its text or on the command line."""
     flags = "--exclusive --no-requeue --parsable --test-only"
     parser = Parser("sbatch", f"{_TEXTS} --reservation --wrap", flags, "--nodes --ntasks --ntasks-per-node")
     parser.add_argument("--open-mode", choices=["append"])
@@ -55,7 +55,7 @@ def options() -> Parser:
 
 
 def _script(args: Namespace) -> tuple[str, str]:
-    """The batch script's text and its path; no path for --wrap and for a script on stdin. Raises Refusal."""
+    """Text and path of the batch script; no path for --wrap and for a script on stdin. Raises Refusal."""
     if args.wrap:
         return f"#!/bin/sh\n{args.wrap}\n", ""
     path = os.path.abspath(args.script) if args.script else ""
@@ -69,7 +69,7 @@ def _script(args: Namespace) -> tuple[str, str]:
 
 
 def _directives(script: str) -> list[str]:
-    """The words of a batch script's #SBATCH lines; they end at the first command."""
+    """Words of a batch script's #SBATCH lines, which end at the first command."""
     words: list[str] = []
     for line in script.splitlines():
         if line.startswith("#SBATCH "):
@@ -80,7 +80,7 @@ def _directives(script: str) -> list[str]:
 
 
 def _denial(args: Namespace) -> str:
-    """Why the controller does not take the job; empty where it does."""
+    """Why the controller rejects the job; empty if it accepts it."""
     partition = facts.PARTITIONS.get(args.partition)
     if partition is None:
         return "Invalid partition name specified"
@@ -100,7 +100,7 @@ def _denial(args: Namespace) -> str:
 
 
 def _job(store: Store, args: Namespace, path: str) -> DemoJob:
-    """The job that is asked for, not yet queued. Raises Refusal for what is not offered."""
+    """Requested job, not yet queued. Raises Refusal for unsupported options."""
     if re.search("%(?!j)", args.output):
         raise not_offered("sbatch", f"--output={args.output}")
     tasks = args.ntasks or args.nodes * (args.ntasks_per_node or 1)

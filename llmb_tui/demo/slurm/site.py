@@ -1,4 +1,4 @@
-"""`scontrol` and `sinfo`: whether the controller answers, what the site is made of, and host lists."""
+"""`scontrol` and `sinfo`: state of the controller, partitions and nodes, and host lists."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from llmb_tui.demo.slurm.options import Parser, Refusal, not_offered
 from llmb_tui.demo.slurm.store import Store
 
 LETTERS = "DEGNPRTafl"
-"""Of the columns that `sinfo` prints."""
+"""Columns that `sinfo` prints."""
 
 _CONFIG = {
     "ClusterName": facts.CLUSTER,
@@ -56,7 +56,7 @@ def sinfo(store: Store, arguments: list[str]) -> int:
 
 
 def sinfo_options() -> Parser:
-    """Nodes are asked for without a heading, and always with columns."""
+    """Options of `sinfo`: always without a heading and with columns."""
     parser = Parser("sinfo", "-n", "-N -a")
     parser.add_argument("--version", action="version", version=facts.VERSION)
     parser.add_argument("-h", action="store_true", required=True)
@@ -76,7 +76,7 @@ def _partition(name: str) -> str:
 
 
 def _nodes(store: Store, names: list[str]) -> str:
-    """A line for each node. Raises Refusal for a name that is no node's."""
+    """One line per node. Raises Refusal for an unknown name."""
     missing = [name for name in names if name not in facts.NODES]
     if missing:
         raise Refusal(f"Node {missing[0]} not found")
@@ -94,7 +94,7 @@ def _line(cells: dict[str, str], pattern: str) -> str:
 
 
 def _rows(store: Store, names: list[str], *, each: bool) -> Iterator[dict[str, str]]:
-    """By letter, the cells for the nodes of a partition that are in the same state, or for each of them."""
+    """Cells by letter, for all nodes of a partition that share a state, or for each node."""
     busy = store.busy_now()
     states = {name: "allocated" if name in busy else "idle" for name in facts.NODES if name in names}
     for partition in facts.PARTITIONS.values():

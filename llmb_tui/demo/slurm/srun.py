@@ -41,7 +41,7 @@ def main(store: Store, arguments: list[str]) -> int:
 
 
 def options() -> Parser:
-    """Those of a step, and of Pyxis."""
+    """Options of a step, and of Pyxis."""
     flags = f"--help --test-only {pyxis.FLAGS}"
     parser = Parser("srun", f"{_TEXTS} {pyxis.VALUES}", flags, "--nodes --ntasks --ntasks-per-node")
     parser.add_argument("--mpi", choices=["list", "pmix"])
@@ -50,7 +50,7 @@ def options() -> Parser:
 
 
 class _Step:
-    """One step: its place in the job, its files, task 0."""
+    """One step of a job, with its files and task 0."""
 
     def __init__(self, store: Store, args: Namespace) -> None:
         self.store, self.args = store, args
@@ -60,10 +60,10 @@ class _Step:
         self.node = notation.expand(args.w or job.node_list)[0]
         self.tasks = args.ntasks or (args.nodes or job.nodes) * (args.ntasks_per_node or job.tasks_per_node)
         self.error: IO[bytes] = sys.stderr.buffer
-        """Where the step's own messages go."""
+        """Stream for the step's own messages."""
 
     def run(self) -> int:
-        """Run the step to its end, say how it ended, and answer with srun's exit code."""
+        """Run the step to its end, report the end, and return srun's exit code."""
         if self.tasks > 1:
             self._write(f"srun: simulated cluster: task 0 of {self.tasks} is a real process, the others are not\n")
         with ExitStack() as files:
@@ -77,13 +77,13 @@ class _Step:
         return code or (128 + by_signal if by_signal else 0)
 
     def _open(self, pattern: str | None, files: ExitStack) -> IO[bytes] | None:
-        """The step's output or error file; None where none is asked for."""
+        """Output or error file of the step; None if it has none."""
         if not pattern:
             return None
         return files.enter_context(Path(self.job.fill(os.path.abspath(pattern))).open("ab"))
 
     def _start(self, output: IO[bytes] | None) -> subprocess.Popen[bytes] | int:
-        """Task 0, or the exit code of a step that could not start; then its log says why."""
+        """Task 0, or the exit code of a step that could not start, with the reason in its log."""
         environment = {**os.environ, **self.job.variables(), "SLURM_STEP_ID": self.number, "SLURMD_NODENAME": self.node}
         environment["SLURM_NTASKS"] = str(self.tasks)
         folder = os.getcwd()

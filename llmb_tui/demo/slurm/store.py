@@ -1,7 +1,7 @@
-"""`Store`: the state directory of the simulated Slurm. One JSON file for each job, one lock for all of them.
+"""`Store`: state directory of the simulated Slurm, with one JSON file for each job and one lock for all.
 
-Each job that is not finished has a process that holds the lock of its `alive` file; when the machine took
-that process away, whoever looks next finds the lock free and marks the job NODE_FAIL.
+Each active job has a process that holds the lock of its `alive` file; if that process has vanished, the next reader
+finds the lock free and marks the job NODE_FAIL.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from llmb_tui.demo.slurm.job import NODE_FAIL, DemoJob
 
 
 class Store:
-    """The jobs and settings of one simulated cluster."""
+    """Jobs and settings of one simulated cluster."""
 
     def __init__(self, path: Path) -> None:
         self.path = path
@@ -28,16 +28,16 @@ class Store:
 
     @property
     def speed(self) -> float:
-        """How much faster than real time the clock of a new job runs."""
+        """Factor by which the clock of a new job is faster than real time."""
         return float(self.settings["speed"])
 
     @property
     def root(self) -> Path:
-        """The cluster's root folder."""
+        """Root folder of the cluster."""
         return self.path.parent
 
     def folder(self, job_id: int) -> Path:
-        """The spool folder of a job: its record, script and environment."""
+        """Spool folder of a job: its record, script and environment."""
         return self.path / "jobs" / str(job_id)
 
     @contextmanager
@@ -52,7 +52,7 @@ class Store:
 
     @contextmanager
     def change(self, job_id: int) -> Iterator[DemoJob]:
-        """A job to be changed under the lock; it is written when the block ends well."""
+        """Job to change under the lock; it is written if the block succeeds."""
         with self.locked():
             job = self.read(job_id)
             yield job
@@ -63,9 +63,9 @@ class Store:
         _write_json(self.folder(job.id) / "job.json", job.record())
 
     def add(self, job: DemoJob) -> tuple[DemoJob, int]:
-        """Give a job the next number and write it.
+        """Assign the next id to a job, and write it.
 
-        Returns it with the open file that proves that the job is alive: hand that to the job's process.
+        Returns it with the open file that proves that the job is alive: pass that to the job's process.
         """
         with self.locked():
             job.id = self.next_id()
@@ -76,52 +76,52 @@ class Store:
         return job, handle
 
     def next_id(self) -> int:
-        """The number of the next job."""
+        """Id of the next job."""
         return max((int(folder.name) for folder in (self.path / "jobs").iterdir()), default=0) + 1
 
     def spool(self, job_id: int, script: str) -> None:
-        """Keep a batch script and the environment it was submitted from."""
+        """Store a batch script and the environment of its submission."""
         _write_json(self.folder(job_id) / "environment.json", dict(os.environ))
         path = self.folder(job_id) / "slurm_script"
         path.write_text(script, encoding="utf-8", errors="surrogateescape")
         path.chmod(0o700)
 
     def spooled(self, job_id: int) -> tuple[Path, dict[str, str]]:
-        """A batch script and the environment it was submitted from."""
+        """Batch script and the environment of its submission."""
         folder = self.folder(job_id)
         return folder / "slurm_script", json.loads((folder / "environment.json").read_text())
 
     def read(self, job_id: int) -> DemoJob:
-        """The record of a job as it was last written."""
+        """Record of a job, as it was last written."""
         return DemoJob.of(json.loads((self.folder(job_id) / "job.json").read_text()))
 
     def all(self) -> list[DemoJob]:
-        """Every job, oldest first; jobs whose process has vanished are marked first."""
+        """All jobs, oldest first; jobs whose process has vanished are marked before."""
         with self.locked():
             return [self._settled(self.read(number)) for number in sorted(self._ids())]
 
     def remembered(self) -> list[DemoJob]:
-        """The jobs that the controller still knows: it forgets finished ones after a while."""
+        """Jobs that the controller still knows: it forgets finished ones after a while."""
         return [
             job for job in self.all() if job.active or (job.closed and time.time() - job.closed < facts.MIN_JOB_AGE_S)
         ]
 
     def busy_now(self) -> set[str]:
-        """Nodes that have a job."""
+        """Nodes with a job."""
         with self.locked():
             return self.busy()
 
     def busy(self) -> set[str]:
-        """The same, while the lock is held."""
+        """Nodes with a job; call it with the lock held."""
         jobs = (self._settled(self.read(number)) for number in self._ids())
         return {name for job in jobs if job.active for name in job.node_names}
 
     def fault(self, name: str) -> str | None:
-        """The text of a fault that is switched on, else None."""
+        """Text of an active fault, else None."""
         return faults.text(self.path, name)
 
     def is_alive(self, job_id: int) -> bool:
-        """True while the process of the job lives."""
+        """True while the job's process lives."""
         handle = self._alive(job_id)
         try:
             fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
@@ -147,9 +147,9 @@ class Store:
 
 
 def create(path: Path, settings: Mapping[str, float | str]) -> Store:
-    """Make a state directory, or take over the one that is there, with these settings.
+    """Make a state directory, or use an existing one, with these settings.
 
-    Jobs that another version of llmb-tui left in a form that is not understood are put aside.
+    Jobs that another version of llmb-tui stored in an unknown form are put aside.
     """
     for folder in (path, path / "jobs", faults.folder(path)):
         folder.mkdir(mode=0o700, exist_ok=True)

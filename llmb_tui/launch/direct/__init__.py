@@ -1,1 +1,1 @@
-"""The direct procedure: nothing but the container image on the cluster, and our own entry script in it."""
+"""The direct procedure: our entry script in the recipe's container image, with nothing else installed."""

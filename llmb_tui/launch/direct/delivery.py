@@ -1,4 +1,4 @@
-"""`DirectDelivery`: our own batch script is given to sbatch, and the job's name is the run's alone."""
+"""`DirectDelivery`: submits our own batch script with sbatch; the job name belongs to this run alone."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from llmb_tui.launch.submission_status import SubmissionDir, SubmissionStatus
 
 
 class DirectDelivery(LoginNodeDelivery):
-    """One run by the direct procedure."""
+    """Delivery of one run of the direct procedure."""
 
     program = "sbatch"
     answers_within_s = 90.0
@@ -22,7 +22,7 @@ class DirectDelivery(LoginNodeDelivery):
         spec = self._spec = run.spec_as(LaunchSpec)
         super().__init__(cluster, spec)
         self.script_path = f"{spec.experiment_dir}/{spec.task}_sbatch.sh"
-        """Where the batch script is put: where NeMo-Run would."""
+        """Path of the batch script, as NeMo-Run would choose it."""
         self.place = SubmissionDir(
             folder=f"{spec.experiment_dir}/submit",
             helper=("inside.sh", "group.sh", "claim.sh", "sbatch.sh", "submit.sh"),
@@ -31,7 +31,7 @@ class DirectDelivery(LoginNodeDelivery):
         )
 
     def preparation(self, script: str) -> Preparation:
-        """What the job needs is put into the run's folder."""
+        """Files and folders that the job needs in the run's folder."""
         spec = self._spec
         copies = tuple((source, f"{spec.task_dir}/{below}") for source, below in spec.copies)
         files = tuple((f"{spec.task_dir}/{below}", text) for below, text in spec.files)
@@ -47,36 +47,36 @@ class DirectDelivery(LoginNodeDelivery):
             copies=copies,
         )
 
-    def answered(self, status: SubmissionStatus) -> bool:
-        """An answer is there before the exit code is."""
+    def has_answered(self, status: SubmissionStatus) -> bool:
+        """True once sbatch's answer is there, which comes before its exit code."""
         return bool(self._answer(status) or self._with_output(status))
 
-    def never(self, status: SubmissionStatus) -> str:
-        """What sbatch said where that rules out a job; empty otherwise."""
-        if status.exit_code is None or self._answer(status) or self.may_still_come(status):
+    def never_submitted(self, status: SubmissionStatus) -> str:
+        """Sbatch's message if it rules out a job; otherwise empty."""
+        if status.exit_code is None or self._answer(status) or self.may_still_be_accepted(status):
             return ""
         return self.reason(status)
 
     def jobs(self, status: SubmissionStatus) -> Jobs:
-        """What sbatch answered, else the jobs that have an output file, else those of the run's name."""
+        """The job that sbatch answered, else the jobs with an output file, else the jobs of the run's name."""
         ids = self._answer(status) or self._with_output(status)
         return Jobs(ids or tuple(job.id for job in find_jobs(self._session, self._spec.job_name)))
 
-    def may_still_come(self, status: SubmissionStatus) -> bool:
-        """True unless sbatch said that Slurm does not want the job."""
-        return status.exit_code is None or may_have_been_accepted(status.exit_code, status.words)
+    def may_still_be_accepted(self, status: SubmissionStatus) -> bool:
+        """True unless sbatch reported that Slurm rejected the job."""
+        return status.exit_code is None or may_have_been_accepted(status.exit_code, status.output)
 
     def reason(self, status: SubmissionStatus) -> str:
-        """What sbatch said."""
-        return "" if status.exit_code is None else reason(status.exit_code, status.words)
+        """Sbatch's message."""
+        return "" if status.exit_code is None else reason(status.exit_code, status.output)
 
     def progress(self, status: SubmissionStatus) -> str:
-        """What sbatch complains about while it tries."""
-        return reason(0, status.words) if status.words else ""
+        """Sbatch's complaint while it retries."""
+        return reason(0, status.output) if status.output else ""
 
     def _answer(self, status: SubmissionStatus) -> tuple[str, ...]:
-        return status.all("answer")[-1:]
+        return status.values_of("answer")[-1:]
 
     def _with_output(self, status: SubmissionStatus) -> tuple[str, ...]:
-        ids = {value.removesuffix(".out") for value in status.all("output")}
+        ids = {value.removesuffix(".out") for value in status.values_of("output")}
         return tuple(sorted((job for job in ids if job.isdecimal()), key=int))

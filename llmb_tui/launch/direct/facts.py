@@ -1,4 +1,4 @@
-"""Words and limits of the direct procedure."""
+"""Names, texts and limits of the direct procedure."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ FACTS = ProcedureFacts(
     spec=LaunchSpec,
     name="direct",
     title="direct procedure",
-    started_by="It was started by llmb-tui's own script in NVIDIA's container, with the settings of the recipe, and "
+    started_by="It was launched by llmb-tui's own script in NVIDIA's container, with the settings of the recipe, and "
     "not by NVIDIA's launch scripts.",
     flag_help="our script in the container",
     writes_dependency=True,

@@ -1,4 +1,4 @@
-"""`direct_install`: what has to be on a cluster before `remote/pretrain.py` can run a plan there. Pure."""
+"""`direct_install`: install steps that `remote/pretrain.py` needs on a cluster before it can run a plan. Pure."""
 
 from __future__ import annotations
 
@@ -13,9 +13,9 @@ _ENTRY = "pretrain.py"
 
 
 def direct_install(request: RunRequest) -> InstallPlan:
-    """The container image, and the script that runs in it, but where the recipe's own command runs there.
+    """Steps for the container image and, unless the recipe's own command runs in it, for our entry script.
 
-    Raises Trouble (exit code 1) when no container image is known for the plan.
+    Raises Trouble (exit code 1) if the plan's container image is unknown.
     """
     install = request.slurm.install_dir.rstrip("/")
     entry = (_entry(install),) if request.recipe.launch.by_entry_script else ()
@@ -23,7 +23,7 @@ def direct_install(request: RunRequest) -> InstallPlan:
 
 
 def entry_path(install_dir: str) -> str:
-    """Where the entry script is installed; a hash of its text is in the name: a newer one never replaces an older."""
+    """Path of the installed entry script; its name has a hash of the text, so that no version replaces another."""
     digest = hashlib.sha256(remote_text(_ENTRY).encode()).hexdigest()[:12]
     return f"{install_dir.rstrip('/')}/.llmb-tui/code/pretrain-{digest}.py"
 

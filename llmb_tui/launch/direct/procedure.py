@@ -1,4 +1,4 @@
-"""`DirectProcedure`: our own batch script, with nothing but the container image on the cluster."""
+"""`DirectProcedure`: our own batch script; the cluster needs only the container image."""
 
 from __future__ import annotations
 
@@ -25,30 +25,30 @@ from llmb_tui.preflight.secret import SecretNeed
 from llmb_tui.request import RunRequest
 
 _BY_SCRIPT = "NVIDIA's settings, given to NeMo by our script in the recipe's container"
-_BY_COMMAND = "NVIDIA's command and settings, started by our batch script in the recipe's container"
+_BY_COMMAND = "NVIDIA's command and settings, launched by our batch script in the recipe's container"
 
 
 class DirectProcedure(Procedure):
-    """The default: every recipe has it."""
+    """The default procedure, available for every recipe."""
 
     script_title = "Batch script"
     script_hint = "exactly what is submitted"
     submitting = "submitting"
 
     def refuse(self, recipe: Recipe) -> None:
-        """Every recipe can be run so."""
+        """Every recipe can use this procedure."""
 
-    def detail(self, recipe: Recipe) -> str:  # noqa: ARG002 - a `Procedure`'s
-        """It is this program's own."""
+    def detail(self, recipe: Recipe) -> str:  # noqa: ARG002 - the signature of `Procedure`
+        """Note that the script is this program's own."""
         return "our own script"
 
     def preview(self, request: RunRequest) -> LaunchPreview:
-        """The script itself is rendered by NeMo-Run, which takes seconds: see `prepare`."""
+        """Preview without the script: NeMo-Run takes seconds to render it, see `prepare`."""
         way = _BY_SCRIPT if request.recipe.launch.by_entry_script else _BY_COMMAND
         return LaunchPreview(f"direct: {way}; the other way is NVIDIA's own scripts")
 
     def needs(self, request: RunRequest, sources: Sources = PUBLIC) -> Needs:
-        """The image and, where the run was asked for it, a tokenizer."""
+        """The image and, if the run's options ask for it, a tokenizer."""
         plan = request.plan
         return Needs(
             request.slurm,
@@ -62,16 +62,16 @@ class DirectProcedure(Procedure):
         )
 
     def secrets(self, request: RunRequest) -> tuple[SecretNeed, ...]:
-        """The registry's key, and the token that the other procedure would take."""
-        more = "The direct procedure, which is used here, fetches nothing from it."
+        """The registry's API key, and the token that NVIDIA's own scripts would need."""
+        more = "The direct procedure, which is used here, downloads nothing from it."
         return (*registry_key(request.plan), *hub_token(request, required=False, more=more))
 
     def install(self, request: RunRequest) -> InstallPlan:
-        """The container image and our script."""
+        """Steps for the container image and our entry script."""
         return direct_install(request)
 
     def prepare(self, cluster: Cluster, request: RunRequest, intent: Intent) -> PreparedRun:
-        """The batch script as NeMo-Run writes it, in seconds."""
+        """Render the batch script with NeMo-Run, which takes seconds."""
         segment = wants_segment(sbatch_options(request.slurm), applied(request))
         version = slurm_version(login_node(cluster), intent.prompter) if segment else None
         spec = launch_spec(request, intent.run_id, version)
@@ -79,14 +79,14 @@ class DirectProcedure(Procedure):
         return PreparedRun(request, run, intent.render(spec), spec.overridden, spec.notes)
 
     def delivery(self, run: Run, cluster: Cluster) -> DirectDelivery:
-        """A submission by `sbatch` on the login node."""
+        """Submission with `sbatch` on the login node."""
         return DirectDelivery(cluster, run)
 
     def compare_script(self, run: Run, script: str) -> ScriptCheck:
-        """The batch script."""
+        """Compare the batch script with the spec."""
         return ScriptCheck(CHECKED, tuple(script_differences(run.spec_as(LaunchSpec), script)))
 
     def network_folder(self, run: Run) -> str:
-        """The run's folder, if it was prepared to keep them."""
+        """The run's folder, if the run was prepared to keep the lines."""
         spec = run.spec
         return spec.task_dir if isinstance(spec, LaunchSpec) and NETWORK_README in dict(spec.files) else ""

@@ -1,4 +1,4 @@
-"""`render`: the batch script of a `LaunchSpec`, by NeMo-Run in a process of its own, which `WarmRenderer` keeps."""
+"""`render`: the batch script of a `LaunchSpec`, by NeMo-Run in a separate process; `WarmRenderer` keeps the process."""
 
 from __future__ import annotations
 
@@ -21,17 +21,17 @@ from llmb_tui.launch.spec import LaunchSpec
 from llmb_tui.store.paths import home
 
 _COMMAND = (sys.executable, "-m", "llmb_tui.launch.direct.render_worker")
-_MEND = "Install llmb-tui again with the versions that it asks for: `pip install --force-reinstall llmb-tui`."
+_REINSTALL = "Install llmb-tui again with the versions that it requires: `pip install --force-reinstall llmb-tui`."
 _WHAT = "The batch script could not be rendered."
-# What is done before anybody looks at it takes no processor from a key.
+# Rendering ahead of its use must not slow down the user interface.
 _NICE = 5
 _IDLE_S = 600.0
 
 
 def render(spec: LaunchSpec, deadline_s: float = 60.0) -> str:
-    """Text of the script that Slurm would be given. Takes 1 to 2 seconds, most of it importing nemo-run.
+    """Render the batch script. Takes 1 to 2 seconds, most of it to import nemo-run.
 
-    Raises Trouble: exit code 1 for a value that must not be in a script, 2 when nemo-run cannot be started, fails or
+    Raises Trouble: exit code 1 for a value that must not be in a script, 2 if nemo-run cannot be started, fails or
     takes too long.
     """
     request = _request(spec)
@@ -43,15 +43,15 @@ def render(spec: LaunchSpec, deadline_s: float = 60.0) -> str:
 
 
 class WarmRenderer:
-    """`render` by a process that stays for the next script, until none was wanted for ten minutes. Thread-safe."""
+    """`render` with a process that is kept for further scripts and ends after ten idle minutes. Thread-safe."""
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
         self._worker: _Worker | None = None
-        self._idle = threading.Timer(0.0, self._rest)
+        self._idle = threading.Timer(0.0, self._end_worker)
 
     def __call__(self, spec: LaunchSpec) -> str:
-        """As `render`: in milliseconds once nemo-run is imported."""
+        """Like `render`, in milliseconds once nemo-run is imported."""
         request = _request(spec)
         with self._lock:
             self._idle.cancel()
@@ -64,20 +64,20 @@ class WarmRenderer:
             except Trouble:
                 self._end()
                 raise
-            self._idle = threading.Timer(_IDLE_S, self._rest)
+            self._idle = threading.Timer(_IDLE_S, self._end_worker)
             self._idle.daemon = True
             self._idle.start()
             return script
 
     def close(self) -> None:
-        """End the process, also while another thread waits for it: that one raises Trouble."""
+        """End the process, even while another thread waits for it: that thread gets Trouble."""
         self._idle.cancel()
         worker = self._worker
         if worker is not None:
             worker.kill()
-        self._rest()
+        self._end_worker()
 
-    def _rest(self) -> None:
+    def _end_worker(self) -> None:
         with self._lock:
             self._end()
 
@@ -88,28 +88,28 @@ class WarmRenderer:
 
 
 class _Worker:
-    """The process: asked and answered through its stdin, a socket, which nothing that it imports prints to.
+    """The process. Requests and answers use its stdin, a socket, because the imported modules print to stdout.
 
-    When this end is closed, however this program ended, it ends by itself.
+    It ends by itself when this end of the socket is closed, even if this program was killed.
     """
 
     def __init__(self, nice: int = 0) -> None:
-        fix = "Free some space in the temporary directory, or set TMPDIR to another one."
+        fix = "Free some space in the temporary directory, or set TMPDIR to another directory."
         try:
-            # An empty directory, so that nothing there is imported; a session of its own, so that it has no terminal.
+            # An empty directory, so that nothing is imported from it; a separate session, without the terminal.
             self._home = tempfile.TemporaryDirectory(prefix="llmb-tui-render-")
-            self._said = tempfile.TemporaryFile()  # noqa: SIM115 - `end` closes it
-            fix = "Try again when this machine has room for one more process."
+            self._output = tempfile.TemporaryFile()  # noqa: SIM115 - `end` closes it
+            fix = "Try again when this machine can start another process."
             environment = {**os.environ, "NEMORUN_HOME": self._home.name, "PYTHONUTF8": "1", "PYTHONWARNINGS": "ignore"}
-            if home() is None:  # nemo-run looks for one as it is imported
+            if home() is None:  # nemo-run needs a home directory at import
                 environment["HOME"] = self._home.name
             self._link, theirs = socket.socketpair()
             with theirs:
                 self._process = subprocess.Popen(
                     _COMMAND,
                     stdin=theirs.fileno(),
-                    stdout=self._said,
-                    stderr=self._said,
+                    stdout=self._output,
+                    stderr=self._output,
                     cwd=self._home.name,
                     env=environment,
                     start_new_session=True,
@@ -121,11 +121,11 @@ class _Worker:
 
     @property
     def ended(self) -> bool:
-        """It can be asked no more."""
+        """True if the process has ended."""
         return self._process.poll() is not None
 
     def script(self, request: str, deadline_s: float = 60.0) -> str:
-        """What it answers. Raises Trouble; then it is of no use any more."""
+        """Request a script. Raises Trouble; the process is unusable afterwards."""
         self._link.settimeout(deadline_s)
         try:
             self._link.sendall(f"{request}\n".encode())
@@ -134,29 +134,29 @@ class _Worker:
         except TimeoutError:
             why = f"nemo-run did not answer within {duration(deadline_s)}."
             raise Trouble(_WHAT, why, "Try again; the first start after an installation is the slowest.") from None
-        except OSError:  # it has ended
+        except OSError:  # the process has ended
             answer = ""
         with contextlib.suppress(ValueError):
             return str(json.loads(answer)["script"])
-        raise Trouble(_WHAT, f"nemo-run: {self._last_words()}", _MEND)
+        raise Trouble(_WHAT, f"nemo-run: {self._last_words()}", _REINSTALL)
 
     def kill(self) -> None:
-        """End it with all that it has started. From any thread: who waits for it finds that it has ended."""
+        """Kill the process and its children, from any thread; a waiting thread finds that the process has ended."""
         if not self.ended:
             os.killpg(self._process.pid, signal.SIGKILL)
 
     def end(self) -> None:
-        """End it, and give back what it had of this machine."""
+        """Kill the process, and release its resources."""
         self.kill()
         self._process.wait()
         self._link.close()
-        self._said.close()
+        self._output.close()
         self._home.cleanup()
 
     def _last_words(self) -> str:
         code = self._process.wait()
-        self._said.seek(0)
-        lines = self._said.read().decode(errors="replace").splitlines()
+        self._output.seek(0)
+        lines = self._output.read().decode(errors="replace").splitlines()
         last = next((line for line in reversed(lines) if line.strip()), f"exit code {code}")
         return clean_line(last).strip()
 

@@ -1,7 +1,7 @@
-"""Batch scripts from NeMo-Run: each line on stdin, a socket, is a `LaunchSpec` as JSON, and is answered there.
+"""Render batch scripts with NeMo-Run: each line on stdin, a socket, is a `LaunchSpec` as JSON; answers use the socket.
 
-A program of its own, because importing nemo-run takes seconds and 125 MB, and fails where stdout is not a real file.
-NeMo-Run is used as a renderer only: no Experiment, no tunnel that connects, no file.
+A separate program, because importing nemo-run takes seconds and 125 MB, and fails if stdout is not a real file.
+NeMo-Run is used only as a renderer: no Experiment, no connecting tunnel, no files.
 """
 
 from __future__ import annotations
@@ -20,17 +20,17 @@ VBOOST = "sudo -n nvidia-smi boost-slider --vboost 1"
 
 
 def main() -> None:
-    """A script for each spec. Where the program that asks is gone, nobody else removes the directory of this one."""
+    """Answer each spec with a script, and finally remove the home directory, because the caller may be gone by then."""
     try:
         with socket.socket(fileno=os.dup(0)) as link, link.makefile(encoding="utf-8") as specs:
             for spec in specs:
                 link.sendall(json.dumps({"script": materialize(json.loads(spec))}).encode() + b"\n")
-    finally:  # also where it was gone before it had its answer
+    finally:  # also if the caller ended before it had its answer
         shutil.rmtree(os.environ["NEMORUN_HOME"], ignore_errors=True)
 
 
 def materialize(spec: dict[str, Any]) -> str:
-    """Text of the batch script. What NeMo-Run does not quote itself arrives quoted or was checked before."""
+    """Text of the batch script. Values that NeMo-Run does not quote were quoted or checked before."""
     entrypoint, path, *arguments = map(shlex.quote, spec["command"])
     script = run.Script(path=path, args=arguments, entrypoint=entrypoint)
     request = SlurmBatchRequest(
@@ -57,12 +57,12 @@ def _executor(spec: dict[str, Any]) -> run.SlurmExecutor:
         mem=spec["memory"],
         exclusive=True,
         time=spec["time_limit"],
-        # A job that Slurm starts again by itself would mix two runs in one result.
+        # If Slurm restarted the job by itself, one result would mix two runs.
         additional_parameters={"no_requeue": True}
         | {name: True if value is None else value for name, value in spec["options"]},
         container_image=spec["container_image"],
         container_mounts=list(spec["mounts"]),
-        # Without it Pyxis lets the image's value win for the variables that the image defines.
+        # Without this, Pyxis prefers the image's value of a variable that the image defines.
         container_env=[name for name, _ in spec["env"]],
         env_vars={name: shlex.quote(value) for name, value in spec["env"]},
         srun_args=[shlex.quote(f"--{name}" if value is None else f"--{name}={value}") for name, value in spec["srun"]],
@@ -78,7 +78,7 @@ def _executor(spec: dict[str, Any]) -> run.SlurmExecutor:
 
 
 def _vboost(spec: dict[str, Any]) -> str:
-    """NeMo's own first step, as it writes it. Where `sudo` wants a password it fails, and the job goes on."""
+    """NeMo's own first step, in its words. If `sudo` asks for a password, the step fails and the job continues."""
     folder = spec["experiment_dir"]
     step = ["srun", f"--ntasks={spec['nodes']}", "--ntasks-per-node=1", "--output", f"{folder}/vboost.out"]
     step += ["--error", f"{folder}/vboost.err", "bash", "-c", VBOOST]

@@ -1,4 +1,4 @@
-"""Whether a batch script is what the run's record says."""
+"""`script_differences`: compare a batch script with the run's record."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from llmb_tui.launch.spec import LaunchSpec
 CHECKED = "variables, command, image, nodes and time limit"
 _EXPORTED = re.compile(r"(?m)^export ([A-Za-z_][A-Za-z0-9_]*)=(.*)$")
 _NEMO_RUNS = {"PYTHONUNBUFFERED", "SLURM_UNBUFFEREDIO", "TORCHX_MAX_RETRIES"}
-"""Variables that NeMo-Run puts into every script, before the run's own."""
+"""Variables that NeMo-Run writes into every script, before the run's own."""
 _HEAD = {"nodes": "nodes", "ntasks-per-node": "tasks_per_node", "time": "time_limit", "job-name": "job_name"}
 
 
@@ -23,8 +23,8 @@ def script_differences(spec: LaunchSpec, script: str) -> Iterator[str]:
         exported.setdefault(name, []).append(text)
     env = {name: shlex.quote(value) for name, value in spec.env}
     for name, value in env.items():
-        found = exported.get(name, [])
-        if found[-1:] != [value] or (len(found) > 1 and name not in _NEMO_RUNS):
+        values = exported.get(name, [])
+        if values[-1:] != [value] or (len(values) > 1 and name not in _NEMO_RUNS):
             yield name
     yield from (f"{name} (no setting)" for name in exported if name not in env and name not in _NEMO_RUNS)
     if shlex.join(spec.command) not in script:

@@ -1,7 +1,7 @@
-"""`launch_spec`: what a plan becomes on one cluster: names, paths, environment, command, files. Pure.
+"""`launch_spec`: names, paths, environment, command and files of a plan's job on one cluster. Pure.
 
-Names and layout are those of the recipes, so that their own tools find our runs. NeMo-Run writes most values into the
-script as they are, therefore every one of them is checked here for the characters it may consist of.
+Names and layout follow the recipes, so that their own tools find our runs. NeMo-Run writes most values into the script
+without quotes, so each value is checked here for valid characters.
 """
 
 from __future__ import annotations
@@ -30,11 +30,11 @@ from llmb_tui.launch.direct.option_effects import (
 )
 from llmb_tui.launch.files import config_files
 from llmb_tui.launch.naming import check_pattern, container, experiment_name, image_path, nemo_run_name
-from llmb_tui.launch.settings import Applied, applied, other_vboost, refuse_errors
+from llmb_tui.launch.settings import Applied, applied, refuse_errors, vboost_difference
 from llmb_tui.launch.spec import LaunchSpec
 from llmb_tui.request import RunRequest
 
-# A binding that a node refuses would end the job, so it is tried first: there may be no such NUMA node, or no numactl.
+# The binding is tried first, because a refused binding ends the job: the NUMA node or numactl may be missing.
 _BIND = """\
 bind="numactl --cpunodebind=$((SLURM_LOCALID/{0})) --membind=$((SLURM_LOCALID/{0}))"; \
 if $bind true; then exec $bind "$@"; fi; \
@@ -45,9 +45,9 @@ _GPU_REQUESTS = ("gres", "gpus-per-node", "none")
 
 
 def launch_spec(request: RunRequest, run_id: str, slurm: Version | None = None) -> LaunchSpec:
-    """Everything that the job is made of. `slurm` is the cluster's version; None: not known.
+    """Make the complete spec of the job. `slurm` is the cluster's version; None if unknown.
 
-    Raises Trouble (exit code 1) when the plan cannot be launched, or a value does not fit into a batch script.
+    Raises Trouble (exit code 1) if the plan cannot be launched, or a value is invalid in a batch script.
     """
     recipe, plan, profile = request.recipe, request.plan, request.slurm
     refuse_errors("This plan cannot be launched.", plan.problems)
@@ -56,12 +56,12 @@ def launch_spec(request: RunRequest, run_id: str, slurm: Version | None = None) 
     task = f"{experiment}_{run_id}"
     experiment_dir = f"{install}/workloads/pretrain_{recipe.workload}/experiments/{experiment}/{task}"
     settings = applied(request)
-    added = additions(plan.options, install, f"{experiment_dir}/{task}")
-    recipes, theirs = settings.env | added.env, dict(profile.env)
-    overridden = tuple((n, v, theirs[n]) for n, v in recipes.items() if theirs.get(n, v) != v)
-    options, no_segment = _segmented(_waiting(request), plan.nodes, settings, slurm)
+    additional = additions(plan.options, install, f"{experiment_dir}/{task}")
+    recipe_env, profile_env = settings.env | additional.env, dict(profile.env)
+    overridden = tuple((n, v, profile_env[n]) for n, v in recipe_env.items() if profile_env.get(n, v) != v)
+    options, no_segment = _with_segment(_with_dependency(request), plan.nodes, settings, slurm)
     placement = (*filter(None, [no_segment]), *_placement(settings, profile))
-    network = keeps_network(plan, recipes | theirs)
+    network = keeps_network(plan, recipe_env | profile_env)
     network_notes = (NETWORK_NOTE,) if network else ()
     network_files = ((NETWORK_README, "What NCCL writes about the network, by host and process.\n"),) if network else ()
     return checked(
@@ -80,20 +80,20 @@ def launch_spec(request: RunRequest, run_id: str, slurm: Version | None = None) 
             time_limit=plan.time_limit,
             memory=profile.memory,
             container_image=image_path(install, container(plan)),
-            mounts=(*profile.mounts, *added.mounts),
-            env=tuple((recipes | theirs).items()),
+            mounts=(*profile.mounts, *additional.mounts),
+            env=tuple((recipe_env | profile_env).items()),
             command=_command(request, settings, network=network),
             files=(*config_files(request, settings), *output_files(settings.prefix), *network_files),
             copies=((entry_path(install), "code/pretrain.py"),) if recipe.launch.by_entry_script else (),
-            links=added.links,
-            folders=added.folders,
+            links=additional.links,
+            folders=additional.folders,
             srun=_flags(settings.srun | _pinning(profile)),
             vboost=profile.vboost,
             options=options,
             overridden=overridden,
             notes=(*settings.differs, *placement, *network_notes, *_further_notes(profile)),
             otherwise=(
-                *other_vboost(request, vboost=profile.vboost),
+                *vboost_difference(request, vboost=profile.vboost),
                 *(f"{text[0].lower()}{text[1:]}" for text in placement),
                 *network_notes,
                 *(f"{name} from the cluster's profile" for name, _, _ in overridden),
@@ -102,8 +102,8 @@ def launch_spec(request: RunRequest, run_id: str, slurm: Version | None = None) 
     )
 
 
-def _waiting(request: RunRequest) -> tuple[Option, ...]:
-    """Sbatch's options of the profile, with the dependency of the request. Slurm ends what can never start."""
+def _with_dependency(request: RunRequest) -> tuple[Option, ...]:
+    """Options for sbatch: the profile's, and the request's dependency; Slurm cancels a job that can never start."""
     options = sbatch_options(request.slurm)
     waits = (("dependency", request.dependency), ("kill-on-invalid-dep", "yes"))
     return (*options, *waits) if request.dependency else options
@@ -121,14 +121,14 @@ def _flags(options: dict[str, str | bool]) -> tuple[tuple[str, str | None], ...]
 
 
 def bound(command: tuple[str, ...], settings: Applied, profile: SlurmProfile) -> tuple[str, ...]:
-    """A command whose process and memory stay on one NUMA node, if the recipe and the cluster's profile want that."""
+    """The command, bound to one NUMA node's processor and memory if the recipe and the cluster's profile ask for it."""
     if settings.tasks_per_numa_node is None or not profile.numa_binding or profile.cpus_per_task:
         return command
     return ("bash", "-c", _BIND.format(settings.tasks_per_numa_node), "bash", *command)
 
 
 def _pinning(profile: SlurmProfile) -> dict[str, str | bool]:
-    """Options of srun that pin each task to CPUs of its own, as the recipes' `CPU_PER_TASK_PINNING` does."""
+    """Options for srun that pin each task to its own CPUs, as the recipes' `CPU_PER_TASK_PINNING` does."""
     if not profile.cpus_per_task:
         return {}
     return {
@@ -140,14 +140,14 @@ def _pinning(profile: SlurmProfile) -> dict[str, str | bool]:
 
 
 def wants_segment(options: tuple[Option, ...], settings: Applied) -> bool:
-    """Whether the recipe has a segment and the cluster's profile has none."""
+    """True if the recipe has a segment and the cluster's profile does not."""
     return settings.segment is not None and all(name != "segment" for name, _ in options)
 
 
-def _segmented(
+def _with_segment(
     options: tuple[Option, ...], nodes: int, settings: Applied, slurm: Version | None
 ) -> tuple[tuple[Option, ...], str]:
-    """Sbatch's options with the recipe's segment, where the cluster's profile names none; and why it is left out."""
+    """Options for sbatch with the recipe's segment if the profile has none; and why the segment is left out."""
     if settings.segment is None or not wants_segment(options, settings):
         return options, ""
     size = next(size for size in range(settings.segment, 0, -1) if nodes % size == 0)
@@ -157,7 +157,7 @@ def _segmented(
 
 
 def _placement(settings: Applied, profile: SlurmProfile) -> Iterator[str]:
-    """Where the placement on a node is not the recipe's."""
+    """Deviations from the recipe's placement of tasks on a node."""
     if settings.tasks_per_numa_node is not None and profile.cpus_per_task:
         yield f"{profile.cpus_per_task} CPUs a task, no NUMA binding"
     elif settings.tasks_per_numa_node is not None and not profile.numa_binding:
@@ -174,7 +174,7 @@ def _further_notes(profile: SlurmProfile) -> Iterator[str]:
 
 
 def checked(spec: LaunchSpec) -> LaunchSpec:
-    """The same spec. Raises Trouble (exit code 1) for a value that a batch script must not hold."""
+    """Return the spec unchanged. Raises Trouble (exit code 1) for a value that is invalid in a batch script."""
     for name in ("run_id", "experiment", "task", "job_name", "account"):
         check_pattern(NAME, getattr(spec, name), name)
     check_pattern(NAMES, spec.partition, "partition")
@@ -198,7 +198,7 @@ def checked(spec: LaunchSpec) -> LaunchSpec:
     for argument in spec.command:
         one_line(argument, "argument of the command")
     if min(spec.nodes, spec.tasks_per_node) < 1 or len(spec.command) < 2 or spec.gpu_request not in _GPU_REQUESTS:
-        raise Trouble("The job has no nodes, no tasks, no program to run or an unknown GPU request.", exit_code=1)
+        raise Trouble("The job lacks nodes, tasks, a program to run or a known GPU request.", exit_code=1)
     return spec
 
 

@@ -1,1 +1,1 @@
-"""Runs that NVIDIA's own launcher has started."""
+"""Runs that NVIDIA's own launcher has submitted."""

@@ -1,4 +1,4 @@
-"""Words and limits of runs that NVIDIA's llmb-run started."""
+"""Names, texts and limits of runs that NVIDIA's llmb-run submitted."""
 
 from __future__ import annotations
 
@@ -12,6 +12,6 @@ FACTS = ProcedureFacts(
     spec=None,
     name="NVIDIA's llmb-run",
     title="NVIDIA's llmb-run",
-    started_by="It was started by NVIDIA's llmb-run; not everything that it has set is known here.",
+    started_by="It was launched by NVIDIA's llmb-run, whose settings are only partly known here.",
     starts_runs=False,
 )

@@ -1,6 +1,6 @@
-"""`import_run`: a run that NVIDIA's llmb-run started becomes one that is remembered here: watched, judged, cancelled.
+"""`import_run`: store a run that NVIDIA's llmb-run submitted, to watch, judge and cancel it here.
 
-It is never submitted from here, and its spec is None. What is expected of it comes from the preset of its own release.
+It is never submitted from here, and its spec is None. Its expected values come from the preset of its own release.
 """
 
 from __future__ import annotations
@@ -26,24 +26,24 @@ from llmb_tui.plan.plan import Plan, Problem
 from llmb_tui.plan.request import read_request
 from llmb_tui.plan.selection import Overrides, Selection
 
-# Whatever else is odd about a selection, these a preset has to know: there is nothing to read the log by without.
+# Fields that a preset must know, however odd the rest of a selection: without them the log cannot be judged.
 _NEEDED = ("size", "gpu", "dtype", "strong_scaling")
-# NeMo-Run's folder is named so from release 25.08 on.
+# Name of NeMo-Run's folder from release 25.08 on.
 _LAYOUT = re.compile(r"_tp(\d+)_pp(\d+)_cp(\d+)(?:_vp(\d+))?_mbs(\d+)_gbs(\d+)(?:_|$)")
 _NUMBERS = ("tp", "pp", "cp", "vp", "mbs", "gbs")
 
 
 @dataclass(frozen=True, slots=True)
 class ImportableRun:
-    """A run of llmb-run's, and what can be done with it."""
+    """A run of llmb-run, with its plan or the reason why it cannot be opened."""
 
     run: LlmbRun
     plan: Plan | None
-    """What is expected of it; None where it cannot be opened."""
+    """Plan with the expected values; None if the run cannot be opened."""
     why_not: str = ""
-    """Why it cannot be opened; empty where it can."""
+    """Why it cannot be opened; empty if it can."""
     imported_id: str = ""
-    """Id of the run that it is in this machine's memory; empty where it was not imported."""
+    """Id of the stored run; empty if it was not imported."""
 
     @property
     def can_be_opened(self) -> bool:
@@ -60,22 +60,22 @@ def importable_runs(catalog: Catalog, runs: Runs, cluster: str, jobs: Sequence[L
 def list_importable_runs(
     session: Session, catalog: Catalog, runs: Runs, job_id: str | None = None
 ) -> tuple[ImportableRun, ...]:
-    """The newest runs that llmb-run started on a cluster, or a job's. Raises Trouble where it cannot be looked."""
+    """The newest runs of llmb-run on a cluster, or those of one job. Raises Trouble if it cannot be queried."""
     profile = session.profile
     roots = [install.root for install in find_installs(session, profile.install_dir).installs]
     return importable_runs(catalog, runs, profile.name, list_runs(session, roots, job_id))
 
 
-def import_run(catalog: Catalog, runs: Runs, cluster: str, one: ImportableRun) -> Run:
-    """The run in this machine's memory; the one that is there already, when it was imported before.
+def import_run(catalog: Catalog, runs: Runs, cluster: str, importable: ImportableRun) -> Run:
+    """Store a run of llmb-run, and return it; an imported run is returned as it is stored.
 
-    Raises Trouble (exit code 1) for one that cannot be opened.
+    Raises Trouble (exit code 1) if the run cannot be opened.
     """
-    if one.imported_id:
-        return runs.load(one.imported_id)
-    llmb_run, plan = one.run, one.plan
+    if importable.imported_id:
+        return runs.load(importable.imported_id)
+    llmb_run, plan = importable.run, importable.plan
     if plan is None:
-        raise Trouble(f"Job {llmb_run.job_id} cannot be opened.", one.why_not, exit_code=1)
+        raise Trouble(f"Job {llmb_run.job_id} cannot be opened.", importable.why_not, exit_code=1)
     recipe = catalog.recipe(plan.selection.workload, plan.selection.release)
     run = Run(
         _run_id(cluster, llmb_run),
@@ -99,12 +99,12 @@ def import_run(catalog: Catalog, runs: Runs, cluster: str, one: ImportableRun) -
 
 
 def changed_variables(run: LlmbRun) -> tuple[str, ...]:
-    """Names of the variables that it was started with, of which its plan knows nothing."""
+    """Names of the variables that were set for the run and that its plan does not contain."""
     return tuple(name for name in run.changed if name not in run.parameters)
 
 
 def _run_id(cluster: str, run: LlmbRun) -> str:
-    """The same for the same job: two that open it at once open one run. A cluster counts its jobs anew at times."""
+    """Run id, always the same for a job, so that parallel imports make one run. A cluster may reuse job ids."""
     digest = hashlib.sha256(f"{cluster}\n{run.folder}\n{run.job_id}".encode()).hexdigest()
     return f"llmb{run.job_id}{digest[:4]}"
 
@@ -117,32 +117,35 @@ def _importable(catalog: Catalog, run: LlmbRun, imported_id: str) -> ImportableR
 
 
 def plan_of(catalog: Catalog, run: LlmbRun) -> Plan:
-    """What is expected of a run. Raises Trouble, which says why it cannot be opened."""
+    """Plan with the expected values of a run. Raises Trouble with the reason why it cannot be opened."""
     if run.unreadable:
         raise Trouble(run.unreadable)
     if run.log is None:
-        raise Trouble("The name of its log is not known.")
+        raise Trouble("The name of its log is unknown.")
     recipe = _recipe(catalog, run)
     if run.framework != recipe.launch.kind:
-        raise Trouble(f"It is one of {run.framework or 'no framework'}, {recipe.id} one of {recipe.launch.kind}.")
+        raise Trouble(f"Its framework is {run.framework or 'unknown'}, but {recipe.id} uses {recipe.launch.kind}.")
     plan = make.plan(catalog, read_request(catalog, _request(recipe, run)))
     for problem in plan.problems:
         if problem.severity == "error" and problem.field in _NEEDED:
             raise Trouble(problem.reason)
     plan = _as_laid_out(catalog, plan, run)
     if wrong := impossible_count(plan):
-        known = (one.reason for one in plan.problems if one.severity == "error" and one.field in ("scale", *_NUMBERS))
-        raise Trouble(next(known, wrong))
+        fields = ("scale", *_NUMBERS)
+        reasons = (
+            problem.reason for problem in plan.problems if problem.severity == "error" and problem.field in fields
+        )
+        raise Trouble(next(reasons, wrong))
     if not run.changed:
         return plan
-    note = Problem("environment", "note", f"llmb-run started it with {', '.join(run.changed)} changed.", "")
+    note = Problem("environment", "note", f"llmb-run launched it with changed settings: {', '.join(run.changed)}.", "")
     in_plan = _NUMBERS if _LAYOUT.search(_task(run)) else ()
     unplanned = tuple(name for name in run.parameters if name not in in_plan)
     return replace(plan, problems=(*plan.problems, note), unplanned=unplanned)
 
 
 def _recipe(catalog: Catalog, run: LlmbRun) -> Recipe:
-    """The preset of the run's own release; 25.12.01 and 25.12.02 are mended forms of 25.12."""
+    """Preset of the run's own release; 25.12.01 and 25.12.02 are corrected releases of 25.12."""
     releases = (run.release, ".".join(run.release.split(".")[:2]))
     for release in filter(None, dict.fromkeys(releases)):
         try:
@@ -156,7 +159,7 @@ def _recipe(catalog: Catalog, run: LlmbRun) -> Recipe:
 
 
 def _request(recipe: Recipe, run: LlmbRun) -> dict[str, Any]:
-    """The run as a selection is asked for."""
+    """The run as the document of a plan request."""
     variables = dict(run.planned)
     profile = run.profile or _is_on(variables.get("ENABLE_PROFILE"))
     return {
@@ -178,7 +181,7 @@ def _request(recipe: Recipe, run: LlmbRun) -> dict[str, Any]:
 
 
 def _as_laid_out(catalog: Catalog, plan: Plan, run: LlmbRun) -> Plan:
-    """The plan with the layout that the name of the run's folder says, where that is another one."""
+    """The plan, with the layout from the name of the run's folder if it differs."""
     match = _LAYOUT.search(_task(run))
     if match is None:
         return plan

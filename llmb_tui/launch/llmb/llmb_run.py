@@ -1,4 +1,4 @@
-"""`LlmbRun`: a run that NVIDIA's llmb-run started, by the file that llmb-run writes next to its logs."""
+"""`LlmbRun`: a run of NVIDIA's llmb-run, read from the file that llmb-run writes next to its logs."""
 
 from __future__ import annotations
 
@@ -11,18 +11,18 @@ from llmb_tui.plan.selection import ProcedureId
 
 @dataclass(frozen=True, slots=True)
 class LlmbRun:
-    """One job of llmb-run's. Texts are clean of control characters."""
+    """One job of llmb-run. Texts are clean of control characters."""
 
     procedure: ClassVar[ProcedureId] = "llmb"
     job_id: str
     workload: str
-    """As llmb-run names it, such as `pretrain_nemotron4-340b`."""
+    """Name in llmb-run, such as `pretrain_nemotron4-340b`."""
     folder: str
-    """Where its logs are."""
+    """Folder of its logs."""
     written_at: float
-    """Unix time at which its file was written, just after it was submitted; 0 where the cluster does not say."""
+    """Unix time at which its file was written, just after the submission; 0 if the cluster does not report it."""
     release: str = ""
-    """Of the recipes, such as `25.12`."""
+    """Release of the recipes, such as `25.12`."""
     framework: str = ""
     """`nemo2`, `megatron_bridge`, …"""
     size: str = ""
@@ -33,12 +33,12 @@ class LlmbRun:
     strong_scaling: bool = False
     profile: bool = False
     planned: tuple[tuple[str, str], ...] = ()
-    """(name, value) of the variables it was started with that change a plan."""
+    """(name, value) of the variables set for the run that change a plan."""
     changed: tuple[str, ...] = ()
-    """Names of all other variables and parameters that it was started with."""
+    """Names of all other variables and parameters that were set for the run."""
     parameters: tuple[str, ...] = ()
-    """Those of them that are parameters of the model."""
+    """Names among `changed` that are parameters of the model."""
     log: JobLog | None = None
-    """None where its logs have no name that can be known."""
+    """Log of the job; None if its name cannot be determined."""
     unreadable: str = ""
     """Reason why the file cannot be read; empty if it was read."""

@@ -1,4 +1,4 @@
-"""`LlmbProcedure`: runs that NVIDIA's llmb-run started. Here they are watched, judged and cancelled."""
+"""`LlmbProcedure`: runs that NVIDIA's llmb-run submitted, which are only watched, judged and cancelled here."""
 
 from __future__ import annotations
 
@@ -17,31 +17,31 @@ from llmb_tui.request import RunRequest
 
 
 class LlmbProcedure(Procedure):
-    """What applies to a run that somebody else started."""
+    """Procedure of a run that another program launches."""
 
-    def refuse(self, recipe: Recipe) -> NoReturn:  # noqa: ARG002 - a `Procedure`'s
-        """Raise Trouble (exit code 1): llmb-run starts its runs itself."""
+    def refuse(self, recipe: Recipe) -> NoReturn:  # noqa: ARG002 - the signature of `Procedure`
+        """Raise Trouble (exit code 1): only llmb-run launches its runs."""
         raise Trouble(
-            "llmb-run starts its runs itself.",
+            "Only llmb-run itself can launch its runs.",
             "",
-            "Start the run there; `llmb-tui llmb CLUSTER --open JOB` remembers it here.",
+            "Launch the run with llmb-run; then `llmb-tui llmb CLUSTER --open JOB` imports it here.",
             exit_code=1,
         )
 
     def preview(self, request: RunRequest) -> NoReturn:
-        """Raise Trouble (exit code 1): nothing is started from here."""
+        """Raise Trouble (exit code 1): nothing is launched from here."""
         self.refuse(request.recipe)
 
     def needs(self, request: RunRequest, sources: Sources = PUBLIC) -> Needs:
-        """Nothing but the plan: llmb-run has installed what it needs."""
+        """The plan alone: llmb-run has installed everything else."""
         return Needs(request.slurm, request.plan, sources=sources)
 
     def survey(self, catalog: Catalog) -> tuple[CheckGroup, ...]:
-        """The installations of NVIDIA's own tools."""
+        """Checks of the installations of NVIDIA's own tools."""
         return (llmb_group(catalog),)
 
     def install(self, request: RunRequest) -> NoReturn:
-        """Raise Trouble (exit code 1): llmb-install does that."""
+        """Raise Trouble (exit code 1): llmb-install installs these runs."""
         self.refuse(request.recipe)
 
     def prepare(self, cluster: Cluster, request: RunRequest, intent: Intent) -> NoReturn:  # noqa: ARG002
@@ -50,8 +50,8 @@ class LlmbProcedure(Procedure):
 
     def delivery(self, run: Run, cluster: Cluster) -> NoReturn:  # noqa: ARG002
         """Raise TypeError: there is nothing to submit."""
-        raise TypeError(f"run {run.id} was submitted by somebody else")
+        raise TypeError(f"run {run.id} was submitted by another program")
 
     def compare_script(self, run: Run, script: str) -> NoReturn:  # noqa: ARG002
         """Raise TypeError: there is no script."""
-        raise TypeError(f"run {run.id} was submitted by somebody else")
+        raise TypeError(f"run {run.id} was submitted by another program")

@@ -1,8 +1,8 @@
-"""Lists the runs that NVIDIA's llmb-run started, and reads the file next to the logs that describes a run.
+"""List the runs of NVIDIA's llmb-run, and read the file next to the logs that describes a run.
 
-Facts: `llmb_run/run_config.py` of NVIDIA/dgxc-benchmarking at v25.08 to v26.06.01, which writes
-`llmb-config_<job>.yaml` into the job's folder after it was submitted; `llmb_run/job_logs.py` for the names of the logs.
-Values of variables may be tokens: only those that a plan needs are kept.
+Sources: `llmb_run/run_config.py` of NVIDIA/dgxc-benchmarking at v25.08 to v26.06.01, which writes
+`llmb-config_<job>.yaml` into the job's folder after the submission; `llmb_run/job_logs.py` for the names of the logs.
+Values of variables may be tokens, so only values that a plan needs are kept.
 """
 
 from __future__ import annotations
@@ -23,11 +23,11 @@ from llmb_tui.launch.llmb.llmb_run import LlmbRun
 from llmb_tui.launch.naming import nemo_run_name
 
 MOST = 40
-"""Runs that are listed, the newest of them."""
+"""Largest number of listed runs, the newest ones."""
 _DEADLINE_S = 45.0
 _FILE = re.compile(r".*/workloads/(?P<workload>[^/]+)/(?:.*/)?llmb-config_(?P<job>\d+)[^/]*\.yaml")
 _TIME = re.compile(r"[0-9]{1,11}")
-# What changes a plan, and is written down as a variable of the recipe's launch script (v25.12, nemotron4-340b).
+# Values that change a plan, stored as variables of the recipe's launch script (v25.12, nemotron4-340b).
 _PLANNED = (
     *("MAX_STEPS", "TIME_LIMIT", "STRONG_SCALING", "ENABLE_PROFILE", "PROFILE_START_STEP", "PROFILE_STOP_STEP"),
     *("ENABLE_CHECKPOINT", "LOAD_CHECKPOINT_PATH"),
@@ -35,29 +35,29 @@ _PLANNED = (
 
 
 def list_runs(session: Session, roots: Iterable[str], job_id: str | None = None) -> tuple[LlmbRun, ...]:
-    """The newest runs of the installations with these directories, in one remote call; with `job_id` those of that job.
+    """The newest runs of the installations in `roots`, in one remote call; with `job_id`, the runs of that job.
 
-    Raises Trouble where it cannot be looked, and what `Session.run_script` raises.
+    Raises Trouble if the cluster cannot be queried, and the errors of `Session.run_script`.
     """
-    places = [root for root in dict.fromkeys(roots) if matches(PATH, root)]
-    if not places or not (job_id is None or re.fullmatch("[0-9]+", job_id)):
+    folders = [root for root in dict.fromkeys(roots) if matches(PATH, root)]
+    if not folders or not (job_id is None or re.fullmatch("[0-9]+", job_id)):
         return ()
     texts: dict[str, dict[str, str]] = {}
-    for kind, path, text in ask(session, remote_text("llmb_runs.sh"), MOST, [job_id or "", *places], _DEADLINE_S):
+    for kind, path, text in ask(session, remote_text("llmb_runs.sh"), MOST, [job_id or "", *folders], _DEADLINE_S):
         texts.setdefault(path, {})[kind] = text
     runs = [run_of(path, texts[path]) for path in texts if describes_run(path)]
     return tuple(sorted(runs, key=lambda run: (run.written_at, int(run.job_id)), reverse=True))
 
 
 def describes_run(path: str) -> bool:
-    """Whether llmb-run writes a file of that absolute path beside the logs of a run."""
+    """True if llmb-run writes a file of that absolute path next to the logs of a run."""
     return _FILE.fullmatch(path) is not None
 
 
 def run_of(path: str, texts: Mapping[str, str]) -> LlmbRun:
-    """The run that a file at this path describes, from what `remote/llmb_runs.sh` printed of it. Pure."""
+    """Run that a file at this path describes, from the output of `remote/llmb_runs.sh` about it. Pure."""
     match = _FILE.fullmatch(path)
-    assert match is not None  # noqa: S101 - `describes_run` was asked before
+    assert match is not None  # noqa: S101 - the caller has checked `describes_run`
     folder = path.rpartition("/")[0]
     written_at = texts.get("written", "").strip()
     head = LlmbRun(
@@ -91,7 +91,7 @@ def run_of(path: str, texts: Mapping[str, str]) -> LlmbRun:
 
 
 def _log(folder: str, job_id: str, texts: Mapping[str, str], account: str) -> JobLog | None:
-    """Where NeMo-Run's jobs write: what is there says the name, else the batch script, else NeMo-Run's own rule."""
+    """Log of a NeMo-Run job: its name is in the folder, else in the batch script, else follows NeMo-Run's rule."""
     match = re.search(rf"(?m)^log-(\S+)_{job_id}_\d+\.out$", texts.get("logs", ""))
     script = texts.get("job", "").strip().strip("\"'")
     derived = nemo_run_name(account, folder.rpartition("/")[2]) if account else ""

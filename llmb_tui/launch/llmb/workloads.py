@@ -1,4 +1,4 @@
-"""What of the catalog an installation of NVIDIA's own tools has; and the checks that say so."""
+"""`known_workloads`: workloads of an installation of NVIDIA's own tools that are in the catalog; checks about them."""
 
 from __future__ import annotations
 
@@ -18,24 +18,24 @@ _TITLE = "llmb-run"
 
 @dataclass(frozen=True, slots=True)
 class KnownWorkload:
-    """An installed workload, and what of it is known here."""
+    """An installed workload, and the catalog's knowledge of it."""
 
     name: str
-    """As llmb-run names it, such as `pretrain_nemotron4-340b`."""
+    """Name in llmb-run, such as `pretrain_nemotron4-340b`."""
     sizes: tuple[str, ...]
-    """Of the recipes of that workload; empty where no preset has it."""
+    """Sizes of the workload's recipes; empty if no preset has it."""
     recipes: tuple[str, ...]
-    """The presets of that workload, of whatever release, newest first."""
+    """Presets of the workload, of any release, newest first."""
     same_release: bool
-    """One of them is of the installation's release: its runs can be opened."""
+    """True if a preset is of the installation's release, so that its runs can be opened."""
     image: str | None
-    """Image of that recipe for the installation's GPUs, where it is there; the direct procedure takes it as it is."""
+    """Installed image of that recipe for the installation's GPUs, which the direct procedure can use; None: missing."""
     venv_missing: bool
-    """Its Python environment is not where the configuration says."""
+    """True if its Python environment is not at the configured path."""
 
 
 def known_workloads(catalog: Catalog, install: LlmbInstall) -> tuple[KnownWorkload, ...]:
-    """The installed workloads in the configuration's order."""
+    """Installed workloads in the configuration's order."""
     return tuple(_known(catalog, install, workload) for workload in install.workloads)
 
 
@@ -55,7 +55,7 @@ def _known(catalog: Catalog, install: LlmbInstall, workload: LlmbWorkload) -> Kn
         recipes=tuple(recipe.id for recipe in recipes),
         same_release=any(recipe.release == release for recipe in recipes),
         image=next((image for image in images if image in install.images), None),
-        # Of environments elsewhere it is not known what is there.
+        # The contents of environments elsewhere are unknown.
         venv_missing=bool(workload.venv)
         and str(workload.venv).startswith(below)
         and str(workload.venv).removeprefix(below) not in install.venvs,
@@ -63,21 +63,21 @@ def _known(catalog: Catalog, install: LlmbInstall, workload: LlmbWorkload) -> Kn
 
 
 def llmb_group(catalog: Catalog) -> CheckGroup:
-    """A check for each installation of NVIDIA's own tools that names what it has. It gates nothing."""
+    """Checks that list the contents of each installation of NVIDIA's own tools. They block nothing."""
 
-    def group(cluster: Cluster, report: Preflight) -> tuple[Check, ...]:  # noqa: ARG001 - a `CheckGroup`'s
+    def group(cluster: Cluster, report: Preflight) -> tuple[Check, ...]:  # noqa: ARG001 - the signature of `CheckGroup`
         session = login_node(cluster)
         try:
             return checks_of(catalog, find_installs(session, session.profile.install_dir))
         except Trouble:
-            return ()  # what the checks say of the connection is enough
+            return ()  # the checks of the connection report this already
 
     return group
 
 
 def checks_of(catalog: Catalog, survey: LlmbInventory) -> tuple[Check, ...]:
-    """One for each installation, and one for each configuration that cannot be used."""
-    needed = "nothing of it; its images and settings can be used"
+    """One check for each installation, and one for each invalid configuration."""
+    needed = "nothing; its images and settings can be used"
     checks = [ok(_TITLE, _TITLE, summary(catalog, install), needed) for install in survey.installs]
     troubles = [
         warning(_TITLE, _TITLE, f"{trouble.what} {trouble.why}", "a configuration of form 1 or 2", trouble.fix)
@@ -87,7 +87,7 @@ def checks_of(catalog: Catalog, survey: LlmbInventory) -> tuple[Check, ...]:
 
 
 def summary(catalog: Catalog, install: LlmbInstall) -> str:
-    """An installation in one line."""
+    """Installation in one line."""
     workloads = known_workloads(catalog, install)
-    names = ", ".join(one.name + (" (environment missing)" if one.venv_missing else "") for one in workloads)
+    names = ", ".join(known.name + (" (environment missing)" if known.venv_missing else "") for known in workloads)
     return f"{install.name} at {install.root}: {f'{names} installed' if names else 'no workload is installed'}"

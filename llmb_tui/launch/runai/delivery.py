@@ -1,4 +1,4 @@
-"""`RunaiDelivery`: a workload is created, and its name, which is the run's alone, says whether it was."""
+"""`RunaiDelivery`: creates a workload; its name, which belongs to this run alone, shows whether it exists."""
 
 from __future__ import annotations
 
@@ -14,17 +14,17 @@ from llmb_tui.launch.run import Run
 from llmb_tui.launch.spec import RunaiSpec
 
 _TAKEN_WITHIN_S = 300.0
-"""No gateway holds a request for so long: one that has made nothing by then never will."""
+"""No gateway holds a request for so long: a request without a workload by then will never make one."""
 _LOOK_EVERY_S = 1.0
 _ANSWERS_WITHIN_S = 30.0
 _REFUSED = range(400, 500)
 _NO_LOGIN = (401, 429)
-_UNKNOWN = "Run:ai knows no workload of its name yet. The connection broke while the request was on its way."
-_NEVER = "Run:ai never made the workload: the connection broke, and nothing of its name came to be."
+_UNKNOWN = "Run:ai knows no workload of this name yet. The connection broke during the request."
+_NEVER = "Run:ai never created the workload: the connection broke, and no workload of this name appeared."
 
 
 class RunaiDelivery:
-    """A `Delivery` by one request, for a name that is this run's alone."""
+    """A `Delivery` by one request, for a name that belongs to this run alone."""
 
     def __init__(self, cluster: RunaiCluster, run: Run) -> None:
         self._cluster = cluster
@@ -33,17 +33,17 @@ class RunaiDelivery:
         self._body: dict[str, object] = {}
         self._outcome: Outcome | None = None
 
-    def sent_before(self) -> bool:
-        """Whether there is a workload of its name, or was."""
+    def was_sent(self) -> bool:
+        """True if a workload of this name exists or existed."""
         return self._cluster.api.find(self._spec.workload) is not None
 
     def prepare(self, script: str) -> None:
-        """Log in; the request is what a person has agreed to, to the letter."""
+        """Log in; the request is exactly the confirmed one."""
         self._body = json.loads(script)
         self._cluster.api.log_in()
 
     def begin(self) -> None:
-        """Ask for the workload. What is refused is an outcome; what may not have been heard is looked up."""
+        """Request the workload. A refusal is an outcome; a request that may have been lost is looked up later."""
         self._sent_at = time.time()
         try:
             workload_id = self._cluster.api.create(self._spec.kind, self._body)
@@ -54,11 +54,11 @@ class RunaiDelivery:
         else:
             self._outcome = Outcome("submitted", jobs=Jobs((workload_id,)))
 
-    def answer(self, tell: Tell) -> Outcome:
-        """What the request was answered; where that was lost, whether the workload is there."""
+    def answer(self, on_progress: Tell) -> Outcome:
+        """The answer to the request; if it was lost, look for the workload."""
         until = time.monotonic() + _ANSWERS_WITHIN_S
         while self._outcome is None:
-            tell("the answer was lost: the workload is looked up by its name")
+            on_progress("the answer was lost: looking for the workload by its name")
             try:
                 outcome = self.look(withdraw=False)
             except (Disconnected, Unanswered):
@@ -69,7 +69,7 @@ class RunaiDelivery:
         return self._outcome
 
     def look(self, *, withdraw: bool) -> Outcome:
-        """Whether the workload is there; it is given up when no request can still be on its way."""
+        """Look for the workload; it is given up once no request can still be in transit."""
         workload = self._cluster.api.find(self._spec.workload)
         if workload is not None:
             age_s = max(0.0, self._cluster.api.server_time - workload.created_at)
@@ -79,5 +79,5 @@ class RunaiDelivery:
         return Outcome("unknown", _UNKNOWN)
 
     def refusal(self, run: Run) -> Trouble:
-        """What Run:ai said."""
-        return Trouble("The workload was not created.", run.note, "Mend what it says, and submit again.", exit_code=1)
+        """The error with Run:ai's message."""
+        return Trouble("The workload was not created.", run.note, "Fix the cause, and submit again.", exit_code=1)

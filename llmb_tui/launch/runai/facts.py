@@ -1,4 +1,4 @@
-"""Words and limits of workloads of Run:ai."""
+"""Names, texts and limits of Run:ai workloads."""
 
 from __future__ import annotations
 
@@ -13,6 +13,6 @@ FACTS = ProcedureFacts(
     spec=RunaiSpec,
     name="Run:ai workload",
     title="Run:ai workload",
-    started_by="It was started by llmb-tui's own script in NVIDIA's container, as a workload of Run:ai; the recipe "
+    started_by="It was launched by llmb-tui's own script in NVIDIA's container, as a Run:ai workload; the recipe "
     "describes Slurm.",
 )

@@ -1,4 +1,4 @@
-"""Whether the request that creates a workload is what the run's record says."""
+"""`request_differences`: compare the request that creates a workload with the run's record."""
 
 from __future__ import annotations
 
@@ -16,10 +16,10 @@ def request_differences(spec: RunaiSpec, script: str) -> Iterator[str]:
     try:
         request: Any = json.loads(script)
         body = request["spec"]
-        variables = {one["name"]: one.get("value") for one in body["environmentVariables"]}
+        variables = {variable["name"]: variable.get("value") for variable in body["environmentVariables"]}
         name, image, args = request["name"], body["image"], str(body["args"])
     except (ValueError, LookupError, TypeError, AttributeError, RecursionError):
-        yield "all of it: it is no request for a workload"
+        yield "everything: it is not a request for a workload"
         return
     env = {variable: value.replace("$", "$$") for variable, value in spec.env}
     yield from (variable for variable, value in env.items() if variables.get(variable) != value)

@@ -1,4 +1,4 @@
-"""`runai_spec`, `creation_request`: what a plan becomes on a Run:ai cluster: one workload. Pure."""
+"""`runai_spec`, `creation_request`: a plan's workload on a Run:ai cluster. Pure."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from llmb_tui.errors import Trouble
 from llmb_tui.language.quantities import count
 from llmb_tui.launch.files import config_files
 from llmb_tui.launch.naming import container, experiment_name
-from llmb_tui.launch.settings import Applied, applied, other_vboost, refuse_errors
+from llmb_tui.launch.settings import Applied, applied, refuse_errors, vboost_difference
 from llmb_tui.launch.spec import RunaiSpec
 from llmb_tui.plan.plan import Problem
 from llmb_tui.preflight.secret import REGISTRY
@@ -28,16 +28,16 @@ from llmb_tui.request import RunRequest
 
 RUN_FOLDER = "/nemo_run"
 FILES = "LLMB_FILES"
-"""The variable. What is in it can be seen by whoever may see the workload: no secret ever is."""
+"""Variable with the packed files. Anyone who may see the workload can read it, so it never contains a secret."""
 MOST = 128 << 10
-"""Linux allows no longer string in an environment: MAX_ARG_STRLEN in linux/binfmts.h."""
-NEMO_1 = "has a NeMo 1 container, and what starts a workload is for NeMo 2."
+"""Longest string in a Linux environment: MAX_ARG_STRLEN in linux/binfmts.h."""
+NEMO_1 = "has a NeMo 1 container, but the entry script of a workload supports only NeMo 2."
 ANOTHER = "Choose a recipe with a NeMo 2 container, or a cluster with Slurm."
 _LONGEST_NAME = 51
-"""Kubernetes: a pod's name, which is a host's name too, has 63 characters; `-worker-1023` comes behind it."""
+"""A pod's name, which is also a host name, has at most 63 characters in Kubernetes, with `-worker-1023` at its end."""
 _PYTORCH = "PyTorch"
 _KILL_AFTER_S = 60
-# A binding that a node refuses would end the job, so it is tried first: a pod may not be allowed to bind its memory.
+# The binding is tried first, because a refused binding ends the job: a pod may not be allowed to bind its memory.
 _BIND = """\
 bind="numactl --cpunodebind=$((LOCAL_RANK/{0})) --membind=$((LOCAL_RANK/{0}))"
 if $bind true; then exec $bind "$@"; fi
@@ -47,60 +47,60 @@ exec "$@"
 
 
 @dataclass(frozen=True, slots=True)
-class Placed:
-    """What only the cluster can say of where a workload goes."""
+class Placement:
+    """Target of a workload, as far as only the cluster knows it."""
 
     project_id: str
     cluster_id: str
     hub_secret: tuple[str, str] | None = None
-    """(Kubernetes secret, key in it) with the Hugging Face token; None: none is wanted."""
+    """(Kubernetes secret, key in it) with the Hugging Face token; None if no token is needed."""
 
 
 def problems(request: RunRequest) -> Iterator[Problem]:
-    """What stands against running a request as a workload."""
+    """Reasons against running a request as a workload."""
     recipe, options, profile = request.recipe, request.plan.options, profile_of(request)
     if not recipe.launch.by_entry_script:
         yield Problem("procedure", "error", f"{recipe.id} {NEMO_1}", ANOTHER)
-    elif not any("runai" in option.choices for option in recipe.options):  # its documents do not name Run:ai
-        reason = f"NVIDIA publishes {recipe.id} for Slurm only; the same container and settings run as a workload here."
+    elif not any("runai" in option.choices for option in recipe.options):  # its documentation does not mention Run:ai
+        reason = f"NVIDIA publishes {recipe.id} for Slurm only; here the same container and settings run as a workload."
         yield Problem("procedure", "note", reason, "")
     for name in ("profile", "nccl_trace"):
         if getattr(options, name):
-            reason = f"The option {name.replace('_', ' ')} names its files by Slurm's variables, which a pod has not."
-            yield Problem(name, "error", reason, "Leave it out, or choose a cluster with Slurm.")
+            reason = f"The option {name.replace('_', ' ')} needs Slurm's variables for file names; a pod lacks them."
+            yield Problem(name, "error", reason, "Switch it off, or choose a cluster with Slurm.")
     if options.save_checkpoint and not profile.work_dir:
-        reason = "A checkpoint would be lost with the pods: the cluster's profile has no work directory on a volume."
-        yield Problem("save_checkpoint", "error", reason, "Give the profile a mount and a work directory.")
+        reason = "The checkpoint would be deleted with the pods: the profile has no work directory on a volume."
+        yield Problem("save_checkpoint", "error", reason, "Add a mount and a work directory to the profile.")
     if options.load_checkpoint and not any(
         _below(options.load_checkpoint, split_claim(mount)[1]) for mount in profile.mounts
     ):
-        reason = f"{options.load_checkpoint} is on no volume that the cluster's profile mounts."
-        yield Problem("load_checkpoint", "error", reason, "Mount the volume that holds it, or choose another.")
+        reason = f"{options.load_checkpoint} is not on a volume that the cluster's profile mounts."
+        yield Problem("load_checkpoint", "error", reason, "Mount its volume, or choose another checkpoint.")
     if options.hub_tokenizer and not profile.hub_credential:
-        reason = "The tokenizer is fetched from the model hub, and the profile names no credential with a token for it."
-        fix = "Make a generic secret in Run:ai with your Hugging Face token, and name it in the profile."
+        reason = "The model hub provides the tokenizer, but the profile names no credential with a token for the hub."
+        fix = "Create a generic secret in Run:ai with your Hugging Face token, and name it in the profile."
         yield Problem("hub_tokenizer", "error", reason, fix)
 
 
 def profile_of(request: RunRequest) -> RunaiProfile:
-    """The request's profile. Raises Trouble (exit code 1) for a cluster of another kind."""
+    """Profile of the request. Raises Trouble (exit code 1) for a cluster of another kind."""
     if isinstance(request.profile, RunaiProfile):
         return request.profile
     raise Trouble(
-        f"{request.profile.name} is no Run:ai cluster.",
+        f"{request.profile.name} is not a Run:ai cluster.",
         "This procedure creates workloads through Run:ai's API.",
-        "Choose another cluster, or a procedure of this one.",
+        "Choose another cluster, or a procedure for this one.",
         exit_code=1,
     )
 
 
 def runai_spec(request: RunRequest, run_id: str) -> RunaiSpec:
-    """Everything that the workload is made of. Raises Trouble (exit code 1) when the plan cannot be launched so."""
+    """Make the complete spec of the workload. Raises Trouble (exit code 1) if the plan cannot be launched this way."""
     plan, profile = request.plan, profile_of(request)
     refuse_errors("This plan cannot be launched.", (*plan.problems, *problems(request)))
     settings, experiment = applied(request), experiment_name(request)
-    recipes, theirs = settings.env, dict(profile.env)
-    overridden = tuple((n, v, theirs[n]) for n, v in recipes.items() if theirs.get(n, v) != v)
+    recipe_env, profile_env = settings.env, dict(profile.env)
+    overridden = tuple((n, v, profile_env[n]) for n, v in recipe_env.items() if profile_env.get(n, v) != v)
     name = workload_name(experiment, run_id)
     return RunaiSpec(
         run_id=run_id,
@@ -117,28 +117,28 @@ def runai_spec(request: RunRequest, run_id: str) -> RunaiSpec:
         results=posixpath.join(profile.work_dir, name) if profile.work_dir else "",
         image_pull_secret=profile.image_pull_secret,
         hub_credential=profile.hub_credential if plan.options.hub_tokenizer else None,
-        env=tuple((recipes | theirs).items()),
+        env=tuple((recipe_env | profile_env).items()),
         files=_files(request, settings),
         overridden=overridden,
         notes=tuple(_notes(settings)),
         otherwise=(
-            *other_vboost(request, vboost=False),
+            *vboost_difference(request, vboost=False),
             *(f"{name} from the cluster's profile" for name, _, _ in overridden),
         ),
     )
 
 
-def creation_request(spec: RunaiSpec, placed: Placed) -> dict[str, Any]:
-    """The body of the request that creates it: `DistributedCreationRequest` or `TrainingCreationRequest` of the API."""
-    # Kubernetes fills in $(NAME) in a value, and takes $$ for $.
+def creation_request(spec: RunaiSpec, placement: Placement) -> dict[str, Any]:
+    """Body of the creation request: `DistributedCreationRequest` or `TrainingCreationRequest` of the API."""
+    # Kubernetes expands $(NAME) in a value, and replaces $$ by $.
     variables: list[dict[str, Any]] = [{"name": name, "value": value.replace("$", "$$")} for name, value in spec.env]
-    if placed.hub_secret is not None:
-        name, key = placed.hub_secret
+    if placement.hub_secret is not None:
+        name, key = placement.hub_secret
         variables.append({"name": "HF_TOKEN", "secret": {"name": name, "key": key}})
     variables.append({"name": FILES, "value": packed_files(spec.files)})
     body: dict[str, Any] = {
         "command": "bash -c",
-        # Run:ai takes it apart as a shell does, and Kubernetes fills in $(NAME): neither must find anything in it.
+        # Run:ai splits it like a shell, and Kubernetes expands $(NAME): the script must not contain either syntax.
         "args": f"'{start_script(spec)}'",
         "image": spec.image,
         "compute": {"gpuDevicesRequest": spec.gpus_per_node, "largeShmRequest": True},
@@ -154,39 +154,39 @@ def creation_request(spec: RunaiSpec, placed: Placed) -> dict[str, Any]:
     if spec.image_pull_secret:
         body["imagePullSecrets"] = [{"name": spec.image_pull_secret, "userCredential": False}]
     if spec.kind == "distributed":
-        # The operator tells pods their rank and the master's address only where one of them is the master.
+        # The operator gives pods their rank and the master's address only if one of them is the master.
         body |= {"distributedFramework": _PYTORCH, "numWorkers": spec.nodes - 1}
     return {
         **({"masterSpecSameAsWorker": True} if spec.kind == "distributed" else {}),
         "name": spec.workload,
         "useGivenNameAsPrefix": False,
-        "projectId": placed.project_id,
-        "clusterId": placed.cluster_id,
+        "projectId": placement.project_id,
+        "clusterId": placement.cluster_id,
         "spec": body,
     }
 
 
 def start_script(spec: RunaiSpec, folder: str = RUN_FOLDER) -> str:
-    """What each pod runs: unpack the files, then one process for each GPU. It has no single quote in it."""
+    """Script of each pod: unpack the files, then start one process for each GPU. Contains no single quote."""
     experiments = f"{spec.results}/nemo_experiments"
-    kept = f"mkdir -p {experiments}; ln -sfn {experiments} nemo_experiments; " if spec.results else ""
+    link_results = f"mkdir -p {experiments}; ln -sfn {experiments} nemo_experiments; " if spec.results else ""
     script = (
         f'set -eo pipefail; mkdir -p {folder}; printf %s "${FILES}" | base64 -d | tar -xzf - -C {folder}; '
-        f"cd {folder}/code; {kept}"
+        f"cd {folder}/code; {link_results}"
         f"exec timeout --kill-after={_KILL_AFTER_S} {_seconds(spec.time_limit)} "
         f"torchrun --nnodes {spec.nodes} --nproc-per-node {spec.gpus_per_node} "
         '--node-rank "${RANK:-0}" --master-addr "${MASTER_ADDR:-localhost}" --master-port "${MASTER_PORT:-29500}" '
         f"--no-python bash {folder}/code/start.sh python {folder}/code/pretrain.py {folder}/configs/launch.json"
     )
     if "'" in script or "$(" in script:
-        raise ValueError("the start script would be taken apart")
+        raise ValueError("the start script has characters that Run:ai or Kubernetes would change")
     return script
 
 
 def packed_files(files: Iterable[tuple[str, str]]) -> str:
-    """(path, text) as base64 of a compressed tar; the same files are always the same text.
+    """Pack (path, text) pairs as base64 of a compressed tar; the same files always make the same text.
 
-    Raises Trouble (exit code 1) where they are too long.
+    Raises Trouble (exit code 1) if the result is too long.
     """
     content = io.BytesIO()
     with (
@@ -201,19 +201,19 @@ def packed_files(files: Iterable[tuple[str, str]]) -> str:
     packed = base64.b64encode(content.getvalue()).decode()
     if len(packed) + len(FILES) + 2 > MOST:
         raise Trouble(
-            "The files of this run do not fit into its workload.",
-            f"Packed they are {count(len(packed))} bytes, and a variable has at most {count(MOST)}.",
-            "Leave out what the preset sets and the recipe has already.",
+            "The files of this run are too large for its workload.",
+            f"They are {count(len(packed))} bytes after packing, and a variable may have {count(MOST)}.",
+            "Remove settings from the preset that the recipe already has.",
             exit_code=1,
         )
     return packed
 
 
 def workload_name(experiment: str, run_id: str) -> str:
-    """Lower-case letters, digits and dashes, at most 51; it ends with the run's id, which makes it unique."""
+    """Name of at most 51 lower-case letters, digits and dashes, which ends with the run id and is therefore unique."""
     words = re.sub(r"[^a-z0-9]+", "-", experiment.lower()).strip("-")
     room = _LONGEST_NAME - 1 - len(run_id)
-    if len(words) > room:  # no half of a number, such as gpus25 of gpus256
+    if len(words) > room:  # never cut a number, such as gpus256 to gpus25
         words = words[: room + 1].rpartition("-")[0] or words[:room]
     return f"{words}-{run_id}"
 
@@ -229,7 +229,7 @@ def _files(request: RunRequest, settings: Applied) -> tuple[tuple[str, str], ...
 
 
 def _notes(settings: Applied) -> Iterator[str]:
-    """Where the job is not what the recipe makes of it."""
+    """Deviations of the job from the recipe."""
     yield from settings.differs
     if settings.segment is not None:
         yield "No block of NVLink-connected nodes is asked for"

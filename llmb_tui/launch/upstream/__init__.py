@@ -1,1 +1,1 @@
-"""The recipes' own procedure: their scripts install, their launch script submits."""
+"""The upstream procedure: NVIDIA's own scripts install the recipe and submit the run."""

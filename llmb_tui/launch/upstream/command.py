@@ -1,4 +1,4 @@
-"""`upstream_command`: how the recipe's own scripts are started, for a plan on a cluster. Pure."""
+"""`upstream_command`: the command that launches NVIDIA's own scripts for a plan on a cluster. Pure."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from llmb_tui.plan.plan import Problem
 from llmb_tui.preflight.secret import HUB_TOKEN
 from llmb_tui.request import RunRequest
 
-# The same of srun, for a setup script that calls it on the login node.
+# The corresponding variables of srun, for a setup script that calls it on the login node.
 _SRUN_VARIABLES = {
     name: SBATCH_VARIABLES[name].replace("SBATCH_", "SLURM_")
     for name in ("constraint", "gpus-per-node", "gres", "qos", "reservation")
@@ -26,37 +26,37 @@ _SRUN_VARIABLES = {
 
 @dataclass(frozen=True, slots=True)
 class UpstreamCommand:
-    """What starts one of NVIDIA's own scripts on the login node. It holds no secret."""
+    """Command that starts one of NVIDIA's own scripts on the login node. It contains no secret."""
 
     directory: str
     environment: tuple[tuple[str, str], ...]
-    """Variables to set, in their order."""
+    """Variables to set, in order."""
     unset: tuple[str, ...]
-    """Variables that the script would read too, and must not have from the person's shell."""
+    """Variables that the script would read, but must not inherit from the user's shell."""
     arguments: tuple[str, ...]
     """Program and arguments, without `env`."""
     venv: str = ""
-    """Python environment that is active; empty: none."""
+    """Active Python environment; empty if there is none."""
     token_file: str = ""
-    """File below the home directory on the cluster that `HF_TOKEN` is read from; empty: it is not needed."""
+    """File below the home directory on the cluster with the value of `HF_TOKEN`; empty if the token is not needed."""
     results: str = ""
-    """Where the results go."""
+    """Results folder."""
     log: str = ""
-    """Path of the log, with `%j` for the job id; empty where the script's own output says it."""
+    """Path of the log, with `%j` for the job id; empty if the script's own output names it."""
     job_name: str = ""
-    """The job's name; empty where NeMo-Run names it."""
+    """Job name; empty if NeMo-Run chooses it."""
     problems: tuple[Problem, ...] = ()
-    """Where this is not what the selection or the cluster's profile asks for."""
+    """Deviations from the selection and the cluster's profile."""
 
     @property
     def text(self) -> str:
-        """What to paste into sh, bash or zsh on the login node; what is run, to the letter."""
+        """Exact command, ready to paste into sh, bash or zsh on the login node."""
         lines = [f"cd {shell_join([self.directory])} &&"]
         if self.venv:
-            # Neither venv nor conda need more than this, and only a venv has bin/activate.
+            # Neither venv nor conda needs more than this, and only a venv has bin/activate.
             lines.append(f'VIRTUAL_ENV={shell_join([self.venv])} PATH={shell_join([self.venv])}/bin:"$PATH"')
         if self.token_file:
-            # Not behind `env`, where every user of the node could read it in the list of processes.
+            # Not as an argument of `env`, which every user of the node could read in the process list.
             lines.append(f'HF_TOKEN="$(cat "$HOME/{self.token_file}")"')
         lines.append(shell_join(["env", *(word for name in self.unset for word in ("-u", name))]))
         lines += [f"{name}={shell_join([value])}" for name, value in self.environment]
@@ -65,10 +65,10 @@ class UpstreamCommand:
 
 
 def upstream_command(request: RunRequest) -> UpstreamCommand:
-    """The command that launches a request, with everything that it cannot do among its `problems`.
+    """The command that launches a request; its `problems` list everything that it cannot do.
 
-    Raises Trouble (exit code 1) for a recipe whose scripts are not known, a plan without a container image, further
-    Slurm parameters that cannot be read, and a value that does not fit on one line.
+    Raises Trouble (exit code 1) for a recipe without known scripts, a plan without a container image, invalid further
+    Slurm parameters, and a value that contains a line break.
     """
     script, paths, profile = scripts_of(request.recipe).launch, upstream_paths(request), request.slurm
     values, changes = upstream_values(request), deviations(request)
@@ -97,13 +97,13 @@ def upstream_command(request: RunRequest) -> UpstreamCommand:
 
 
 def setup_command(request: RunRequest) -> UpstreamCommand:
-    """The command that runs the recipe's setup script, for the plan's GPU type.
+    """The command that runs the recipe's setup script for the plan's GPU type.
 
-    Raises Trouble (exit code 1) for a recipe whose scripts are not known, a plan without a container image, and further
-    Slurm parameters that cannot be read.
+    Raises Trouble (exit code 1) for a recipe without known scripts, a plan without a container image, and invalid
+    further Slurm parameters.
     """
     setup, paths, values = scripts_of(request.recipe).setup, upstream_paths(request), upstream_values(request)
-    # One node is no block of nodes, and the memory is the script's own affair.
+    # A job on one node has no segment, and the script itself decides about the memory.
     options = tuple(
         (name, value) for name, value in _slurm_options(request, own_time=False) if name not in ("segment", "mem")
     )
@@ -126,42 +126,42 @@ def setup_command(request: RunRequest) -> UpstreamCommand:
 
 
 def differences(recipe: Recipe) -> Iterator[str]:
-    """What we do beside or otherwise than the recipe's own documents say, a sentence each."""
+    """Additions and deviations from the recipe's own documentation, one sentence each."""
     procedure = scripts_of(recipe)
     setup, script = procedure.setup, procedure.setup.script
     for pin in procedure.pins:
         yield f"{pin.requirement} is installed into the environment after {script}: {pin.reason} ({pin.source})."
     for folder in setup.folders:
         path = folder.replace("{root}", f"${procedure.root_variable}")
-        yield f"The directory {path} is made, which no script makes."
+        yield f"The directory {path} is created, because no script creates it."
     if (versions := procedure.constraints) is not None:
         yield (
-            f"What {script} installs without a version of its own is taken as it was on {versions.resolved}: "
+            f"Packages that {script} installs without a fixed version are taken as of {versions.resolved}: "
             f"{versions.reason} ({versions.source})."
         )
     if setup.imports_image:
         yield (
-            f"The container image is imported before {script} runs: a small enroot of ours then answers that it is "
-            "there, where the real one would end with an error."
+            f"The container image is imported before {script} runs: a small enroot of ours then reports "
+            "success, because the real enroot fails if the image exists."
         )
     yield f"A small git of ours adds --progress to the clones of {script}, and conda's variables are cleared for it."
     if setup.undo:
-        yield f"What an interrupted {script} left half made is removed before it runs again."
+        yield f"Incomplete files of an interrupted {script} are removed before it runs again."
     if setup.how == "job":
-        yield f"The job of {script} has a node for itself, with the memory that the cluster's profile names."
+        yield f"The job of {script} gets a whole node, with the memory that the cluster's profile sets."
 
 
-def _variables(groups: list[Variables], values: Values, says: Mapping[str, object]) -> dict[str, str]:
+def _variables(groups: list[Variables], values: Values, changes: Mapping[str, object]) -> dict[str, str]:
     return {
         name: text_of(text, values)
         for group in groups
         for name, text in group.values.items()
-        if not group.if_given or text.strip("{}") in says
+        if not group.if_given or text.strip("{}") in changes
     }
 
 
 def _slurm_options(request: RunRequest, *, own_time: bool) -> tuple[Option, ...]:
-    """Options of sbatch that the profile wants, and the time limit where the launch script has no variable for it."""
+    """Options for sbatch from the profile, and the time limit if the launch script has no variable for it."""
     plan, profile = request.plan, request.slurm
     memory: tuple[Option, ...] = () if profile.memory == "0" else (("mem", profile.memory),)
     time: tuple[Option, ...] = (("time", plan.time_limit),) if own_time else ()

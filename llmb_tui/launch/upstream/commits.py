@@ -1,6 +1,6 @@
-"""`look_for_commits`: are the commits that a setup script takes by their ids public? Asked from the cluster.
+"""`look_for_commits`: check, from the cluster, that the commits which a setup script fetches by id are public.
 
-It is what the install step does that looks for them, in a temporary directory and with less patience.
+The check repeats the corresponding install step in a temporary directory, with shorter timeouts.
 """
 
 from __future__ import annotations
@@ -25,19 +25,19 @@ from llmb_tui.request import RunRequest
 COMMITS = "commits"
 """Id of the check."""
 
-_TITLE = "Commits it takes"
+_TITLE = "Required commits"
 _DEADLINE_S = 25.0
 _MISSING = re.compile(r"Commit \w+ is not in \S+\.")
 _CHOOSE = "Choose another GPU type, or the direct procedure."
 
 
 def look_for_commits(session: Session, step: InstallStep) -> Check:
-    """Look for the commits of an install step. One that is not public fails; what cannot be asked is a warning.
+    """Look for the commits of an install step: failed if one is not public, a warning if that cannot be checked.
 
-    Raises what `Session.run` raises, but `DeadlinePassed`.
+    Raises the errors of `Session.run`, except `DeadlinePassed`.
     """
     count = (len(step.args) - 1) // 2
-    needed = f"{count} commits that the setup script fetches by their ids"
+    needed = f"{count} commits that the setup script fetches by id"
     try:
         script = remote_text("inside.sh", "early_commits.sh") + step.work
         result = session.run_script(script, step.args, deadline_s=_DEADLINE_S)
@@ -48,20 +48,20 @@ def look_for_commits(session: Session, step: InstallStep) -> Check:
     if missing:
         return _check("failed", f"{missing} It may not be public.", needed, _CHOOSE)
     if result.exit_code:
-        return _check("warning", f"could not be asked for: {lines[-1] if lines else 'no answer'}", needed)
+        return _check("warning", f"could not be checked: {lines[-1] if lines else 'no answer'}", needed)
     if any("does not tell" in line for line in lines):
-        return _check("warning", "the git host does not tell", needed)
-    return _check("ok", "all are there", needed)
+        return _check("warning", "the git host does not report this", needed)
+    return _check("ok", "all exist", needed)
 
 
 def _check(status: CheckStatus, found: str, needed: str, fix: str = "") -> Check:
     if status == "warning":
-        fix = "The install looks for them again, before anything that takes long."
+        fix = "The install checks again, before any long step."
     return Check(COMMITS, _TITLE, status, found, needed, fix)
 
 
 def commits_group(request: RunRequest) -> tuple[CheckGroup, ...]:
-    """For the preflight: the check for the commits that a setup script takes; none where it takes none by their ids."""
+    """Check group for the commits that a setup script fetches by id; empty if it fetches none."""
     step = _commits_step(request)
     return (lambda cluster, _: (look_for_commits(login_node(cluster), step),),) if step is not None else ()
 
@@ -69,7 +69,7 @@ def commits_group(request: RunRequest) -> tuple[CheckGroup, ...]:
 def commit_objections(
     request: RunRequest, checks: Sequence[Check], steps: Sequence[StepState]
 ) -> tuple[Problem, ...] | None:
-    """A commit that is not public, by an early check or by the install step; None if neither shows anything."""
+    """Problem of a commit that is not public, by an early check or the install step; None if neither shows anything."""
     for check in checks:
         if check.id == COMMITS and check.status == "failed":
             return (Problem("procedure", "error", check.found, check.fix),)
@@ -81,7 +81,7 @@ def commit_objections(
 
 
 def _commits_step(request: RunRequest) -> InstallStep | None:
-    """The install step that looks for them; None too where the scripts or the image are not known, or cannot run."""
+    """The install step that looks for the commits; None if there is none, or the request cannot use the scripts."""
     known = request.recipe.upstream is not None and request.plan.container is not None
     if not known or type(request.profile) is not FACTS.profile:
         return None

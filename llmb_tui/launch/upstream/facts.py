@@ -1,4 +1,4 @@
-"""Words and limits of NVIDIA's own scripts."""
+"""Names, texts and limits of NVIDIA's own scripts."""
 
 from __future__ import annotations
 
@@ -13,6 +13,6 @@ FACTS = ProcedureFacts(
     spec=UpstreamSpec,
     name="NVIDIA's own scripts",
     title="NVIDIA's own scripts",
-    started_by="It was started by NVIDIA's own scripts, as they are.",
+    started_by="It was launched by NVIDIA's own scripts, unchanged.",
     flag_help="NVIDIA's own scripts",
 )

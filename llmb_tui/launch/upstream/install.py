@@ -1,8 +1,8 @@
-"""`upstream_install`: what has to be on a cluster before a recipe's own scripts can launch a plan there. Pure.
+"""`upstream_install`: install steps that a recipe's own scripts need on a cluster before they can launch a plan. Pure.
 
-What leaves nothing that could be recognised, such as the setup script, is noted as done in a file below
-`<install>/.llmb-tui/published/<workload>-<release>`; its name stands for what was done, so that another tag, GPU type
-or pin is done anew.
+A step without a recognizable result, such as the setup script, leaves a note: a marker file below
+`<install>/.llmb-tui/published/<workload>-<release>`. The file's name identifies what was done, so that another tag,
+GPU type or pin makes the step run again.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from llmb_tui.catalog.upstream import Commit, UpstreamScripts
 from llmb_tui.cluster.quoting import shell_join
 from llmb_tui.cluster.remote_text import remote_text
 from llmb_tui.cluster.slurm.profile import SlurmProfile
-from llmb_tui.launch.install_step import OFFLINE, InJob, InstallPlan, InstallStep, brought_folder, image_step
+from llmb_tui.launch.install_step import OFFLINE, InstallPlan, InstallStep, StepJob, image_step, offline_folder
 from llmb_tui.launch.settings import text_of
 from llmb_tui.launch.upstream.command import setup_command
 from llmb_tui.launch.upstream.paths import UpstreamPaths, scripts_of, upstream_paths, upstream_values
@@ -24,11 +24,11 @@ from llmb_tui.preflight.secret import HUB_TOKEN, TITLES
 from llmb_tui.request import RunRequest
 
 _NEWEST_USUAL = 12
-"""Minor version of Python 3: of scipy below 1.13, which setup scripts install, there are no wheels for newer ones."""
+"""Minor version of Python 3: scipy below 1.13, which setup scripts install, has no wheels for newer versions."""
 _NEWEST = 14
 
-# $1 is the model hub's token below the home directory, $2 says that it was seen. Where each launch needs it there is no
-# $2: the step is done while the token itself is there, for each of those who share an install.
+# $1 is the path of the model hub's token below the home directory, $2 a note that it exists. If each launch needs the
+# token there is no $2: the step is done while the token itself exists, for each user of a shared install.
 _HUB_KEY = """
 [ -z "$2" ] || away "$2"
 [ -s "$HOME/$1" ] || { echo "There is no Hugging Face token on the cluster."; exit 1; }
@@ -45,26 +45,26 @@ class _Place:
     procedure: UpstreamScripts
     paths: UpstreamPaths
     commits: tuple[Commit, ...]
-    """Those of the plan's GPU type."""
+    """Commits for the plan's GPU type."""
 
     @property
     def notes(self) -> str:
-        """Directory of the files that say what is done."""
+        """Directory of the notes, the files that mark finished steps."""
         return f"{self.install}/.llmb-tui/published/{self.name}"
 
     @property
     def set_up(self) -> str:
-        """Directory of those that another checkout, or another environment, makes untrue."""
+        """Directory of the notes that another checkout or another environment invalidates."""
         return f"{self.notes}/set-up"
 
     def work(self, function: str, *scripts: str) -> str:
-        """Calls a function of these remote scripts with the step's arguments; downloads may come from a folder."""
+        """Script that calls a remote function with the step's arguments; downloads may come from a local folder."""
         urls = dict.fromkeys([self.procedure.repository, *(commit.repository for commit in self.procedure.commits)])
         offline = shell_join(["offline", f"{self.install}/{OFFLINE}", *urls])
         return "\n".join([remote_text("offline.sh", *scripts), offline, f'{function} "$@"'])
 
     def installing(self, function: str, *scripts: str) -> str:
-        """The same for what installs Python packages: those of the release's day."""
+        """Like `work`, for a function that installs Python packages as of the release's day."""
         constraints = self.procedure.constraints
         if constraints is None:
             return self.work(function, *scripts)
@@ -73,10 +73,10 @@ class _Place:
 
 
 def upstream_install(request: RunRequest) -> InstallPlan:
-    """An install of the recipe's own scripts. What may be missing is looked for before anything that takes long.
+    """Install steps for the recipe's own scripts. Possible obstacles are checked before the long steps.
 
-    Raises Trouble (exit code 1) for a recipe whose scripts are not known, a plan without a container image, and further
-    Slurm parameters that cannot be read.
+    Raises Trouble (exit code 1) for a recipe without known scripts, a plan without a container image, and invalid
+    further Slurm parameters.
     """
     place, image, values = _place(request), image_step(request), upstream_values(request)
     procedure, gpu = place.procedure, request.plan.selection.gpu
@@ -97,7 +97,7 @@ def upstream_install(request: RunRequest) -> InstallPlan:
 
 
 def set_up_note(request: RunRequest) -> str:
-    """File that says that the scripts are set up: nothing more is fetched for them. Raises as `upstream_install`."""
+    """Note that the scripts are set up and download nothing more. Raises like `upstream_install`."""
     place = _place(request)
     step = _pins(place, request.plan.selection.gpu) if place.procedure.pins else _setup(place, request)
     return step.results[0]
@@ -115,8 +115,8 @@ def _place(request: RunRequest) -> _Place:
 
 
 def brought_sources(request: RunRequest) -> tuple[str, ...]:
-    """Where the steps look for repositories that a person brought."""
-    place, folder = _place(request), brought_folder(request)
+    """Paths at which the steps look for repositories that the user copied there."""
+    place, folder = _place(request), offline_folder(request)
     urls = dict.fromkeys([place.procedure.repository, *(commit.repository for commit in place.commits)])
     return tuple(f"{folder}/{url.removesuffix('.git').rpartition('/')[2]}.bundle" for url in urls)
 
@@ -133,14 +133,14 @@ def _token(place: _Place) -> InstallStep:
 
 
 def commits_step(request: RunRequest) -> InstallStep | None:
-    """Looks for the commits that the setup script takes by their ids; None where it takes none. Raises as above."""
+    """Step that looks for the commits that the setup script fetches by id; None without commits. Raises as above."""
     place = _place(request)
     if not place.commits:
         return None
     pairs = [word for commit in place.commits for word in (commit.repository, commit.commit)]
     note = f"{place.notes}/commits-{_digest(pairs)}"
     work = place.work("commits", "commits.sh")
-    return InstallStep(f"commits-{place.name}", "Commits that it takes", (note,), work, (note, *pairs))
+    return InstallStep(f"commits-{place.name}", "Required commits", (note,), work, (note, *pairs))
 
 
 def _repository(place: _Place) -> InstallStep:
@@ -161,13 +161,13 @@ def _environment(place: _Place) -> InstallStep:
     oldest = int(version.split(".")[1])
     usual = [oldest] if exact else range(oldest, max(oldest, _NEWEST_USUAL) + 1)
     newer = [] if exact else range(usual[-1] + 1, _NEWEST + 1)
-    minors = (" ".join(f"3.{minor}" for minor in some) for some in (usual, newer))
+    minors = (" ".join(f"3.{minor}" for minor in group) for group in (usual, newer))
     note = f"{place.notes}/environment-{_digest([environment, version])}"
     pythons = f"{place.install}/.llmb-tui/python"
     return InstallStep(
         id=f"environment-{place.name}",
         title=f"Environment with Python {version}{'' if exact else ' or newer'}",
-        # Not pip: the setup script replaces it, and for a moment there is none.
+        # Not pip: the setup script replaces it, and for a moment it does not exist.
         results=(f"{environment}/bin/python", note),
         work=place.work("environment", "environment.sh"),
         args=(environment, version, "yes" if exact else "no", *minors, pythons, place.set_up, note),
@@ -175,7 +175,7 @@ def _environment(place: _Place) -> InstallStep:
 
 
 def _link(place: _Place, image: str) -> InstallStep:
-    """Where the scripts look for the image; it is in the install directory, for all recipes that take it."""
+    """Link at the path where the scripts look for the image, which all recipes share in the install directory."""
     path = place.paths.image
     work = '(at_parent "$2" && rm -f "./${2##*/}" && ln -sn "$1" "./${2##*/}")'
     return InstallStep(f"link-{place.name}", "Link to the container image", (path,), work, (image, path))
@@ -205,10 +205,10 @@ def _setup(place: _Place, request: RunRequest) -> InstallStep:
     )
 
 
-def _setup_job(options: Sequence[str], time_limit: str | None, profile: SlurmProfile) -> InJob:
-    """The job of the recipe's documents, with a whole node, as it may install what takes much memory to build."""
+def _setup_job(options: Sequence[str], time_limit: str | None, profile: SlurmProfile) -> StepJob:
+    """Job as in the recipe's documentation, with a whole node, because builds may need much memory."""
     time = [] if time_limit is None else [f"--time={time_limit}"]
-    return InJob("", (*options, "--ntasks=1", "--exclusive", f"--mem={profile.memory}", *time))
+    return StepJob("", (*options, "--ntasks=1", "--exclusive", f"--mem={profile.memory}", *time))
 
 
 def _set_up_for(place: _Place, gpu: str) -> list[str]:
@@ -232,7 +232,7 @@ def _pins(place: _Place, gpu: str) -> InstallStep:
 
 
 def _proof(place: _Place, gpu: str, values: Values) -> InstallStep:
-    """On the login node, where the launch script will import it too."""
+    """Proof on the login node, where the launch script will import the module, too."""
     launch, pins = place.procedure.launch, [pin.requirement for pin in place.procedure.pins]
     module = text_of(launch.module, values)
     note = f"{place.set_up}/proof-{_digest([*_set_up_for(place, gpu), *pins, module])}"

@@ -1,8 +1,8 @@
-"""`jobs_of_launch`: which of the user's jobs a launch has submitted. Pure.
+"""`jobs_of_launch`: find the jobs that a launch has submitted among the user's jobs. Pure.
 
-The launch script fixes the names, so that they are not the run's alone. A job that the launch names is taken where
-Slurm, or what NeMo-Run wrote down, says so too. Where it named none, the jobs that came while it was at work are looked
-at: of the right name, from the right folder, and of no other launch. Two of one name cannot be told apart.
+The launch script chooses the job names, so that a name does not identify the run. A job that the launch reports counts
+if Slurm or NeMo-Run's own records confirm it. If it reports none, the jobs that appeared during the launch are checked
+for the right name and folder, and for other launches. Two jobs of one name cannot be told apart.
 """
 
 from __future__ import annotations
@@ -18,39 +18,39 @@ from llmb_tui.language.text import clean_line
 from llmb_tui.launch.delivery import Jobs
 from llmb_tui.launch.spec import UpstreamSpec
 from llmb_tui.launch.submission_status import SubmissionStatus
-from llmb_tui.launch.upstream.output import Task, batch_job, indexed_tasks, of_script, tasks
+from llmb_tui.launch.upstream.output import Task, batch_job, indexed_tasks, task_from_script, tasks
 
 CLOCKS_APART_S = 120.0
-"""How far the clocks of the login node and of Slurm's controller may be apart."""
+"""Largest expected difference between the clocks of the login node and of Slurm's controller."""
 _LATEST_S = 300.0 + CLOCKS_APART_S
-"""A batch script that Slurm took later than this after the launch was last seen is not the launch's: a busy controller
-takes no longer."""
+"""A batch script that Slurm accepted later than this after the launch's last sign of life belongs to another launch: a
+busy controller takes no longer."""
 _BEAT_S = 10.0
-"""A launch is seen to be alive every five seconds."""
+"""Largest age of the last sign of life of an active launch, which gives one every five seconds."""
 
 
 @dataclass(frozen=True, slots=True)
 class _Candidate:
-    """A job that may be one of the launch."""
+    """A job that may belong to the launch."""
 
     id: str
     name: str
-    """Of the job, in Slurm."""
+    """Slurm job name."""
     task: Task | None = None
 
 
 def jobs_of_launch(spec: UpstreamSpec, status: SubmissionStatus, jobs: Sequence[OwnJob]) -> Jobs:
-    """What is known of the launch's jobs. `jobs` are the user's since the launch began, as far as Slurm knows them."""
+    """The launch's jobs, as far as they are known. `jobs` are the user's jobs in Slurm since the launch began."""
     by_id = {job.id: job for job in jobs}
     if spec.how == "sbatch":
-        job_id = batch_job(status.words)
+        job_id = batch_job(status.output)
         if job_id:
             return _named_batch(spec, job_id, status, by_id)
         return _unnamed(spec, status, _batches(spec, status, jobs))
-    index = {task.job_id: task for task in indexed_tasks(status.all("index"), spec.results)}
-    # Of a long output only the end comes, and the numbers of all jobs in it.
+    index = {task.job_id: task for task in indexed_tasks(status.values_of("index"), spec.results)}
+    # A long output arrives without its beginning, but with the ids of all jobs in it.
     named: dict[str, Task | None] = dict.fromkeys(_words(status, "named"))
-    named.update((task.job_id, task) for task in tasks(status.words, spec.results))
+    named.update((task.job_id, task) for task in tasks(status.output, spec.results))
     if named:
         return _named_tasks(spec, named, by_id, index)
     return _unnamed(spec, status, _tasks(spec, status, jobs, index))
@@ -59,7 +59,7 @@ def jobs_of_launch(spec: UpstreamSpec, status: SubmissionStatus, jobs: Sequence[
 def _named_tasks(
     spec: UpstreamSpec, named: dict[str, Task | None], by_id: dict[str, OwnJob], index: dict[str, Task]
 ) -> Jobs:
-    """The jobs that NeMo-Run has printed, each of which has a second witness. None: only the number is left of it."""
+    """Confirmed jobs that NeMo-Run has printed. None: only the id of the printed task is left."""
     candidates = []
     for job_id, printed in named.items():
         job, indexed = by_id.get(job_id), index.get(job_id)
@@ -68,19 +68,19 @@ def _named_tasks(
                 return Jobs(question=_unconfirmed(spec, job_id))
             candidates.append(_Candidate(job_id, _name(spec, indexed), indexed))
             continue
-        task = printed or indexed or of_script(job_id, job.script, spec.results)
+        task = printed or indexed or task_from_script(job_id, job.script, spec.results)
         if not (job.name.endswith(f".{task.name}") if task else _has_its_name(spec, job.name)):
-            return Jobs(question=_contradicted(spec, job_id, job.name))
+            return Jobs(question=_name_mismatch(spec, job_id, job.name))
         candidates.append(_Candidate(job_id, job.name, task))
     return _jobs_of(spec, candidates)
 
 
 def _named_batch(spec: UpstreamSpec, job_id: str, status: SubmissionStatus, by_id: dict[str, OwnJob]) -> Jobs:
-    """The job that sbatch has named; beside Slurm its output file is a witness."""
+    """The job that sbatch has reported, if Slurm or its output file confirms it."""
     job = by_id.get(job_id)
     if job and job.name != spec.job_name:
-        return Jobs(question=_contradicted(spec, job_id, job.name))
-    if job is None and f"slurm-{job_id}.out" not in status.all("file"):
+        return Jobs(question=_name_mismatch(spec, job_id, job.name))
+    if job is None and f"slurm-{job_id}.out" not in status.values_of("file"):
         return Jobs(question=_unconfirmed(spec, job_id))
     return Jobs((job_id,))
 
@@ -88,16 +88,16 @@ def _named_batch(spec: UpstreamSpec, job_id: str, status: SubmissionStatus, by_i
 def _tasks(
     spec: UpstreamSpec, status: SubmissionStatus, jobs: Sequence[OwnJob], index: dict[str, Task]
 ) -> list[_Candidate]:
-    """Jobs with NeMo-Run's name of the launch, which Slurm knows or which NeMo-Run has written down."""
-    began, last_seen = status.moment("began"), _last_seen(status)
+    """Jobs with NeMo-Run's name of the launch, which Slurm knows or NeMo-Run has recorded."""
+    began, last_seen = status.time_of("began"), _last_seen(status)
     candidates = {
         task.job_id: _Candidate(task.job_id, _name(spec, task), task)
         for task in index.values()
         if _has_its_name(spec, _name(spec, task)) and began <= _made_at(task) <= last_seen + _BEAT_S
     }
-    places = (spec.root, *status.all("place"))
+    places = (spec.root, *status.values_of("place"))
     for job in jobs:
-        task = of_script(job.id, job.script, spec.results)
+        task = task_from_script(job.id, job.script, spec.results)
         below = any(f"{job.folder}/".startswith(f"{place}/") for place in places)
         in_time = task is None or began <= _made_at(task) <= last_seen + _BEAT_S
         if _has_its_name(spec, job.name) and (task is not None or (not job.script and below)) and in_time:
@@ -106,9 +106,9 @@ def _tasks(
 
 
 def _batches(spec: UpstreamSpec, status: SubmissionStatus, jobs: Sequence[OwnJob]) -> list[_Candidate]:
-    """Jobs with the script's name, from the folder where it is started, that came in time."""
+    """Jobs with the script's name, submitted from the launch's folder and in time."""
     latest = _last_seen(status) + _LATEST_S
-    places = (spec.directory, *status.all("place"))
+    places = (spec.directory, *status.values_of("place"))
     return [
         _Candidate(job.id, job.name)
         for job in jobs
@@ -117,50 +117,51 @@ def _batches(spec: UpstreamSpec, status: SubmissionStatus, jobs: Sequence[OwnJob
 
 
 def _unnamed(spec: UpstreamSpec, status: SubmissionStatus, candidates: Iterable[_Candidate]) -> Jobs:
-    """The jobs of a launch that is over and has named none."""
-    of_launch = _new_candidates(status, candidates) if status.over else []
-    in_next = {one.id for one in of_launch} & set(_words(status, "next"))
-    if of_launch and not in_next and "working" in status.all("last"):
-        return Jobs(question="Another launch in the same folder is at work, and which jobs it makes is not known yet.")
+    """Jobs of a launch that has ended without reporting a job."""
+    of_launch = _new_candidates(status, candidates) if status.has_ended else []
+    in_next = {candidate.id for candidate in of_launch} & set(_words(status, "next"))
+    if of_launch and not in_next and "working" in status.values_of("last"):
+        return Jobs(question="Another launch in the same folder is active, and its jobs are not known yet.")
     jobs = _jobs_of(spec, of_launch)
-    numbers = " and ".join(jobs.ids)
-    note = f"{spec.script} named no job; {numbers} came while it was at work, of the right name and folder, and alone."
+    ids = " and ".join(jobs.ids)
+    note = f"{spec.script} reported no job; only {ids} appeared while it was active, with the right name and folder."
     return replace(jobs, note=note) if jobs.ids else jobs
 
 
 def _new_candidates(status: SubmissionStatus, candidates: Iterable[_Candidate]) -> list[_Candidate]:
-    """Without the jobs that were there before, and those of other launches.
+    """Candidates without older jobs and without those of other launches.
 
-    What was there when the next launch in the same folder began came from this one. That a hung controller took a job
-    later still is possible, and then it is one that no later launch has.
+    A job that existed when the next launch in the same folder began belongs to this launch. If a hung controller
+    accepted a job even later, that job belongs to none of the later launches.
     """
     before, of_others = set(_words(status, "before")), set(_words(status, "other"))
-    new = [one for one in candidates if one.id not in before]
-    following = status.all("next")
+    new = [candidate for candidate in candidates if candidate.id not in before]
+    following = status.values_of("next")
     if not following:
         return new
-    witnessed = [one for one in new if one.id in _words(status, "next")]
-    return witnessed or [one for one in new if one.id not in of_others and "lost" not in status.all("last")]
+    witnessed = [candidate for candidate in new if candidate.id in _words(status, "next")]
+    others_known = "lost" not in status.values_of("last")
+    return witnessed or [candidate for candidate in new if candidate.id not in of_others and others_known]
 
 
 def _jobs_of(spec: UpstreamSpec, candidates: Sequence[_Candidate]) -> Jobs:
-    """The jobs, the plain benchmark last; a question where two have one name."""
+    """The jobs, the benchmark without profile or trace last; a question if two jobs share a name."""
     if not candidates:
         return Jobs()
-    names = [one.name for one in candidates]
+    names = [candidate.name for candidate in candidates]
     if len(set(names)) < len(names):
-        numbers = " and ".join(one.id for one in candidates)
+        ids = " and ".join(candidate.id for candidate in candidates)
         return Jobs(
-            question=f"Jobs {numbers} came while {spec.script} was at work, and have the same name: it cannot be told "
-            "which is this run's, and which was submitted otherwise."
+            question=f"Jobs {ids} appeared while {spec.script} was active, and have the same name: it is unknown which "
+            "one belongs to this run."
         )
-    # A profile's or a trace's name is that of the benchmark and a mark.
-    ordered = sorted(candidates, key=lambda one: (-len(one.name), int(one.id)))
-    return Jobs(tuple(one.id for one in ordered), _log(ordered[-1]))
+    # The name of a profiled or traced run is the benchmark's name with a suffix.
+    ordered = sorted(candidates, key=lambda candidate: (-len(candidate.name), int(candidate.id)))
+    return Jobs(tuple(candidate.id for candidate in ordered), _log(ordered[-1]))
 
 
 def _log(job: _Candidate) -> JobLog | None:
-    """Where the job of a task writes; None where its folder is not known."""
+    """Log of a task's job; None if its folder is unknown."""
     if job.task is None or not matches(NAME, job.name):
         return None
     return JobLog.of_nemo_run(job.task.folder, job.name)
@@ -175,23 +176,23 @@ def _has_its_name(spec: UpstreamSpec, name: str) -> bool:
 
 
 def _made_at(task: Task) -> float:
-    """When NeMo-Run made the experiment, Unix time by the login node's clock; it is in the folder's name."""
+    """Unix time at which NeMo-Run made the experiment, by the login node's clock, from the folder's name."""
     match = re.search(r"_(\d{9,11})/[^/]+$", task.folder, re.ASCII)
     return float(match[1]) if match else 0.0
 
 
 def _last_seen(status: SubmissionStatus) -> float:
-    """When the launch ended, or was last seen to be alive."""
-    return status.moment("now") - status.age_s
+    """Unix time at which the launch ended, or gave its last sign of life."""
+    return status.time_of("now") - status.age_s
 
 
 def _words(status: SubmissionStatus, name: str) -> list[str]:
-    return [word for value in status.all(name) for word in value.split()]
+    return [word for value in status.values_of(name) for word in value.split()]
 
 
-def _contradicted(spec: UpstreamSpec, job_id: str, name: str) -> str:
-    return f"{spec.script} names job {job_id}, but Slurm says that its name is {clean_line(name)!r}."
+def _name_mismatch(spec: UpstreamSpec, job_id: str, name: str) -> str:
+    return f"{spec.script} reported job {job_id}, but that job's name in Slurm is {clean_line(name)!r}."
 
 
 def _unconfirmed(spec: UpstreamSpec, job_id: str) -> str:
-    return f"{spec.script} names job {job_id}, but Slurm knows no such job of yours since the launch began."
+    return f"{spec.script} reported job {job_id}, but Slurm knows no such job of yours since the launch began."

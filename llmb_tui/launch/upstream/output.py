@@ -1,7 +1,7 @@
-"""What a launch script says: of its jobs, or why none came of it. Pure: from text that nobody vouches for to values.
+"""Parse a launch script's output, which is untrusted text: its jobs, or why it submitted none. Pure.
 
-Text is that of `SubmissionStatus.words`: clean, its lines ended by newlines. Its words are those of the recipes'
-scripts, of bash, of NeMo and of NeMo-Run; `sbatch`'s own are for `refusal`.
+The text is that of `SubmissionStatus.output`: clean, with newlines as line ends. The patterns match messages of the
+recipes' scripts, bash, NeMo and NeMo-Run; `refusal` handles the messages of `sbatch`.
 """
 
 from __future__ import annotations
@@ -18,15 +18,15 @@ from llmb_tui.launch.refusal import NOT_SUBMITTED, SBATCH, SIGNALS, may_have_bee
 
 _BATCH = re.compile(r"^Submitted batch job (\d{1,12})(?: on cluster \S+)?$", re.MULTILINE | re.ASCII)
 _TASK = re.compile(
-    r"^Task \d+: (?P<name>\S+)$(?P<said>(?:\n(?!Task \d).*){0,8}?\n- Local Directory:[ \t]+(?P<folder>\S+)$)",
+    r"^Task \d+: (?P<name>\S+)$(?P<details>(?:\n(?!Task \d).*){0,8}?\n- Local Directory:[ \t]+(?P<folder>\S+)$)",
     re.MULTILINE | re.ASCII,
 )
 _JOB = re.compile(r"^- Job id:[ \t]+(\d{1,12})(?:;\S*)?$", re.MULTILINE | re.ASCII)
-# Of NeMo-Run's own words, those that are no news: a picture of its own code, and rules.
+# Output of NeMo-Run without information: a listing of its own code, and rules.
 _DULL = re.compile(r"[\s\W_]*|#.*|(?:nemo|cd) .*")
 _SBATCH = re.compile(r"sbatch: (?:error: )?(\S.*)")
 _CALLED = re.compile(r"Command: '?sbatch |'sbatch --")
-# Where a traceback shows code, and a picture is drawn around it.
+# Lines of a traceback that show code, and the frame that is drawn around it.
 _FRAME = re.compile(r"[\s\W_]*|\s*File \".*|Traceback .*|\s+.*|[│╭╰].*")
 _MOST_LINES = 3
 
@@ -42,23 +42,23 @@ class Task:
 
 
 def tasks(output: str, experiments: str) -> tuple[Task, ...]:
-    """The tasks that NeMo-Run says it has submitted, whose folders are below `experiments`; each job once."""
+    """Tasks that NeMo-Run reports as submitted, with folders below `experiments`; each job once."""
     by_job: dict[str, Task] = {}
     for block in _TASK.finditer(output):
-        job = _JOB.search(block["said"])
+        job = _JOB.search(block["details"])
         if job and _is_task(block["name"], block["folder"], experiments):
             by_job[job[1]] = Task(block["name"], job[1], block["folder"])
     return tuple(by_job.values())
 
 
 def batch_job(output: str) -> str:
-    """The job that sbatch says it has submitted; empty where it says none, or more than one."""
+    """Id of the job that sbatch reports as submitted; empty if it reports none, or more than one."""
     ids = set(_BATCH.findall(output))
     return ids.pop() if len(ids) == 1 else ""
 
 
 def indexed_tasks(lines: Iterable[str], experiments: str) -> tuple[Task, ...]:
-    """The tasks in lines of NeMo-Run's `.slurm_jobs`: `ID = LOG FILES,FOLDER,TUNNEL,…`; others are left out."""
+    """Tasks in lines of NeMo-Run's `.slurm_jobs`: `ID = LOG FILES,FOLDER,TUNNEL,…`; other lines are ignored."""
     by_job: dict[str, Task] = {}
     for line in lines:
         match = re.match(r"(\d{1,12})(?:;\S*)? = (/[^,]*)", line, re.ASCII)
@@ -69,8 +69,8 @@ def indexed_tasks(lines: Iterable[str], experiments: str) -> tuple[Task, ...]:
     return tuple(by_job.values())
 
 
-def of_script(job_id: str, path: str, experiments: str) -> Task | None:
-    """The task of a batch script `<experiment folder>/<task>_sbatch.sh`; None for any other path."""
+def task_from_script(job_id: str, path: str, experiments: str) -> Task | None:
+    """Task of a batch script `<experiment folder>/<task>_sbatch.sh`; None for any other path."""
     folder, _, file = path.rpartition("/")
     name = file.removesuffix("_sbatch.sh")
     inside = f"{folder}/{name}"
@@ -78,25 +78,25 @@ def of_script(job_id: str, path: str, experiments: str) -> Task | None:
 
 
 def last_line(output: str) -> str:
-    """The last line that says something, clean and cut where it is too long; empty where none does."""
+    """Last informative line, clean and shortened if it is too long; empty if there is none."""
     lines = (short_line(line) for line in reversed(output.split("\n")))
     return next((line for line in lines if not _DULL.fullmatch(line)), "")
 
 
 def _is_task(name: str, folder: str, experiments: str) -> bool:
-    """Where NeMo-Run puts a task of that name."""
+    """True if NeMo-Run would use the folder for a task of that name."""
     right = matches(NAME, name) and matches(PATH, folder) and folder.startswith(f"{experiments}/")
     return right and folder.removeprefix(f"{experiments}/").count("/") == 2 and folder.endswith(f"/{name}")
 
 
 def sbatch_lines(words: str) -> tuple[str, ...] | None:
-    """What sbatch said in the output of a launch, a line each; None where sbatch was not called."""
+    """Sbatch's messages in the output of a launch, one line each; None if sbatch was not called."""
     lines = tuple(dict.fromkeys(line.strip() for line in _SBATCH.findall(words)))
     return lines if lines or _CALLED.search(words) else None
 
 
 def may_have_been_submitted(exit_code: int, words: str) -> bool:
-    """True unless sbatch was not called, or certainly refused, by the whole output of a launch script."""
+    """True unless a launch script's complete output shows that sbatch was not called or certainly rejected the job."""
     lines = sbatch_lines(words)
     if exit_code == 0 or exit_code in SIGNALS or lines == ():
         return True
@@ -104,20 +104,20 @@ def may_have_been_submitted(exit_code: int, words: str) -> bool:
 
 
 def launch_reason(script: str, exit_code: int | None, words: str) -> str:
-    """Sbatch's words, as `sbatch: WORDS`, or the last lines of the output that say something."""
+    """Sbatch's message, as `sbatch: MESSAGE`, or the last informative lines of the output."""
     if answers := sbatch_lines(words):
         return f"{SBATCH}{' '.join(answers)}"
     lines = [line.strip() for line in words.split("\n") if not _FRAME.fullmatch(line)]
-    ended = "was ended from outside" if exit_code is None else f"ended with exit code {exit_code}"
-    return " ".join(lines[-_MOST_LINES:]) or f"{script} {ended} and said nothing."
+    end = "was killed from outside" if exit_code is None else f"ended with exit code {exit_code}"
+    return " ".join(lines[-_MOST_LINES:]) or f"{script} {end} and printed no message."
 
 
 def launch_failure(note: str) -> Trouble:
-    """The error for a person, from the `launch_reason` that a refused run remembers."""
+    """The error for the user, from the `launch_reason` in the record of a rejected run."""
     match = rules("launch").match(note)
     if match is None:
-        what, fix = "the launch script failed.", "Run the command by hand to see more."
-        return Trouble(f"{NOT_SUBMITTED}{what}", f"Its last words: {note}", fix)
-    why = note if match.rule.unreachable else f"Its last words: {note}"
+        what, fix = "the launch script failed.", "Run the command yourself on the login node to see more."
+        return Trouble(f"{NOT_SUBMITTED}{what}", f"Its last output: {note}", fix)
+    why = note if match.rule.unreachable else f"Its last output: {note}"
     diagnosis = match.diagnosis()
     return Trouble(f"{NOT_SUBMITTED}{diagnosis.reason}", why, diagnosis.fix, match.rule.exit_code)

@@ -1,4 +1,4 @@
-"""`UpstreamPaths`: where NVIDIA's own scripts have their things on a cluster; and their placeholders. Pure."""
+"""`UpstreamPaths`: paths of NVIDIA's own scripts on a cluster, and the values of their placeholders. Pure."""
 
 from __future__ import annotations
 
@@ -19,22 +19,22 @@ class UpstreamPaths:
     """Absolute paths on the cluster."""
 
     root: str
-    """What the recipe's variable names."""
+    """Directory that the recipe's root variable names."""
     repository: str
     scripts: str
     """The recipe's folder in the repository."""
     environment: str
-    """The Python environment; empty where none is needed."""
+    """Python environment; empty if none is needed."""
     image: str
-    """Where the scripts look for the container image."""
+    """Path at which the scripts look for the container image."""
 
 
 def scripts_of(recipe: Recipe) -> UpstreamScripts:
-    """NVIDIA's own scripts of a recipe. Raises Trouble (exit code 1) where the preset does not have them."""
+    """NVIDIA's own scripts of a recipe. Raises Trouble (exit code 1) if the preset has none."""
     if recipe.upstream is None:
         raise Trouble(
-            f"NVIDIA's own scripts are not known for {recipe.id}.",
-            "Its preset does not have them.",
+            f"{recipe.id} cannot be launched with NVIDIA's own scripts.",
+            "Its preset does not describe them.",
             "Choose the direct procedure.",
             exit_code=1,
         )
@@ -42,15 +42,15 @@ def scripts_of(recipe: Recipe) -> UpstreamScripts:
 
 
 def upstream_paths(request: RunRequest) -> UpstreamPaths:
-    """Where NVIDIA's own scripts have their things on the request's cluster.
+    """Paths of NVIDIA's own scripts on the request's cluster.
 
-    Raises Trouble (exit code 1) for a recipe whose scripts are not known, and for a plan without a container image.
+    Raises Trouble (exit code 1) for a recipe without known scripts, and for a plan without a container image.
     """
     recipe, procedure = request.recipe, scripts_of(request.recipe)
     install = request.slurm.install_dir.rstrip("/")
     name = f"{recipe.workload}-{recipe.release}"
-    # The older recipes fill their root with names that they share. The folder keeps the name that it had in the first
-    # version: what is installed there stays.
+    # The older recipes share file names below their root. The folder `published` keeps its first name, so
+    # that existing installs stay valid.
     root = install if procedure.root_variable == "LLMB_INSTALL" else f"{install}/published/{name}"
     file = image_path(install, container(request.plan)).rpartition("/")[2]
     repository = f"{root}/{procedure.checkout}"
@@ -64,7 +64,7 @@ def upstream_paths(request: RunRequest) -> UpstreamPaths:
 
 
 def upstream_values(request: RunRequest) -> Values:
-    """What the placeholders of `catalog.upstream` stand for."""
+    """Values of the placeholders of `catalog.upstream`."""
     paths, script, selection = upstream_paths(request), scripts_of(request.recipe).launch, request.plan.selection
     profile = request.slurm
     values: dict[str, Any] = {

@@ -1,4 +1,4 @@
-"""What NVIDIA's own scripts cannot do of what a selection and a cluster's profile ask for. Pure."""
+"""`problems_of`: parts of a selection and a cluster's profile that NVIDIA's own scripts cannot apply. Pure."""
 
 from __future__ import annotations
 
@@ -16,27 +16,27 @@ from llmb_tui.plan.resolved import base_of
 from llmb_tui.plan.selection import LAYOUT
 from llmb_tui.request import RunRequest
 
-_BY_THEIR_NAMES = (
+_DERIVED_VARIABLES = (
     "acctg-freq constraint core-spec gpu-bind gpu-freq gpus-per-node gres hint network profile qos reservation signal "
     "thread-spec threads-per-core wckey"
 )
 SBATCH_VARIABLES = {
-    **{name: f"SBATCH_{name.replace('-', '_').upper()}" for name in _BY_THEIR_NAMES.split()},
+    **{name: f"SBATCH_{name.replace('-', '_').upper()}" for name in _DERIVED_VARIABLES.split()},
     "mem": "SBATCH_MEM_PER_NODE",
     "segment": "SBATCH_SEGMENT_SIZE",
     "switches": "SBATCH_REQ_SWITCH",
     "time": "SBATCH_TIMELIMIT",
 }
-"""Options with a value that sbatch also takes from its environment, where they come before those of the script
-(sbatch(1), Input environment variables): the only way to one where NeMo-Run writes the script and calls sbatch."""
+"""Options with a value that sbatch also reads from its environment, which overrides the script's options (sbatch(1),
+Input environment variables): the only way to set one if NeMo-Run writes the script and calls sbatch."""
 
 _SEGMENT_VARIABLE_SINCE = "25.05.1"  # Slurm's list of changes, CHANGELOG/slurm-25.05.md
 _ELSE_DIRECT = "or choose the direct procedure"
-_TAKE_OUT = f"Take it out of the cluster's profile, {_ELSE_DIRECT}."
+_REMOVE = f"Remove it from the cluster's profile, {_ELSE_DIRECT}."
 
 
 def deviations(request: RunRequest) -> Mapping[str, object]:
-    """What the selection and the profile say, and the recipe does not by itself, by the names of `GIVEN`."""
+    """Values of the selection and the profile that differ from the recipe's defaults, by the names of `GIVEN`."""
     recipe, selection = request.recipe, request.plan.selection
     base = base_of(recipe, selection.size, selection.gpu, selection.dtype, selection.strong_scaling)
     row = base.row_for(selection.scale)
@@ -51,10 +51,10 @@ def deviations(request: RunRequest) -> Mapping[str, object]:
 
 
 def problems_of(request: RunRequest, placeholders: Set[str], values: Values) -> Iterator[Problem]:
-    """Everything that would be otherwise than asked for, and what is known to go wrong.
+    """Deviations from the request, and known faults.
 
-    `placeholders` are those that the launch script takes by its variables for this plan, such as `{tp}`; `values` is
-    what the procedure's placeholders stand for.
+    `placeholders` are those that the launch script's variables accept for this plan, such as `{tp}`; `values` are the
+    values of the procedure's placeholders.
     """
     procedure, profile = scripts_of(request.recipe), request.slurm
     ignored = {name: value for name, value in deviations(request).items() if f"{{{name}}}" not in placeholders}
@@ -74,8 +74,8 @@ def _layout(procedure: UpstreamScripts, ignored: Mapping[str, object]) -> Iterat
     for name in (field.name for field in LAYOUT):
         if name in ignored:
             script, value = procedure.launch.script, ignored[name]
-            reason = f"{script} takes no {name.upper()} at this scale, so it would not be {value}."
-            yield Problem(name, "error", reason, f"Leave {name.upper()} as the recipe has it, {_ELSE_DIRECT}.")
+            reason = f"{script} cannot set {name.upper()} at this scale, so it would not be {value}."
+            yield Problem(name, "error", reason, f"Use the recipe's {name.upper()}, {_ELSE_DIRECT}.")
 
 
 def _steps(request: RunRequest, ignored: Mapping[str, object]) -> Iterator[Problem]:
@@ -83,55 +83,57 @@ def _steps(request: RunRequest, ignored: Mapping[str, object]) -> Iterator[Probl
     fixed = options.nccl_trace or options.load_checkpoint or (options.profile and ends_run(request.recipe))
     if "steps" in ignored and not fixed:
         script = scripts_of(request.recipe).launch.script
-        reason = f"{script} takes no number of steps, so it would not be {ignored['steps']}."
-        yield Problem("steps", "error", reason, f"Give no number of steps, {_ELSE_DIRECT}.")
+        reason = f"{script} cannot set the number of steps, so it would not be {ignored['steps']}."
+        yield Problem("steps", "error", reason, f"Leave the number of steps empty, {_ELSE_DIRECT}.")
 
 
 def _options(procedure: UpstreamScripts, plan: Plan, root: str) -> Iterator[Problem]:
     options, launch = plan.selection.options, procedure.launch
     if options.hub_tokenizer and "hub_tokenizer" not in launch.always:
-        reason = f"{launch.script} has no way to take the model's own tokenizer."
-        yield Problem("hub_tokenizer", "error", reason, f"Leave it out, {_ELSE_DIRECT}.")
+        reason = f"{launch.script} cannot use the model's own tokenizer."
+        yield Problem("hub_tokenizer", "error", reason, f"Switch this option off, {_ELSE_DIRECT}.")
     checkpoint = options.load_checkpoint
     if checkpoint and launch.checkpoints_below and not checkpoint.startswith(f"{root}/"):
-        reason = f"The container sees nothing but {root}, and the checkpoint is not below that."
-        yield Problem("load_checkpoint", "error", reason, f"Move it there, {_ELSE_DIRECT}.")
+        reason = f"The container can access only {root}, and the checkpoint is not below it."
+        yield Problem("load_checkpoint", "error", reason, f"Move the checkpoint there, {_ELSE_DIRECT}.")
 
 
 def _profile(procedure: UpstreamScripts, profile: SlurmProfile, ignored: Mapping[str, object]) -> Iterator[Problem]:
-    """What a profile has fields for, and the launch script no variable."""
+    """Fields of the profile for which the launch script has no variable."""
     script, always = procedure.launch.script, procedure.launch.always
     if "mounts" in ignored:
-        yield Problem("mounts", "error", f"{script} takes no further mounts.", _TAKE_OUT)
+        yield Problem("mounts", "error", f"{script} cannot add mounts.", _REMOVE)
     if "cpus_per_task" in ignored:
-        reason = f"{script} pins no task to CPUs, so {profile.cpus_per_task} CPUs per task are not asked for."
-        yield Problem("cpus_per_task", "warning", reason, _TAKE_OUT)
+        reason = f"{script} cannot pin tasks to CPUs, so {profile.cpus_per_task} CPUs per task are not requested."
+        yield Problem("cpus_per_task", "warning", reason, _REMOVE)
     if "vboost" in ignored and "vboost" not in always:
-        yield Problem("vboost", "warning", f"{script} gives the tensor cores no more power.", _TAKE_OUT)
+        yield Problem("vboost", "warning", f"{script} cannot raise the power of the tensor cores.", _REMOVE)
 
 
 def _training(request: RunRequest) -> Iterator[Problem]:
-    """What the procedure sets for the training, whatever the profile says."""
+    """Settings of the training that the procedure sets regardless of the profile."""
     procedure, profile, settings = scripts_of(request.recipe), request.slurm, applied(request)
     launch = procedure.launch
     if settings.tasks_per_numa_node and not profile.numa_binding:
-        reason = "Tasks are bound to NUMA nodes whatever the cluster's profile says, and end where there are none."
-        yield Problem("numa_binding", "warning", reason, "Choose the direct procedure if that is not right here.")
+        reason = "The script binds tasks to NUMA nodes regardless of the profile, and they fail on nodes without NUMA."
+        yield Problem(
+            "numa_binding", "warning", reason, "Choose the direct procedure if this cluster has no NUMA nodes."
+        )
     variables = {name for group in launch.variables for name in group.values} | {*launch.clear, procedure.root_variable}
     for name, value in profile.env:
         if name in variables or settings.env.get(name, value) != value:
-            does = "keeps it from NVIDIA's scripts" if name in launch.clear else "sets it itself"
-            reason = f"{name} is not {value}, as the cluster's profile says: the procedure {does}."
-            yield Problem(f"env.{name}", "warning", reason, _TAKE_OUT)
+            does = "hides it from NVIDIA's scripts" if name in launch.clear else "sets it itself"
+            reason = f"{name} is not {value}, as the cluster's profile asks: the procedure {does}."
+            yield Problem(f"env.{name}", "warning", reason, _REMOVE)
 
 
 def _slurm(profile: SlurmProfile) -> Iterator[Problem]:
-    """What NeMo-Run's own call of sbatch leaves out."""
+    """Options that NeMo-Run's own call of sbatch leaves out."""
     for name, value in sbatch_options(profile):
         if value is None or name not in SBATCH_VARIABLES:
-            reason = f"NeMo-Run calls sbatch itself, and sbatch does not take --{name} from its environment."
-            yield Problem(name if hasattr(profile, name) else "slurm_params", "error", reason, _TAKE_OUT)
+            reason = f"NeMo-Run calls sbatch itself, and sbatch does not read --{name} from its environment."
+            yield Problem(name if hasattr(profile, name) else "slurm_params", "error", reason, _REMOVE)
     if profile.segment is not None:
         variable = SBATCH_VARIABLES["segment"]
-        reason = f"Segments are asked for with {variable}, which Slurm reads since {_SEGMENT_VARIABLE_SINCE} only."
-        yield Problem("segment", "warning", reason, _TAKE_OUT)
+        reason = f"{variable} requests the segments, which Slurm reads only since {_SEGMENT_VARIABLE_SINCE}."
+        yield Problem("segment", "warning", reason, _REMOVE)

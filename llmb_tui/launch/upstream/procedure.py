@@ -1,4 +1,4 @@
-"""`UpstreamProcedure`: NVIDIA's own scripts, to the letter: the repository at its tag, its setup, its launch."""
+"""`UpstreamProcedure`: NVIDIA's own scripts, unchanged: the repository at its tag, its setup, its launch script."""
 
 from __future__ import annotations
 
@@ -12,13 +12,13 @@ from llmb_tui.cluster.session import login_node
 from llmb_tui.cluster.slurm.client import SRUN_OUTPUT_SINCE, Version, slurm_version
 from llmb_tui.cluster.slurm.params import sbatch_options
 from llmb_tui.cluster.validation import NAME, PATH
-from llmb_tui.launch.install_step import InstallPlan, brought_folder, brought_image
+from llmb_tui.launch.install_step import InstallPlan, brought_image, offline_folder
 from llmb_tui.launch.naming import check_pattern, experiment_name, image_path, nemo_run_name
 from llmb_tui.launch.prepared import LaunchPreview, PreparedRun
 from llmb_tui.launch.procedure import Intent, Procedure, ScriptCheck
 from llmb_tui.launch.run import Run
 from llmb_tui.launch.secret_needs import hub_token, registry_key
-from llmb_tui.launch.settings import other_vboost, refuse_errors
+from llmb_tui.launch.settings import refuse_errors, vboost_difference
 from llmb_tui.launch.spec import UpstreamSpec
 from llmb_tui.launch.step_state import StepState
 from llmb_tui.launch.upstream.command import UpstreamCommand, differences, upstream_command
@@ -35,22 +35,22 @@ from llmb_tui.request import RunRequest
 
 
 class UpstreamProcedure(Procedure):
-    """A recipe by the scripts that its preset names, unchanged."""
+    """Runs a recipe with the unmodified scripts that its preset names."""
 
     script_title = "Command"
-    script_hint = "exactly what starts it"
+    script_hint = "exact command that launches it"
     submitting = "launching"
 
     def refuse(self, recipe: Recipe) -> None:
-        """Raise Trouble (exit code 1) where the preset does not know the scripts."""
+        """Raise Trouble (exit code 1) if the preset does not describe the scripts."""
         scripts_of(recipe)
 
     def detail(self, recipe: Recipe) -> str:
-        """The tag of the scripts."""
+        """The scripts' tag."""
         return f"of {recipe.upstream.tag}" if recipe.upstream else ""
 
     def preview(self, request: RunRequest) -> LaunchPreview:
-        """The command of the launch script, to the letter."""
+        """Preview with the exact command of the launch script."""
         scripts, command = scripts_of(request.recipe), upstream_command(request)
         names = f"{scripts.setup.script} and {scripts.launch.script}"
         return LaunchPreview(
@@ -65,7 +65,7 @@ class UpstreamProcedure(Procedure):
         )
 
     def needs(self, request: RunRequest, sources: Sources = PUBLIC) -> Needs:
-        """A repository and, for some recipes, a Python environment and a tokenizer."""
+        """The repository and, for some recipes, a Python environment and a tokenizer."""
         scripts, plan = scripts_of(request.recipe), request.plan
         python, by_launch = scripts.python_exact or scripts.python, scripts.launch.needs_hub_token
         return Needs(
@@ -74,7 +74,7 @@ class UpstreamProcedure(Procedure):
             image=image_path(request.slurm.install_dir, plan.container) if plan.container else "",
             brought_image=brought_image(request) if plan.container else "",
             brought_sources=brought_sources(request),
-            brought_packages=f"{brought_folder(request)}/wheels" if python is not None else "",
+            brought_packages=f"{offline_folder(request)}/wheels" if python is not None else "",
             venv=python is not None,
             environment_gb=scripts.environment.gb if scripts.environment else None,
             python=python,
@@ -88,50 +88,50 @@ class UpstreamProcedure(Procedure):
         )
 
     def checks(self, request: RunRequest) -> tuple[CheckGroup, ...]:
-        """Whether the commits that the setup script takes are public."""
+        """Check that the commits which the setup script fetches are public."""
         return commits_group(request)
 
     def objections(
         self, request: RunRequest, checks: Sequence[Check], steps: Sequence[StepState]
     ) -> tuple[Problem, ...] | None:
-        """A commit that the setup script takes and that is not public."""
+        """Problem of a required commit that is not public."""
         return commit_objections(request, checks, steps)
 
     def secrets(self, request: RunRequest) -> tuple[SecretNeed, ...]:
-        """The registry's key, and the token with which the scripts fetch the tokenizer."""
+        """The registry's API key, and the token with which the scripts download the tokenizer."""
         return (*registry_key(request.plan), *hub_token(request, required=True))
 
     def install(self, request: RunRequest) -> InstallPlan:
-        """The repository, its environment, what its setup script makes."""
+        """Steps for the repository, its environment and its setup script."""
         return upstream_install(request)
 
     def prepare(self, cluster: Cluster, request: RunRequest, intent: Intent) -> PreparedRun:
-        """The command that launches it. A batch script's log is where the cluster's version of Slurm puts it."""
+        """Prepare the launch command. Slurm's version determines the log's path of a batch script."""
         by_sbatch = scripts_of(request.recipe).launch.how == "sbatch"
         version = slurm_version(login_node(cluster), intent.prompter) if by_sbatch else None
         spec = upstream_spec(request, intent.run_id, version)
         return PreparedRun(request, Run.of(request, spec, intent.at), spec.command)
 
     def delivery(self, run: Run, cluster: Cluster) -> UpstreamDelivery:
-        """The launch script on the login node."""
+        """Launch of the script on the login node."""
         return UpstreamDelivery(cluster, run)
 
     def compare_script(self, run: Run, script: str) -> ScriptCheck:
-        """The command."""
+        """Compare the command with the spec."""
         differences = ("command",) * (run.spec_as(UpstreamSpec).command.strip() not in script)
         return ScriptCheck("the command of NVIDIA's own scripts", differences)
 
 
 def _starts(launch: LaunchScript) -> str:
     if launch.how == "sbatch":
-        return f"{launch.script} is given to sbatch on the login node, at most once; it is one job"
-    return f"{launch.script} is started on the login node, detached and at most once; it may make up to three jobs"
+        return f"{launch.script} is passed to sbatch on the login node, at most once; it is one job"
+    return f"{launch.script} is started on the login node, detached and at most once; it may submit up to three jobs"
 
 
 def upstream_spec(request: RunRequest, run_id: str, slurm: Version | None = None) -> UpstreamSpec:
-    """Everything that the launch is made of. `slurm` is the cluster's version; None: not known.
+    """Make the complete spec of the launch. `slurm` is the cluster's version; None if unknown.
 
-    Raises Trouble (exit code 1) when the plan cannot be launched in this way, or the command cannot be written.
+    Raises Trouble (exit code 1) if the plan cannot be launched with this procedure, or the command cannot be written.
     """
     plan, profile = request.plan, request.slurm
     command, paths = upstream_command(request), upstream_paths(request)
@@ -165,16 +165,16 @@ def upstream_spec(request: RunRequest, run_id: str, slurm: Version | None = None
         options=sbatch_options(profile),
         log=None if nemo_run else _batch_log(command, slurm),
         notes=tuple(problem.reason for problem in command.problems),
-        otherwise=tuple(other_vboost(request, vboost=vboost)),
+        otherwise=tuple(vboost_difference(request, vboost=vboost)),
     )
     for path in (spec.folder, spec.directory, spec.results):
-        check_pattern(PATH, path, "a path of the launch")
-    check_pattern(NAME, spec.job_name, "the job's name")
+        check_pattern(PATH, path, "path of the launch")
+    check_pattern(NAME, spec.job_name, "job name")
     return spec
 
 
 def _batch_log(command: UpstreamCommand, slurm: Version | None) -> JobLog:
-    """Where the training of a batch script writes: srun reads SRUN_OUTPUT in newer versions of Slurm only."""
+    """Log of a batch script's training: only newer versions of Slurm's srun read SRUN_OUTPUT."""
     batch = f"{command.directory}/slurm-%j.out"
     if slurm is not None and slurm < SRUN_OUTPUT_SINCE:
         return JobLog(batch)

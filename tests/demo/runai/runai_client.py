@@ -60,7 +60,7 @@ class Client:
         return status
 
     def get(self, path: str) -> Any:
-        """What the control plane answers to a GET that goes well."""
+        """Answer of the control plane to a successful GET."""
         status, document = self.call("GET", path)
         assert status == 200, document
         return document
@@ -72,7 +72,7 @@ class Client:
         return str(document["workloadId"])
 
     def phase(self, identity: str) -> str:
-        """Where a workload stands."""
+        """Phase of a workload."""
         return str(self.get(f"/workloads/{identity}")["phase"])
 
     def start_log(self, pod: str, query: str = "", namespace: str = facts.NAMESPACE) -> http.client.HTTPResponse:

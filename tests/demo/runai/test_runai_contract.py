@@ -1,4 +1,4 @@
-"""What the simulated control plane takes and answers, held to the models that are generated from NVIDIA's contract."""
+"""Requests and answers of the simulated control plane, compared with models that are generated from NVIDIA's API."""
 
 from __future__ import annotations
 
@@ -84,7 +84,7 @@ def test_a_login_of_the_program_follows_the_contract(site: FaultySite) -> None:
         ("/asset/credentials", "CredentialsListResponse", None),
     ],
 )
-def test_what_the_site_has(client: Client, path: str, name: str, part: str | None) -> None:
+def test_the_sites_contents(client: Client, path: str, name: str, part: str | None) -> None:
     answer = client.get(path)
     for document in answer if part == "" else [answer]:
         check(name, document)
@@ -184,7 +184,7 @@ def test_a_body_that_is_wrong_is_refused_with_its_field(client: Client, change: 
     assert client.get("/workloads")["workloads"] == []
 
 
-def test_nothing_is_wrong_with_what_is_null() -> None:
+def test_null_fields_are_valid() -> None:
     assert list(problems(DISTRIBUTED, request(args=None, compute=None))) == []
 
 

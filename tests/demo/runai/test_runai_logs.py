@@ -1,4 +1,4 @@
-"""What Kubernetes serves of a workload's pods: the log of a training, as a whole, in parts, and as it comes."""
+"""Logs of a workload's pods from Kubernetes: the log of a training, complete, in parts, and while it grows."""
 
 from __future__ import annotations
 
@@ -84,7 +84,7 @@ def test_a_followed_log_ends_when_its_workload_is_suspended(site: FaultySite, cl
     assert b"max_steps=50` reached" not in answer.read()
 
 
-def test_a_site_that_stops_ends_what_is_followed(site: FaultySite, client: Client) -> None:
+def test_stopping_the_site_ends_followed_logs(site: FaultySite, client: Client) -> None:
     before = set(threading.enumerate())  # other tests may have left connections of theirs
     client.submit(request())
     site.skip(100)
@@ -106,7 +106,7 @@ def test_a_site_that_stops_ends_what_is_followed(site: FaultySite, client: Clien
         ((POD, "sinceTime=yesterday"), 400, "does not offer sinceTime"),
     ],
 )
-def test_what_kubernetes_refuses(
+def test_requests_that_kubernetes_refuses(
     site: FaultySite, client: Client, asked: tuple[str, ...], status: int, text: str
 ) -> None:
     client.submit(request())
@@ -117,7 +117,7 @@ def test_what_kubernetes_refuses(
     assert text in document["message"]
 
 
-def test_before_it_starts_there_is_no_log(site: FaultySite, client: Client) -> None:
+def test_a_workload_has_no_log_before_it_starts(site: FaultySite, client: Client) -> None:
     client.submit(request())
     answer = client.start_log(POD)
     assert (answer.status, b"not found" in answer.read()) == (404, True)
@@ -136,7 +136,7 @@ def test_before_it_starts_there_is_no_log(site: FaultySite, client: Client) -> N
     ],
     ids=["nothing", "no archive", "no JSON", "another plan"],
 )
-def test_a_container_without_what_it_needs_fails(site: FaultySite, client: Client, files: str, last: str) -> None:
+def test_a_container_with_missing_files_fails(site: FaultySite, client: Client, files: str, last: str) -> None:
     identity = client.submit(request(environmentVariables=[{"name": "LLMB_FILES", "value": files}]))
     site.skip(100)
     assert client.phase(identity) == "Failed"

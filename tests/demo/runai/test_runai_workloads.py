@@ -66,7 +66,7 @@ def test_pods_are_named_as_the_operators_name_them(site: FaultySite, client: Cli
         ),
     ],
 )
-def test_what_stays_in_the_queue(
+def test_workloads_that_stay_in_the_queue(
     site: FaultySite, client: Client, spec: dict[str, Any], reason: str, text: str
 ) -> None:
     identity = client.submit(request(**spec))
@@ -85,7 +85,7 @@ def test_what_stays_in_the_queue(
         ({"environmentVariables": [{**SECRET, "secret": {"name": "none", "key": "k"}}]}, "Failed", 'secret "none" not'),
     ],
 )
-def test_what_has_its_nodes_and_does_not_start(
+def test_scheduled_workloads_that_do_not_start(
     site: FaultySite, client: Client, spec: dict[str, Any], reason: str, text: str
 ) -> None:
     identity = client.submit(request(**spec))
@@ -98,7 +98,7 @@ def test_what_has_its_nodes_and_does_not_start(
     assert (answer.status, json.loads(answer.read())["reason"]) == (400, "BadRequest")
 
 
-def test_who_comes_second_waits_for_the_quota(site: FaultySite, client: Client) -> None:
+def test_the_second_workload_waits_for_the_quota(site: FaultySite, client: Client) -> None:
     first, second = client.submit(request("first")), client.submit(request("second", 33))
     site.skip(60)
     assert [client.phase(identity) for identity in (first, second)] == ["Running", "Pending"]
@@ -155,7 +155,7 @@ def test_a_name_is_taken_until_its_workload_is_gone(site: FaultySite, client: Cl
     assert client.submit(request()) != identity
 
 
-def test_who_may_come_in(site: FaultySite, client: Client) -> None:
+def test_only_valid_tokens_are_accepted(site: FaultySite, client: Client) -> None:
     wrong = {"grantType": "app_token", "AppId": site.app_id, "AppSecret": "guess"}
     assert client.call("POST", "/token", wrong)[0] == 401
     assert client.call("POST", "/token", {"grantType": "app_token", "AppId": site.app_id})[0] == 400
@@ -178,7 +178,7 @@ def test_who_may_come_in(site: FaultySite, client: Client) -> None:
     )
 
 
-def test_workloads_go_on_while_the_site_is_stopped(tmp_path: Path) -> None:
+def test_workloads_continue_while_the_site_is_stopped(tmp_path: Path) -> None:
     with runai_site(tmp_path) as site:
         client = Client(site)
         client.login()
@@ -190,7 +190,7 @@ def test_workloads_go_on_while_the_site_is_stopped(tmp_path: Path) -> None:
         client.login()
         assert client.phase(identity) == "Running"
         client.close()
-        with pytest.raises(Trouble, match="is running already"), runai_site(tmp_path):
+        with pytest.raises(Trouble, match="is already running"), runai_site(tmp_path):
             pass
     with pytest.raises(ValueError, match="speed"):
         FaultySite(tmp_path, [], speed=0)
@@ -210,10 +210,10 @@ def test_a_workload_that_is_not_understood_is_put_aside(tmp_path: Path, content:
 
 
 def test_two_kinds_of_cluster_share_no_folder(tmp_path: Path) -> None:
-    with runai_site(tmp_path), pytest.raises(Trouble, match="is running already"):
+    with runai_site(tmp_path), pytest.raises(Trouble, match="is already running"):
         DemoCluster(tmp_path).start()
 
 
-def test_the_site_says_what_it_is(site: FaultySite, client: Client) -> None:
+def test_the_site_says_that_it_is_simulated(site: FaultySite, client: Client) -> None:
     assert site.notice == "simulated, clock x1"
     assert client.get(f"/clusters/{facts.CLUSTER}")["name"] == "simulated"

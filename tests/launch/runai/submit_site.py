@@ -17,7 +17,7 @@ from llmb_tui.cluster.runai.https import trusting
 from llmb_tui.errors import Trouble
 from llmb_tui.launch.files import as_json
 from llmb_tui.launch.run import Run
-from llmb_tui.launch.runai.workload import Placed, creation_request, workload_name
+from llmb_tui.launch.runai.workload import Placement, creation_request, workload_name
 from llmb_tui.launch.runs import Runs
 from llmb_tui.launch.spec import RunaiSpec
 from llmb_tui.launch.submit import reconcile, submit_once
@@ -38,7 +38,7 @@ def hurry(monkeypatch: pytest.MonkeyPatch) -> None:
 
 @dataclass
 class Tally:
-    """What became of many submissions."""
+    """Outcomes of many submissions."""
 
     troubles: int = 0
     were_unknown: int = 0
@@ -70,10 +70,10 @@ class SubmitSite:
         self._run, self._spec = run, replace(run.spec, files=(("configs/plan.json", "{}"),))
         with self.cluster() as cluster:
             project = cluster.project()
-            self._placed = Placed(project.id, project.cluster_id)
+            self._placed = Placement(project.id, project.cluster_id)
 
     def program(self) -> tuple[Runs, Journal]:
-        """What another program on this machine sees."""
+        """The runs as another program on this machine reads them."""
         return Runs(self.places), Journal(self.places.journal)
 
     @contextlib.contextmanager
@@ -141,5 +141,5 @@ class SubmitSite:
 
 
 def suppressed() -> contextlib.suppress:
-    """What goes wrong is told to a person; what counts is what is remembered and what is there."""
+    """Errors are reported to the user; only stored runs and existing workloads count."""
     return contextlib.suppress(Trouble)

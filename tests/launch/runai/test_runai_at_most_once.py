@@ -171,7 +171,7 @@ def test_the_intent_is_on_the_disk_before_anything_is_asked(at: SubmitSite) -> N
 
 
 @pytest.mark.parametrize("status", [400, 403, 404, 409, 422])
-def test_what_runai_refuses_is_refused_in_its_words_with_the_mend(at: SubmitSite, status: int) -> None:
+def test_a_refusal_by_runai_is_reported_with_its_message_and_a_fix(at: SubmitSite, status: int) -> None:
     run = at.new()
     at.site.faults.append(Fault(*CREATE, status=status))
     with at.cluster() as cluster:
@@ -188,7 +188,7 @@ def test_what_runai_refuses_is_refused_in_its_words_with_the_mend(at: SubmitSite
 
 
 @pytest.mark.parametrize("fault", [Fault(*CREATE, 9, status=429), Fault("POST", "/token", 99, status=503)])
-def test_what_certainly_made_nothing_leaves_the_intent(at: SubmitSite, fault: Fault) -> None:
+def test_a_request_that_certainly_failed_keeps_the_intent(at: SubmitSite, fault: Fault) -> None:
     run = at.new()
     at.site.faults.append(replace(fault))
     with at.cluster() as cluster, pytest.raises(NotSent) as caught:
@@ -282,7 +282,7 @@ def test_a_program_that_is_killed_is_gone_on_with(at: SubmitSite, monkeypatch: p
     assert again.submission == ("submitted" if there else "unknown")
 
 
-def test_two_programs_at_once_make_one(at: SubmitSite) -> None:
+def test_two_programs_at_once_create_one_workload(at: SubmitSite) -> None:
     run, held = at.new(), threading.Event()
     at.site.faults.append(first := Fault(*CREATE, until=held))
     ended: list[Run] = []
@@ -297,7 +297,7 @@ def test_two_programs_at_once_make_one(at: SubmitSite) -> None:
     assert first.met.wait(30)
     with at.cluster() as cluster:
         assert at.reconcile(run, cluster).submission == "unknown", "who submits it is left alone"
-        with pytest.raises(Trouble, match="just being submitted"):
+        with pytest.raises(Trouble, match="being submitted"):
             withdraw(*at.program(), run)
     held.set()
     for one in threads:
@@ -315,7 +315,7 @@ def test_an_intent_whose_name_is_there_already_is_not_sent(at: SubmitSite) -> No
     assert at.site.asked(*CREATE) == 1
 
 
-def test_one_that_was_deleted_meanwhile_is_still_known(at: SubmitSite) -> None:
+def test_a_workload_that_was_deleted_meanwhile_is_still_found(at: SubmitSite) -> None:
     run = at.new()
     at.site.faults += [Fault(*CREATE, lost=True), Fault("GET", "/workloads$", 99, status=503)]
     with at.cluster() as cluster:

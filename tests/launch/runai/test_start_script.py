@@ -125,7 +125,7 @@ def test_a_worker_knows_its_place(tmp_path: Path) -> None:
     assert ranks == list(range(24, 32))
 
 
-def test_ranks_are_bound_where_the_node_lets_them_and_else_that_is_said(tmp_path: Path) -> None:
+def test_ranks_are_bound_if_the_node_allows_it_and_otherwise_print_a_note(tmp_path: Path) -> None:
     pod = Pod(tmp_path, NEMOTRON_340B)
     refused = pod.run(RANK="0")
     assert refused.returncode == 0
@@ -148,7 +148,7 @@ def test_the_time_limit_ends_it(node: Pod) -> None:
 
 
 @pytest.mark.parametrize("missing", ["tar", "base64", "torchrun", "timeout"])
-def test_what_the_image_lacks_is_said_and_ends_it(node: Pod, missing: str) -> None:
+def test_a_tool_missing_in_the_image_is_reported_and_ends_the_start(node: Pod, missing: str) -> None:
     (node.bin / missing).unlink()
     done = node.run()
     assert done.returncode not in (0, 1)

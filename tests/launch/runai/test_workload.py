@@ -1,4 +1,4 @@
-"""What a selection becomes on a Run:ai cluster: one workload, by NVIDIA's contract, and nothing that is taken apart."""
+"""The workload of a selection on a Run:ai cluster, by NVIDIA's API, and without text that Run:ai would change."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ from llmb_tui.launch.procedure_loader import procedure, unavailable
 from llmb_tui.launch.runai.workload import (
     FILES,
     MOST,
-    Placed,
+    Placement,
     creation_request,
     packed_files,
     problems,
@@ -198,12 +198,12 @@ def test_odd_mounts_folders_and_variables_are_refused(changes: dict[str, Any]) -
     assert caught.value.fix
 
 
-def test_a_start_script_that_would_be_taken_apart_is_not_made() -> None:
-    with pytest.raises(ValueError, match="taken apart"):
+def test_a_start_script_that_would_be_split_is_refused() -> None:
+    with pytest.raises(ValueError, match="characters that Run:ai"):
         start_script(replace(spec_of(request_of()), results="/data/'$(id)'"))
 
 
-def test_the_files_unpack_to_what_they_were_and_are_always_the_same() -> None:
+def test_packed_files_unpack_unchanged_and_are_reproducible() -> None:
     spec = spec_of(request_of())
     packed = packed_files(spec.files)
     assert packed == packed_files(spec.files)
@@ -218,13 +218,13 @@ def test_the_files_unpack_to_what_they_were_and_are_always_the_same() -> None:
 
 
 @given(st.dictionaries(st.text("ab/.", min_size=1).filter(lambda one: not one.endswith("/")), st.text()))
-def test_any_files_unpack_to_what_they_were(files: dict[str, str]) -> None:
+def test_any_files_unpack_unchanged(files: dict[str, str]) -> None:
     assert unpacked(packed_files(files.items())) == files
 
 
-def test_files_that_no_environment_holds_are_refused() -> None:
+def test_files_that_are_too_large_for_the_environment_are_refused() -> None:
     noise = "".join(f"{number * number:x}" for number in range(60_000))
-    with pytest.raises(Trouble, match="do not fit") as caught:
+    with pytest.raises(Trouble, match="are too large") as caught:
         packed_files([("a", noise)])
     assert caught.value.exit_code == 1
     assert f"{MOST:,}" in caught.value.why
@@ -262,7 +262,7 @@ def test_recipes_of_nemo_1_are_refused(recipe: str) -> None:
         spec_of(request)
 
 
-def test_only_2512_is_published_for_runai_and_that_is_said_of_the_others() -> None:
+def test_recipes_that_are_not_published_for_runai_have_a_note() -> None:
     assert not list(problems(request_of(NEMOTRON_340B)))
     (note,) = procedure("runai").preview(request_of(LLAMA)).problems
     assert (note.severity, note.field) == ("note", "procedure")
@@ -279,11 +279,11 @@ def test_options_that_need_slurms_variables_are_refused(option: str) -> None:
 
 def test_checkpoints_need_a_volume() -> None:
     bare = replace(PROFILE, mounts=(), work_dir="")
-    assert "lost with the pods" in said(request_of(LLAMA, bare, save_checkpoint=True))["save_checkpoint"]
+    assert "deleted with the pods" in said(request_of(LLAMA, bare, save_checkpoint=True))["save_checkpoint"]
     assert not said(request_of(LLAMA, save_checkpoint=True))
     assert not said(request_of(LLAMA, load_checkpoint="/data/llmb/ckpt"))
     for elsewhere in ("/scratch/ckpt", "/database/ckpt"):
-        assert "on no volume" in said(request_of(LLAMA, load_checkpoint=elsewhere))["load_checkpoint"]
+        assert "not on a volume" in said(request_of(LLAMA, load_checkpoint=elsewhere))["load_checkpoint"]
 
 
 def test_a_tokenizer_of_the_hub_needs_a_credential() -> None:
@@ -293,20 +293,20 @@ def test_a_tokenizer_of_the_hub_needs_a_credential() -> None:
     assert spec_of(request_of(LLAMA, known)).hub_credential is None
 
 
-def test_it_is_told_what_was_otherwise_than_in_the_recipe() -> None:
+def test_deviations_from_the_recipe_are_recorded() -> None:
     spec = spec_of(request_of(NEMOTRON_340B, replace(PROFILE, env=(("NVTE_FUSED_ATTN", "0"),))))
     overridden = {name: theirs for name, _, theirs in spec.overridden}
     assert overridden == {"NVTE_FUSED_ATTN": "0"}
     assert dict(spec.env)["NVTE_FUSED_ATTN"] == "0"
 
 
-def test_a_cluster_of_another_kind_is_no_place_for_a_workload() -> None:
+def test_a_cluster_of_another_kind_is_refused() -> None:
     request = replace(request_of(), profile=SLURM)
-    with pytest.raises(Trouble, match="is no Run:ai cluster"):
+    with pytest.raises(Trouble, match="is not a Run:ai cluster"):
         procedure("runai").preview(request)
 
 
-def test_a_request_holds_nothing_of_where_it_was_not_placed() -> None:
-    body = creation_request(spec_of(request_of()), Placed("7", "8"))
+def test_a_request_names_no_optional_placement_by_default() -> None:
+    body = creation_request(spec_of(request_of()), Placement("7", "8"))
     assert (body["projectId"], body["clusterId"]) == ("7", "8")
     assert "HF_TOKEN" not in json.dumps(body)

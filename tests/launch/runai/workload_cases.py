@@ -8,7 +8,7 @@ from typing import Any
 from llmb_tui.cluster.runai.profile import RunaiProfile
 from llmb_tui.launch.files import as_json
 from llmb_tui.launch.run import Run
-from llmb_tui.launch.runai.workload import Placed, creation_request, runai_spec
+from llmb_tui.launch.runai.workload import Placement, creation_request, runai_spec
 from llmb_tui.launch.spec import RunaiSpec
 from llmb_tui.plan.make import plan
 from llmb_tui.plan.selection import Selection
@@ -24,7 +24,7 @@ PROFILE = RunaiProfile(
     work_dir="/data/llmb",
 )
 RUN_ID = "251121080102abcd"
-PLACED = Placed("4500105", "5b1f6c0e-2f4d-4b52-9a53-6d0c7c1f0d11")
+PLACED = Placement("4500105", "5b1f6c0e-2f4d-4b52-9a53-6d0c7c1f0d11")
 NEMOTRON_340B = Selection("nemotron4-340b", "25.12", "340b", "h100", "fp8", 256)
 SMALL = Selection("llama3.1", "25.04", "8b", "h100", "bf16", 8)
 """One node."""
@@ -38,11 +38,11 @@ def request_of(selection: Selection = NEMOTRON_340B, profile: RunaiProfile = PRO
 
 
 def spec_of(request: RunRequest, run_id: str = RUN_ID) -> RunaiSpec:
-    """What a request becomes."""
+    """Spec of a request."""
     return runai_spec(request, run_id)
 
 
-def intent(request: RunRequest, placed: Placed = PLACED, run_id: str = RUN_ID) -> tuple[Run, str]:
+def intent(request: RunRequest, placed: Placement = PLACED, run_id: str = RUN_ID) -> tuple[Run, str]:
     """A run that is not yet submitted, and the request that would create it."""
     spec = spec_of(request, run_id)
     return Run.of(request, spec, 1_760_000_000.0), as_json(creation_request(spec, placed))

@@ -29,7 +29,7 @@ class ToyDelivery:
     def __init__(self, run: Run, cluster: Cluster) -> None:
         self._session, self._spec, self._words = login_node(cluster), run.spec_as(LaunchSpec), ""
 
-    def sent_before(self) -> bool:
+    def was_sent(self) -> bool:
         """By the job's name."""
         return bool(find_jobs(self._session, self._spec.job_name))
 
@@ -70,7 +70,7 @@ class ToyProcedure(Procedure):
             raise Trouble(f"{recipe.id} has no toy.", "Its log has another form.", "Choose another.", exit_code=1)
 
     def detail(self, recipe: Recipe) -> str:  # noqa: ARG002 - a `Procedure`'s
-        """As it says."""
+        """Short description."""
         return "trains nothing"
 
     def preview(self, request: RunRequest) -> LaunchPreview:

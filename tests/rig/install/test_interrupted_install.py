@@ -59,7 +59,7 @@ def test_a_killed_step_leaves_no_image_and_is_found_dead_at_once(site: Site) -> 
     state = site.installer().probe()[1]
     assert (state.status, state.detail) == (
         "missing",
-        "An earlier attempt was ended from outside; what it fetched is kept.",
+        "An earlier attempt was killed from outside; its downloads are kept.",
     )
     assert not site.image.exists()
 
@@ -91,7 +91,7 @@ def test_a_step_that_is_killed_again_and_again_is_given_up(site: Site) -> None:
         before = _owner(site)
         kill_step(site)
         _until_started_again(run, site, before)
-    with pytest.raises(Trouble, match="ended from outside again and again"):
+    with pytest.raises(Trouble, match="keeps killing the step"):
         run.join()
 
 

@@ -115,7 +115,7 @@ def test_a_cancel_whose_answer_is_lost_with_the_line_is_settled_by_the_next_look
         feed = RunsFeed(site.runs, journal, cast("Any", clusters), threshold=0.95, timing=Timing())
         with pytest.raises(CancelOpen):
             feed.cancel(run)
-        assert "it may still do so" in site.runs.load("lost").cancel_note
+        assert "it may still cancel it" in site.runs.load("lost").cancel_note
         line.accept()
 
         def settled() -> bool:

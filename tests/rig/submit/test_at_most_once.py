@@ -175,7 +175,7 @@ def test_without_the_install_nothing_is_started(nemo_run: Trial, gone: str) -> N
 
 def test_without_the_token_that_it_needs_nothing_is_started(batch: Trial) -> None:
     run = batch.new(token_file=".llmb-tui/no-such-token")
-    with batch.session() as session, pytest.raises(Trouble, match="There is no Hugging Face token on") as caught:
+    with batch.session() as session, pytest.raises(Trouble, match="has no Hugging Face token") as caught:
         batch.submit(session, run)
     assert "--give hugging-face" in caught.value.fix
     assert not folder_of(run).exists()
@@ -203,7 +203,7 @@ def test_launches_of_the_same_selection_at_once_keep_their_jobs_apart(batch: Tri
             held.wait()
             rest = [trial.new() for _ in range(others)]
             threads += [trial.submit_in_background(run, told) for run in rest]
-            waits = f"Another launch in the same folder is waited for: run {first.id}, by "
+            waits = f"Waiting for another launch in the same folder: run {first.id}, by "
             until(lambda: sum(waits in line for line in told) == len(rest), "the others wait")  # noqa: B023 - at once
         for thread in threads:
             thread.join()

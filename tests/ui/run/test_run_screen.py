@@ -388,7 +388,7 @@ async def test_a_cancel_whose_answer_was_lost_is_said_until_it_is_settled(
         await pilot.press("c")
         await until(pilot, lambda: not isinstance(app.screen, RunScreen), "the question")
         await pilot.press("y")
-        await until(pilot, lambda: "it may still do so" in text_of(app, "#notice"), "it is open")
+        await until(pilot, lambda: "it may still cancel it" in text_of(app, "#notice"), "it is open")
         services.runs.save(replace(services.runs.load("k3f9a2"), cancel=Cancel("48123", 0.0, "carried out")))
         ended = replace(STATES["measuring"], stage="cancelled", job=Job("48123", "", "CANCELLED"))
         app.screen.post_message(RunScreen.StateChanged(ended))

@@ -1,4 +1,4 @@
-"""What the program leaves when it stops on a fault of its own, or is made to keep a log: no word that was typed."""
+"""What the program leaves when it stops on a internal error, or is made to keep a log: no word that was typed."""
 
 from __future__ import annotations
 

@@ -165,7 +165,10 @@ async def test_steps_that_were_typed_and_a_profile_contradict_each_other(app: Ll
     ("selection", "said"),
     [
         (LLAMA, "direct: NVIDIA's settings, given to NeMo by our script"),
-        (Selection("grok1", "25.02", "314b", "h100", "bf16", 512), "direct: NVIDIA's command and settings, started by"),
+        (
+            Selection("grok1", "25.02", "314b", "h100", "bf16", 512),
+            "direct: NVIDIA's command and settings, launched by",
+        ),
     ],
     ids=["nemo2", "hydra"],
 )

@@ -57,7 +57,7 @@ from tests.ui.wizard.upstream_pilot import (
 
 SIZES = pytest.mark.parametrize("size", [(80, 24), (120, 40)], ids=["80x24", "120x40"])
 MOUNTED = replace(EOS, name="mounted", mounts=("/data:/data",))
-MOUNTS_REASON = "launch.sh takes no further mounts."
+MOUNTS_REASON = "launch.sh cannot add mounts."
 
 
 @pytest.fixture
@@ -114,7 +114,7 @@ async def test_what_it_cannot_do_for_the_cluster_disables_it_with_the_whole_reas
         await pilot.press("down")
         assert chosen(wizard) == "direct"
         assert plan_of(wizard).launchable
-        assert "NVIDIA's own scripts  – launch.sh takes" in on_screen(app)
+        assert "NVIDIA's own scripts  – launch.sh cannot" in on_screen(app)
         (part,) = wizard.query_one("#not-published", Paragraphs).parts
         assert str(part[1]).startswith(MOUNTS_REASON)
         assert wizard.query_one(ScalePane).region.contains_region(wizard.query_one("#not-published").region)
@@ -154,7 +154,7 @@ async def test_steps_that_the_script_does_not_take_stand_against_it_at_once(serv
         wizard.query_one("#steps").focus()
         await pilot.press("2", "0")
         (reason,) = (one.reason for one in plan_of(wizard).problems if one.severity == "error")
-        assert reason == "launch.sh takes no number of steps, so it would not be 20."
+        assert reason == "launch.sh cannot set the number of steps, so it would not be 20."
 
 
 @SIZES
@@ -168,7 +168,7 @@ async def test_review_shows_the_command_to_the_letter_and_copies_it(services: Op
         assert facts["procedure"] == "NVIDIA's own scripts: setup.sh and launch.sh of v25.04, unchanged"
         assert facts["cost"] == "1.4 GPU-hours + start-up"
         assert facts["submit"] == (
-            "launch.sh is started on the login node, detached and at most once; it may make up to three jobs"
+            "launch.sh is started on the login node, detached and at most once; it may submit up to three jobs"
         )
         assert "Hugging Face token" in facts["token"]
         assert "first" not in facts
@@ -273,7 +273,7 @@ def reviewed(selection: Selection, profile: SlurmProfile = EOS) -> dict[str, str
 def test_review_says_what_comes_first_and_what_is_otherwise() -> None:
     said = reviewed(CHOSEN, replace(EOS, cpus_per_task=8))
     assert said["first"] == "The cluster is not ready: step 4 comes first."
-    assert said["! warning"].startswith("launch.sh pins no task to CPUs")
+    assert said["! warning"].startswith("launch.sh cannot pin tasks to CPUs")
     assert "tokenizer" not in said
 
 
@@ -298,7 +298,7 @@ def test_a_recipe_without_it_and_a_profile_that_cannot_be_read_are_problems() ->
     assert lean.problems[0] == Problem(
         "procedure",
         "error",
-        "NVIDIA's own scripts are not known for llama3.1@25.04. Its preset does not have them.",
+        "llama3.1@25.04 cannot be launched with NVIDIA's own scripts. Its preset does not describe them.",
         "Choose the direct procedure.",
     )
     assert lean.command == odd.command == ""

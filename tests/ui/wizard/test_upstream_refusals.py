@@ -106,7 +106,7 @@ async def test_who_has_chosen_it_is_told_and_cannot_submit_until_a_later_look_fi
         assert "submit" not in actions(wizard)
         facts = by_head(wizard.query_one("#pane-review Paragraphs", Paragraphs).parts)
         assert facts["✗ error"].startswith(LOST.found)
-        services.stand_in.public = replace(LOST, status="ok", found="all are there")
+        services.stand_in.public = replace(LOST, status="ok", found="all exist")
         await pilot.press("4", "c")
         await until(pilot, lambda: marks(pilot)[StepId.SCALE] == "done", "they were found")
 

@@ -34,7 +34,7 @@ LLAMA = "llama3.1@25.04/8b"
 CHOSEN = Selection("llama3.1", "25.04", "8b", "h100", "bf16", 8)
 RECIPE = CATALOG.recipe("llama3.1", "25.04")
 NOT_THERE = "Commit 111 is not in https://example.org/NeMo."
-LOST = Check("commits", "Commits it takes", "failed", f"{NOT_THERE} It may not be public.", "2 commits", "Choose b200.")
+LOST = Check("commits", "Required commits", "failed", f"{NOT_THERE} It may not be public.", "2 commits", "Choose b200.")
 
 
 class OpenSession:
