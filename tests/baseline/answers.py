@@ -143,7 +143,8 @@ def difference(before: Any, now: Any, at: str = "$", *, values: bool = True) -> 
     if isinstance(before, dict):
         if list(before) != list(now):
             return f"{at}: keys {list(before)} are {list(now)}"
-        found = (difference(before[key], now[key], f"{at}.{key}", values=values and key not in PROSE) for key in before)
+        prose = PROSE | {"found"} if "what" in before else PROSE  # `found` of a validity check is data
+        found = (difference(before[key], now[key], f"{at}.{key}", values=values and key not in prose) for key in before)
     elif isinstance(before, list) and not (values and len(before) != len(now)):
         found = (
             difference(*pair, f"{at}[{index}]", values=values)

@@ -530,7 +530,7 @@ def test_a_tune_waits_for_a_log_that_is_on_its_way(stage: Stage, monkeypatch: py
         if run_id != suite.run_ids[2] or (size := next(looks)) >= 20:
             return None
         (stage.runs.folder(run_id) / "log").write_text("Downloading.\n" * size)
-        return stage.seen("live", "The log is not copied whole yet.", unread=True)
+        return stage.seen("live", "The log is not completely copied yet.", unread=True)
 
     without_logs(stage, suite, unreadable)
     stage.go(suite)

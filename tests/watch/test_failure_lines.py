@@ -6,7 +6,7 @@ import pytest
 
 from llmb_tui.cluster.job import Job
 from llmb_tui.watch import parse
-from llmb_tui.watch.failure import of_job, worst
+from llmb_tui.watch.failure import job_failure, worst
 from llmb_tui.watch.parse import StepParser
 
 WATCHDOG = (
@@ -107,7 +107,7 @@ def test_a_failure_after_a_bar_is_seen_although_the_bar_is_painted_again(hydra_f
     ],
 )
 def test_where_the_log_says_nothing_slurm_does(job: Job, reason: str, line: str) -> None:
-    found = of_job(job, "Slurm")
+    found = job_failure(job, "Slurm")
     assert found is not None
     assert reason in found.reason
     assert line in found.line
@@ -119,7 +119,7 @@ def test_where_the_log_says_nothing_slurm_does(job: Job, reason: str, line: str)
     [("FAILED", "The workload ended with an error."), ("TIMEOUT", "The job ran into its time limit.")],
 )
 def test_of_a_workload_nothing_is_said_of_a_batch_script(state: str, reason: str) -> None:
-    found = of_job(Job("w", "a", state, "Container pytorch exited"), "Run:ai")
+    found = job_failure(Job("w", "a", state, "Container pytorch exited"), "Run:ai")
     assert found is not None
     assert (found.reason, found.line) == (reason, f"Run:ai: {state}")
     assert "batch script" not in found.sentences
@@ -127,11 +127,11 @@ def test_of_a_workload_nothing_is_said_of_a_batch_script(state: str, reason: str
 
 @pytest.mark.parametrize("state", ["COMPLETED", "CANCELLED", "RUNNING", "PENDING"])
 def test_a_job_that_did_not_fail_has_no_reason(state: str) -> None:
-    assert of_job(Job("1", "a", state), "Slurm") is None
+    assert job_failure(Job("1", "a", state), "Slurm") is None
 
 
 def test_slurm_tells_more_than_a_symptom_and_less_than_a_cause() -> None:
-    node, late = of_job(Job("1", "a", "NODE_FAIL"), "Slurm"), of_job(Job("1", "a", "TIMEOUT"), "Slurm")
+    node, late = job_failure(Job("1", "a", "NODE_FAIL"), "Slurm"), job_failure(Job("1", "a", "TIMEOUT"), "Slurm")
     symptom, cause = worst(f"{WATCHDOG}\n".encode()), worst(b"RuntimeError: CUDA error: out of memory\n")
     weights = [failure.weight for failure in (cause, node, symptom, late) if failure]
     assert len(weights) == 4

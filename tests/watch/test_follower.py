@@ -190,7 +190,7 @@ def copy_over(path: Path) -> None:
 
 @pytest.mark.parametrize(
     ("change", "why"),
-    [(cut_short, "are copied already"), (write_anew, "begins with other bytes"), (copy_over, "another file")],
+    [(cut_short, "are copied already"), (write_anew, "beginning differs from the copy"), (copy_over, "another file")],
 )
 def test_a_log_that_was_replaced_is_not_added_to_the_copy(
     node: LoginNode, follow: Callable[[], Follower], remote: Path, *, change: Callable[[Path], None], why: str
@@ -205,7 +205,7 @@ def test_a_log_that_was_replaced_is_not_added_to_the_copy(
     with pytest.raises(LogReplaced, match="was replaced") as caught:
         pump_until(follower, lambda: False, patient=True)
     assert why in caught.value.why
-    assert "a file of its own" in caught.value.fix
+    assert "copied into another file" in caught.value.fix
     assert local.read_bytes() == before
 
 
@@ -231,7 +231,7 @@ def test_a_copy_that_was_damaged_here_is_not_added_to(
     local.write_bytes(damaged)
     with pytest.raises(LogReplaced) as caught:
         follow().pump(0.1)
-    assert "or the copy was damaged here" in caught.value.why
+    assert "or the copy on this machine is damaged" in caught.value.why
     assert local.read_bytes() == damaged
     local.unlink()
     pump_until(follow(), holds(local, remote.read_bytes()))
@@ -547,7 +547,7 @@ def test_a_full_disk_here_costs_no_byte(follow: Callable[[], Follower], remote: 
             pump_until(follower, lambda: False)
     finally:
         resource.setrlimit(resource.RLIMIT_FSIZE, limits)
-    assert "goes on where it stopped" in caught.value.fix
+    assert "copying then continues" in caught.value.fix
     assert local.read_bytes() == remote.read_bytes()[:100_000]
     pump_until(follower, holds(local, remote.read_bytes()))
 

@@ -59,4 +59,4 @@ def test_a_run_whose_log_is_not_known_says_so(run: Run, tmp_path: Path) -> None:
     runs.save(run)
     state = RunRecords(runs).record(replace(run, spec=None).with_state("42", "COMPLETED")).state
     assert (state.stage, state.verdict) == ("done", None)
-    assert state.no_verdict == "No verdict: it is not known where the job writes its log."
+    assert state.no_verdict == "No verdict: the path of the job's log is not known."

@@ -83,14 +83,14 @@ def test_of_a_run_that_goes_on_only_what_was_appended_is_read(
 @pytest.mark.parametrize(
     ("training", "names", "said"),
     [
-        ("log_%j_%r.out", ["log", "log.1"], "The job was started again; `log` is the log of its start before."),
-        ("log_%j_%r.out", ["log", "log-1"], "The log began anew while it was copied; `log` has what came before."),
+        ("log_%j_%r.out", ["log", "log.1"], "The job was started again; `log` is the log of its previous start."),
+        ("log_%j_%r.out", ["log", "log-1"], "The log was replaced while it was copied; `log` has the earlier lines."),
         (
             "log_%j_%r.out",
             ["log.1", "log.1-1"],
-            "The log began anew while it was copied; `log.1` has what came before.",
+            "The log was replaced while it was copied; `log.1` has the earlier lines.",
         ),
-        ("log_%j.out", ["log", "log.1"], "The log began anew while it was copied; `log` has what came before."),
+        ("log_%j.out", ["log", "log.1"], "The log was replaced while it was copied; `log` has the earlier lines."),
     ],
 )
 def test_what_came_before_a_log_is_named_by_what_it_is(

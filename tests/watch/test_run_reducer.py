@@ -44,7 +44,7 @@ def test_a_job_moves_once_for_each_of_its_states(reducer: RunReducer) -> None:
     events = [RUNNING, replace(RUNNING, elapsed_s=9.0), replace(RUNNING, restarts=1), None]
     assert [reducer.take(JobUpdated(job)) for job in events] == [True, False, True, True]
     state = reducer.state(0.0)
-    assert (state.job, state.slurm_note[:24]) == (replace(RUNNING, restarts=1), "Slurm does not name the ")
+    assert (state.job, state.slurm_note[:24]) == (replace(RUNNING, restarts=1), "Slurm does not list the ")
     assert reducer.take(JobUpdated(None, gone=True))
     assert (reducer.job_over, reducer.state(0.0).slurm_note) == (True, "Slurm no longer knows the job.")
 
@@ -130,7 +130,7 @@ def test_a_log_that_is_out_of_reach_for_good_is_named_by_the_verdict(make_run: C
     reducer.take(JobUpdated(Job(run.job_ids[-1], "x", "SUSPENDED")))
     assert reducer.state(0.0).stage == "suspended"
     reducer.take(JobUpdated(None))
-    assert reducer.state(0.0).slurm_note.startswith("Run:ai does not name the workload")
+    assert reducer.state(0.0).slurm_note.startswith("Run:ai does not list the workload")
     reducer.take(JobUpdated(Job(run.job_ids[-1], "x", "COMPLETED")))
     reducer.end()
     assert reducer.state(0.0).no_verdict == "No verdict without a log. No kubeconfig."

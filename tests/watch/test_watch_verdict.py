@@ -19,7 +19,7 @@ from llmb_tui.watch.progress import fold
 from llmb_tui.watch.report import document
 from llmb_tui.watch.state import Progress, RunState, Step, Verdict
 from llmb_tui.watch.validity import NO_FILES, validity
-from llmb_tui.watch.verdict import judge, naming, rule_words
+from llmb_tui.watch.verdict import judge, rule_words, with_caveats
 from tests.kit.runs import CATALOG
 
 LAST = ResultRule("last", "README")
@@ -175,7 +175,7 @@ def test_what_slows_a_run_down_is_a_warning_whatever_the_ratio(
 def test_a_saved_checkpoint_is_named_and_changes_no_result(plan: Plan, last: float, result: str) -> None:
     verdict = verdict_of(replace(plan, options=RunOptions(save_checkpoint=True)), [2.0] * 49 + [last])
     assert verdict.result == result
-    assert "checkpoint was saved" in verdict.reasons[-1]
+    assert "saved a checkpoint" in verdict.reasons[-1]
 
 
 def test_the_one_step_after_a_loaded_checkpoint_is_too_short_as_well(plan: Plan) -> None:
@@ -203,16 +203,16 @@ def test_a_window_with_holes_is_a_warning(plan: Plan) -> None:
     assert any("1 of the 10 steps" in reason for reason in verdict.reasons)
 
 
-def test_a_log_that_began_anew_is_named_where_its_steps_are_missing(plan: Plan) -> None:
+def test_a_replaced_log_is_named_if_its_steps_are_missing(plan: Plan) -> None:
     late = replace(progress_of(plan, [None] * 40 + [2.0] * 10), before="log")
     verdict, _ = judged(plan, MEAN, late)
     assert verdict is not None
     assert verdict.result == "WARN"
-    assert any("`log` has what came before" in reason for reason in verdict.reasons)
+    assert any("`log` has the earlier lines" in reason for reason in verdict.reasons)
     _, why = judge(plan, MEAN, replace(Progress(), before="log-1"), finished=True, threshold=THRESHOLD)
-    assert "`log-1` has what came before" in why
+    assert "`log-1` has the earlier lines" in why
     _, why = judge(plan, MEAN, Progress(before="log", of_next_start=True), finished=True, threshold=THRESHOLD)
-    assert why.endswith(" The job was started again; `log` is the log of its start before.")
+    assert why.endswith(" The job was started again; `log` is the log of its previous start.")
 
 
 @pytest.mark.parametrize(
@@ -239,7 +239,7 @@ def test_a_median_over_two_starts_says_so(plan: Plan) -> None:
     progress = fold(progress_of(plan, [2.0] * 20), [Step(15, 50, step_time_s=2.0)], plan)
     verdict, _ = judge(plan, LAST, progress, finished=False, threshold=THRESHOLD)
     assert verdict is not None
-    assert verdict.reasons[0].startswith("So far: median of 11 steps after 5 of warm-up, ± 0 %, of 2 starts.")
+    assert verdict.reasons[0].startswith("So far: median of 11 steps after 5 warm-up steps, ± 0 %, of 2 starts.")
 
 
 def test_a_last_step_that_still_warms_up_is_a_warning(plan: Plan) -> None:
@@ -251,18 +251,18 @@ def test_a_last_step_that_still_warms_up_is_a_warning(plan: Plan) -> None:
 def test_so_far_the_median_counts_and_it_says_so(plan: Plan) -> None:
     verdict = verdict_of(plan, [30.0] * 5 + [2.0] * 20, finished=False)
     assert (verdict.result, verdict.measured_s) == ("PASS", 2.0)
-    assert verdict.reasons[0] == ("So far: median of 20 steps after 5 of warm-up, ± 0 %. What counts: last step.")
+    assert verdict.reasons[0] == ("So far: median of 20 steps after 5 warm-up steps, ± 0 %. Rule: last step.")
 
 
 @pytest.mark.parametrize(("last", "result"), [(2.0, "PASS"), (2.5, "FAIL")])
-def test_what_was_otherwise_is_named_and_changes_no_result(plan: Plan, last: float, result: str) -> None:
+def test_a_difference_from_the_reference_is_named_and_changes_no_result(plan: Plan, last: float, result: str) -> None:
     progress = replace(progress_of(plan, [2.0] * 49 + [last]), unbound=2)
     verdict, _ = judge(plan, LAST, progress, finished=True, threshold=THRESHOLD)
     assert verdict is not None
-    named = naming(verdict, ("vboost off", "14 CPUs a task"), progress)
+    named = with_caveats(verdict, ("vboost off", "14 CPUs a task"), progress)
     assert (named.result, named.ratio) == (result, verdict.ratio)
     words = "vboost off; 14 CPUs a task; 2 ranks bound to no NUMA node."
-    assert named.reasons[-1] == f"Otherwise than in the runs behind the expected step time: {words}"
+    assert named.reasons[-1] == f"Differs from the runs behind the expected step time: {words}"
 
 
 def test_no_verdict_and_why(plan: Plan) -> None:
