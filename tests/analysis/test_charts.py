@@ -234,9 +234,9 @@ def test_runs_over_time() -> None:
 @pytest.mark.parametrize("steps", [100, 1000])
 def test_steps_outside_of_the_picture_are_counted_and_nothing_is_said_of_marks_that_a_picture_lacks(steps: int) -> None:
     """Medians of neighbours hide them, and the picture of a terminal has no arrows."""
-    one = "1 step is outside of the picture: iteration 0 with 55 s."
-    two = "2 steps are outside of the picture; the slowest is iteration 0 with 55 s."
-    thinned = ("Each point is the median of up to 3 steps; lines reach to all, or to the edge.",)
+    one = "1 step is outside the chart: iteration 0 with 55 s."
+    two = "2 steps are outside the chart; the slowest is iteration 0 with 55 s."
+    thinned = ("Each point is the median of up to 3 steps; its line spans all of them, or ends at the edge.",)
     for slow, said in (([55.0], one), ([55.0, 50.0], two)):
         notes = chart(step_chart(make_result("a", [*slow, *[1.98] * (steps - len(slow))]))).notes
         assert notes == (*(thinned if steps > 400 else ()), said)

@@ -103,7 +103,7 @@ def test_single_runs_say_what_their_noise_is_not() -> None:
     assert spread.count == 45
     assert contrast.base.within_run_pct == pytest.approx(100 * 2.042 * (spread.stdev or 0) / 2.00)
     assert contrast.outcome == "within the noise"
-    assert "that between runs is not known: repeat them" in contrast.words
+    assert "the noise between runs is unknown: repeat them" in contrast.words
 
 
 def test_two_runs_of_one_configuration_are_held_against_each_other() -> None:
@@ -182,7 +182,7 @@ def test_what_tells_nothing_is_left_out_with_the_reason() -> None:
     going = make_result("going", stage="measuring")
     comparison = compare([make_result("good"), failed, going, make_result("slow", selection=profiled())])
     assert dict(comparison.left_out)["failed"] == "it is failed"
-    assert dict(comparison.left_out)["going"] == "it is measuring, as far as is known here"
+    assert dict(comparison.left_out)["going"] == "it is measuring (last known state)"
     assert "profiled" in dict(comparison.left_out)["slow"]
     assert [run.id for one in comparison.groups for run in one.runs] == ["good"]
 

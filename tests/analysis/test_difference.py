@@ -35,7 +35,7 @@ def test_two_runs_of_one_thing_differ_in_nothing() -> None:
     one, two = (ran(run_id, f"cd /lustre/e_{run_id}\ntrain\n", "nemo-2.2.1.log") for run_id in ("k3f9a2", "m4g0b3"))
     found = difference(one, two)
     assert (found.changes, found.texts) == ((), ())
-    assert found.unknown == ("The logs do not both say: driver, NCCL.",)
+    assert found.unknown == ("Not stated in both logs: driver, NCCL.",)
 
 
 def test_another_container_brings_other_versions_and_settings() -> None:
@@ -77,8 +77,8 @@ def test_what_is_known_of_one_run_only_is_no_difference() -> None:
     found = difference(known, RunSources(unknown, "", None))
     assert (found.changes, found.texts) == ((), ())
     assert found.unknown == (
-        "The log of run m4g0b3 is not here: it would name versions.",
-        "Run m4g0b3 was started by somebody else: its environment is not known.",
+        "The log of run m4g0b3 is not on this machine, so its versions are unknown.",
+        "Run m4g0b3 was started by another program, so its environment is unknown.",
     )
 
 

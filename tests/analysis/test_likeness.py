@@ -81,13 +81,13 @@ def test_release_against_release_names_the_other_rule() -> None:
     assert {"rule", "variant"} <= {remark.aspect for remark in found.warnings}
     assert "model" not in {remark.aspect for remark in found.refusals}
     words = next(remark.words for remark in found.warnings if remark.aspect == "rule")
-    assert words.startswith("Their recipes count other steps: last step (a), mean of iterations 35–44 (b).")
+    assert words.startswith("The recipes count different steps: last step (a), mean of iterations 35–44 (b).")
 
 
 def test_a_refusal_names_the_runs_or_how_many() -> None:
     runs = [BASE, *(other(dtype="bf16") for _ in range(12))]
     found = likeness(runs, "repeats")
-    assert found.refusals[0].words == "They train with other precisions: fp8 (base), bf16 (12 runs)."
+    assert found.refusals[0].words == "The precisions differ: fp8 (base), bf16 (12 runs)."
 
 
 def test_scales_of_two_batches_are_refused_at_one_scale() -> None:

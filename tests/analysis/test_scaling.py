@@ -56,4 +56,4 @@ def test_a_step_time_that_no_step_takes_is_on_no_curve(absurd: float) -> None:
     runs = [make_result(f"r{gpus}", s, replace(NEMOTRON, scale=gpus)) for gpus, s in times.items()]
     (curve,) = scaling_curves(runs)
     assert [point.gpus for point in curve.points] == [32, 64]
-    assert why_left_out(runs[0]) == f"its step time, {absurd:g} s, is none that a step can take"
+    assert why_left_out(runs[0]) == f"its step time, {absurd:g} s, is not a possible step time"

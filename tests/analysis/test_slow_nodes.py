@@ -130,8 +130,8 @@ def test_many_nodes_that_always_ran_together_are_not_told_apart() -> None:
 def test_too_few_runs_say_nothing() -> None:
     few = slow_nodes([timed(SMALL, at, 2.0 + at, [f"cn{at:03}"]) for at in range(4)])
     assert {one.state for one in few.findings} == {"not enough runs"}
-    assert few.words.startswith("Nothing can be said of any node")
-    assert slow_nodes([]).words.startswith("No runs can be held against each other")
+    assert few.words.startswith("Too few runs")
+    assert slow_nodes([]).words.startswith("No runs can be compared")
 
 
 def test_runs_without_nodes_repeats_or_a_result_are_passed_over() -> None:

@@ -126,7 +126,9 @@ def _said(home: Path, words: tuple[str, ...]) -> str:
     return f"{done.returncode}\n{done.stdout.replace(str(home), PLACE).replace(str(HERE), '@BASELINE@')}"
 
 
-PROSE = frozenset("reasons against rule words note anchor label lines reason fix blocks made what why".split())
+PROSE = frozenset(
+    "reasons against rule words note anchor label lines reason fix blocks made what why left_out unknown".split()
+)
 """Keys whose texts may change; `blocks` and `made` are a report's, `what` and `why` an error's. Their form stays."""
 
 

@@ -198,7 +198,7 @@ def test_a_slow_node_and_the_list_to_copy(ended: Ended, tmp_path: Path) -> None:
     assert one["nodes"][0]["difference_pct"] == pytest.approx(4.5, abs=0.3)
     done = ask(tmp_path, ("--nodes", "--cluster", "eos"))
     assert done.stdout.splitlines()[-1] == "--exclude=cn007"
-    assert "A node is suspected where" in done.stderr
+    assert "A node is suspected if" in done.stderr
     assert document(tmp_path, "--nodes", "--cluster", "other")["runs"] == 0
 
 

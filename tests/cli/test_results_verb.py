@@ -99,7 +99,7 @@ def test_a_loss_that_is_no_number_is_null_with_a_word(home: Path) -> None:
     remember(home, "bad", log().replace("reduced_train_loss: 7.1 ", "reduced_train_loss: nan "))
     (one,) = documents(home, "bad")
     loss = one["result"]["loss"]
-    assert (loss["last"], loss["falls"], loss["words"]) == (None, False, "1 step has a loss that is no number")
+    assert (loss["last"], loss["falls"], loss["words"]) == (None, False, "1 step has a loss that is not a number")
 
 
 def test_a_log_without_a_configuration_says_what_it_says_itself(home: Path) -> None:
