@@ -180,7 +180,7 @@ def test_kinds_say_why_they_cannot_be_had() -> None:
     against = {kind: why_not for kind, _, why_not in kinds(DRAFT, CATALOG, Nodes(all=1))}
     assert against == dict.fromkeys(("custom", "tune"), "") | dict.fromkeys(
         ("precision", "repeat"), "No configuration of it can be launched."
-    ) | dict.fromkeys(("scaling", "acceptance"), "No published configuration is left.")
+    ) | dict.fromkeys(("scaling", "acceptance"), "No published configuration fits.")
     assert not any(why_not for _, _, why_not in kinds(DRAFT, CATALOG, Nodes()))
 
 
@@ -201,5 +201,5 @@ def test_a_tune_without_a_short_run_is_refused() -> None:
     assert without.sent is not None
     ((row, problem),) = without.sent.blockers
     assert row is None
-    assert "never be sent" in problem.reason
+    assert "never be submitted" in problem.reason
     assert problem.fix

@@ -264,7 +264,7 @@ def test_a_run_that_cannot_be_read_is_unknown_and_not_sent_again(stage: Stage, c
     assert once_each(stage, suite)
     assert (progress.rows[0].standing, progress.rows[0].state) == ("unknown", "unknown")
     assert (progress.count("not sent"), progress.over) == (0, False)
-    assert any("It is not sent again." in words for words in stage.told)
+    assert any("It is not submitted again." in words for words in stage.told)
     assert suite.run_ids[0] in held_by_suites(stage.suites)
 
 
@@ -334,7 +334,7 @@ def test_a_cancel_of_what_may_still_get_a_job_did_not_succeed(stage: Stage) -> N
     first, *others = suite.run_ids
     stage.runs.save(replace(stage.runs.load(first), submission="unknown", job_ids=(), job_state=None))
     stage.settle = lambda run_id, prompter=None: stage.runs.load(run_id)  # type: ignore[method-assign]  # noqa: ARG005
-    with pytest.raises(Trouble, match="not known yet") as raised:
+    with pytest.raises(Trouble, match="unknown whether") as raised:
         stage.runner.cancel(suite, stage.told.append)
     assert (raised.value.exit_code, suite.rows[0].key in raised.value.what) == (2, True)
     assert f"llmb-tui suite cancel {suite.id}" in raised.value.fix
@@ -448,7 +448,7 @@ def test_a_broken_suite_is_named_and_not_passed_over(stage: Stage, tmp_path: Pat
     suite = stage.suites.keep(suite_of())
     file = tmp_path / "state" / "suites" / suite.id / "suite.json"
     file.write_text(file.read_text().replace(suite.id, "s000000000000abcd"))
-    with pytest.raises(Trouble, match="cannot be right"):
+    with pytest.raises(Trouble, match="is not valid"):
         stage.suites.keep(suite_of())
 
 
@@ -518,7 +518,7 @@ def test_a_tune_goes_on_without_a_log_that_is_gone_for_good(stage: Stage, monkey
     without_logs(stage, suite, lambda run_id: gone if run_id == suite.run_ids[2] else None)
     stage.go(suite)
     assert stage.suites.load(suite.id).rows[-1].selection.overrides == suite.rows[1].selection.overrides
-    (said,) = (words for words in stage.told if "not waited for" in words)
+    (said,) = (words for words in stage.told if "gave up waiting" in words)
     assert said.startswith(f"{suite.rows[2].key}: ")
 
 
