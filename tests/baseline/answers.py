@@ -127,7 +127,7 @@ def _said(home: Path, words: tuple[str, ...]) -> str:
 
 
 PROSE = frozenset(
-    "reasons against rule words note anchor label lines reason fix blocks made what why left_out unknown".split()
+    "reasons against rule words note anchor label lines reason fix blocks made what why left_out unknown caveat".split()
 )
 """Keys whose texts may change; `blocks` and `made` are a report's, `what` and `why` an error's. Their form stays."""
 

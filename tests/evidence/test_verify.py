@@ -99,8 +99,8 @@ def test_what_a_verification_says(archive: Path) -> None:
     outcomes = Counter(one.outcome for one in verification.findings)
     assert outcomes["differs"] == 0
     told = {(one.run, one.what): one for one in verification.findings}
-    assert told[RUN_ID, "preset against this program's"].words == "nemotron4@25.04 is the same here."
-    assert told[RUN_ID, "expected step time"].words == "1.98 s (published), as this program says."
+    assert told[RUN_ID, "preset against this program's"].words == "nemotron4@25.04 is the same in this program."
+    assert told[RUN_ID, "expected step time"].words == "1.98 s (published), as in this program."
     for what in ("numbers and verdict against log", "settings against preset", "script against settings"):
         assert told[RUN_ID, what].outcome == "agrees"
     assert told["failed", "accounting"].outcome == "unknown"
@@ -128,7 +128,7 @@ def test_a_record_with_the_settings_of_another_procedure_is_found() -> None:
     preset = builtin_dir() / "llama3.1-25.04.toml"
     found = {one.what: one for one in PresetCheck().findings(replace(run, procedure="direct"), script, preset)}
     assert found["script against settings"].outcome == "differs"
-    assert "another procedure" in found["script against settings"].words
+    assert "another launch method" in found["script against settings"].words
 
 
 def test_runs_that_nvidias_own_tools_started_pass_and_it_is_said_what_is_not_known(tmp_path: Path) -> None:
@@ -159,7 +159,7 @@ def test_verdicts_by_another_threshold_are_said_to_be_so(laptop: Laptop, archive
     verification = verify(tmp_path / "a.tar.zst")
     assert verification.results["slow"]["verdict"]["result"] == "PASS"
     (told,) = [one.words for one in verification.findings if one.what == "threshold"]
-    assert told == "Its verdicts pass from a ratio of 0.5 on, not from 0.95, which is usual."
+    assert told == "Its verdicts pass from a ratio of 0.5 on; the default is 0.95."
 
 
 # What was changed and has right sums again.
@@ -482,13 +482,13 @@ def hostile(name: str, kind: bytes = tarfile.REGTYPE, data: bytes = b"x") -> Ite
     [
         (b"", "cut short"),
         (b"hello", "cut short"),
-        (b"PK\x03\x04" + b"x" * 200, "not packed"),
-        (packed(b"\0" * 2048), "no tar file"),
-        (packed(b"text " * 1000), "no tar file"),
+        (b"PK\x03\x04" + b"x" * 200, "another file format"),
+        (packed(b"\0" * 2048), "not a tar file"),
+        (packed(b"text " * 1000), "not a tar file"),
         (next(hostile("../../etc/cron.d/x")), "first member"),
         (next(hostile("manifest.json", tarfile.SYMTYPE, b"")), "first member"),
         (next(hostile("manifest.json", data=b"{}")), "first member"),
-        (packed(tar_with([])), "no tar file"),
+        (packed(tar_with([])), "not a tar file"),
         (headed(-5), "first member"),
         (headed(1 << 40), "first member"),
     ],
@@ -505,25 +505,25 @@ def test_a_frame_without_checksum_is_refused(archive: Path, tmp_path: Path) -> N
 @pytest.mark.parametrize(
     ("changes", "why"),
     [
-        ({"schema": 2}, "the form 2"),
-        ({"kind": "something else"}, "no manifest"),
-        ({"runs": ["../../etc"]}, "a run that it does not name"),
-        ({"members": [{"name": "../../x", "size": 1, "sha256": "0"}]}, "outside of its folder"),
-        ({"members": [{"name": "/etc/x", "size": 1, "sha256": "0"}]}, "outside of its folder"),
-        ({"members": [{"name": "runs/x/.bashrc", "size": 1, "sha256": "0"}]}, "no archive of ours"),
-        ({"members": [{"name": "presets/constraints", "size": 1, "sha256": "0"}]}, "no archive of ours"),
-        ({"members": [{"name": f"runs/{RUN_ID}/log", "size": -5, "sha256": "0"}]}, "a size that is none"),
-        ({"members": [{"name": _LOG, "size": 9 << 40, "sha256": "0"}]}, "lacks what"),
-        ({"members": [{"name": f"runs/{RUN_ID}/run.json", "size": 1 << 30, "sha256": "0"}]}, "larger than any"),
-        ({"runs": [RUN_ID, "slow", "failed", "slow"]}, "named twice"),
-        ({"suites": ["../../../etc/x"]}, "lacks what"),
-        ({"presets": [{"recipe": "nemotron4@25.04", "name": "../../etc/passwd", "sha256": "0"}]}, "lacks what"),
-        ({"presets": [{"recipe": "nemotron4@25.04", "name": "/etc/passwd", "sha256": "0"}]}, "lacks what"),
+        ({"schema": 2}, "format 2"),
+        ({"kind": "something else"}, "not a manifest"),
+        ({"runs": ["../../etc"]}, "a run that it does not list"),
+        ({"members": [{"name": "../../x", "size": 1, "sha256": "0"}]}, "outside the folder"),
+        ({"members": [{"name": "/etc/x", "size": 1, "sha256": "0"}]}, "outside the folder"),
+        ({"members": [{"name": "runs/x/.bashrc", "size": 1, "sha256": "0"}]}, "no archive of llmb-tui"),
+        ({"members": [{"name": "presets/constraints", "size": 1, "sha256": "0"}]}, "no archive of llmb-tui"),
+        ({"members": [{"name": f"runs/{RUN_ID}/log", "size": -5, "sha256": "0"}]}, "an invalid size"),
+        ({"members": [{"name": _LOG, "size": 9 << 40, "sha256": "0"}]}, "lacks a file"),
+        ({"members": [{"name": f"runs/{RUN_ID}/run.json", "size": 1 << 30, "sha256": "0"}]}, "too large"),
+        ({"runs": [RUN_ID, "slow", "failed", "slow"]}, "listed twice"),
+        ({"suites": ["../../../etc/x"]}, "lacks a file"),
+        ({"presets": [{"recipe": "nemotron4@25.04", "name": "../../etc/passwd", "sha256": "0"}]}, "lacks a file"),
+        ({"presets": [{"recipe": "nemotron4@25.04", "name": "/etc/passwd", "sha256": "0"}]}, "lacks a file"),
         ({"members": [{"name": _LOG, "size": 1, "sha256": "0"}] * 2}, "twice"),
         ({"members": [{"name": "presets/x", "size": 1, "sha256": "0"}] * 20_001}, "20,001 members"),
         ({"threshold": "high"}, "cannot be read"),
-        ({"seal": "0" * 64}, "own sum is wrong"),
-        ({"more": 1}, "own sum is wrong"),
+        ({"seal": "0" * 64}, "own checksum is wrong"),
+        ({"more": 1}, "own checksum is wrong"),
     ],
     ids=range(19),
 )
@@ -551,7 +551,7 @@ def test_a_bomb_is_not_unpacked(archive: Path, tmp_path: Path, monkeypatch: pyte
     (inside / _LOG).write_bytes(b"\0" * (40 << 20))
     bomb = written(manifest, inside, tmp_path / "bomb.tar.zst")
     monkeypatch.setattr("llmb_tui.evidence.pack._ALWAYS_FINE", 8 << 20)
-    assert "no log explains" in refused(bomb.read_bytes(), tmp_path)
+    assert "logs cannot explain" in refused(bomb.read_bytes(), tmp_path)
     tar = tar_of(archive.read_bytes())
     asked: list[int] = []
     from llmb_tui.evidence.pack import _Content
@@ -583,8 +583,8 @@ def test_what_was_added_doubled_and_removed_is_named(archive: Path, tmp_path: Pa
     whole = members(tar_of(archive.read_bytes()))
     extra = tarfile.TarInfo("runs/x/log")
     extra.mode = 0o600
-    assert "does not name" in refused(packed(tar_with([*whole, (extra, b"")])), tmp_path)
-    assert "is in it twice" in refused(packed(tar_with([*whole[:3], whole[2], *whole[3:]])), tmp_path)
+    assert "does not list" in refused(packed(tar_with([*whole, (extra, b"")])), tmp_path)
+    assert " twice." in refused(packed(tar_with([*whole[:3], whole[2], *whole[3:]])), tmp_path)
     assert "is missing" in refused(packed(tar_with(whole[:-1])), tmp_path)
     assert "added, removed or renamed" in refused(packed(tar_with([*whole[:3], *whole[4:]])), tmp_path)
 
@@ -593,7 +593,7 @@ def test_pipes_folders_and_what_is_not_there_are_refused(tmp_path: Path) -> None
     import os
 
     os.mkfifo(tmp_path / "pipe")
-    for name, why in (("pipe", "no file"), (".", ""), ("nothing", "No such file")):
+    for name, why in (("pipe", "not a file"), (".", ""), ("nothing", "No such file")):
         with pytest.raises(Trouble) as caught:
             verify(tmp_path / name)
         assert caught.value.exit_code == 1

@@ -212,5 +212,5 @@ def test_tune_says_whether_the_difference_is_noise_and_how_wrong_the_model_was()
         assert row.planned.plan.estimate is not None
         errors.append(100 * (row.planned.plan.estimate.step_time_s / fmean(row.steps_s) - 1))
     mean, worst = fmean(map(abs, errors)), max(errors, key=abs)
-    words = f"wrong by {two_digits(mean)} % on average, by {two_digits(worst, '+')} % at most"
+    words = f"off by {two_digits(mean)} % on average and {two_digits(worst, '+')} % at most"
     assert words in outcome_of(apart).lines[1]
