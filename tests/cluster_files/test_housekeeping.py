@@ -124,7 +124,7 @@ def test_of_a_recipe_its_checkout_can_go_and_its_results_are_runs(place: Place) 
         place.write(f"published/{name}/experiments/e/e_1/task/log")
         place.write(f"published/{name}/results/25.02/log")
     kept = {path: thing.kept for path, thing in place.things().items() if path.startswith("published")}
-    unknown = "It is of no run that is remembered here, and may be another machine's."
+    unknown = "It belongs to no run that this machine remembers, and may belong to another machine."
     assert kept == {
         "published/grok1-25.02/repository": "This program did not install it.",
         "published/nemotron4-25.04/repository": "",
@@ -139,7 +139,7 @@ def test_what_is_chosen_goes_and_nothing_else(place: Place) -> None:
     assert place.left() == [path for path in before if path != IMAGE]
     assert place.remove("a", f"{EXPERIMENT}/e_a", runs=(place.run(),)) == (f"{EXPERIMENT}/e_a",)
     assert place.left() == [path for path in before if path != IMAGE and not path.startswith(EXPERIMENT)]
-    with pytest.raises(Trouble, match="There is no images"):
+    with pytest.raises(Trouble, match="is not an item of this program"):
         place.remove(IMAGE)
 
 
@@ -155,15 +155,15 @@ def test_checkpoints_go_and_the_run_stays_and_what_holds_both_goes_once(place: P
 @pytest.mark.parametrize(
     ("fields", "why"),
     [
-        ({"job_state": "RUNNING"}, "goes on"),
-        ({"job_state": None}, "goes on"),
+        ({"job_state": "RUNNING"}, "is active"),
+        ({"job_state": None}, "is active"),
         ({"submission": "unknown", "job_ids": ()}, "unknown"),
         ({"submission": "intended", "job_ids": ()}, "not submitted"),
         ({"log_read": False}, "read to its end"),
         ({"log_read": None}, "read to its end"),
-        ({"cluster": "selene"}, "one of selene"),
+        ({"cluster": "selene"}, "cluster selene"),
         ({"procedure": "llmb"}, "llmb-run"),
-        ({"id": "other", "spec": None}, "no run that is remembered"),
+        ({"id": "other", "spec": None}, "no run that this machine remembers"),
     ],
 )
 def test_a_run_that_is_not_over_or_not_known_stays(place: Place, fields: dict[str, Any], why: str) -> None:
@@ -178,18 +178,18 @@ def test_a_run_that_is_not_over_or_not_known_stays(place: Place, fields: dict[st
 def test_the_queue_has_a_say_beside_what_is_remembered(place: Place) -> None:
     queued(place, "7")
     things = place.things(place.run())
-    assert "goes on" in things[f"{EXPERIMENT}/e_a"].kept
-    assert "Job 7 waits or runs" in things[IMAGE].kept
+    assert "is active" in things[f"{EXPERIMENT}/e_a"].kept
+    assert "Job 7 is waiting or running" in things[IMAGE].kept
     queued(place, "8")
     things = place.things(place.run())
     assert things[f"{EXPERIMENT}/e_a"].kept == ""
-    assert "Job 8 waits or runs" in things[IMAGE].kept
+    assert "Job 8 is waiting or running" in things[IMAGE].kept
 
 
 def test_what_others_need_stays_while_a_run_goes_on(place: Place) -> None:
     things = place.things(place.run(), place.run("b", job_state="PENDING"))
-    assert "Run b goes on" in things[IMAGE].kept
-    assert "Run b goes on" in things["venvs/nemotron4-25.04"].kept
+    assert "Run b is active" in things[IMAGE].kept
+    assert "Run b is active" in things["venvs/nemotron4-25.04"].kept
     assert things[f"{EXPERIMENT}/e_a"].kept == ""
 
 
@@ -258,24 +258,24 @@ def test_what_a_run_of_another_profile_uses_in_the_same_directory_stays(place: P
             (), "", "acct", "batch", 8, 8, "", "00:15:00", "0", (),
         )  # fmt: skip
         other = replace(other, spec=spec)
-    assert "Run b of eos-b goes on" in place.things(place.run(), other)[IMAGE].kept
+    assert "Run b of eos-b is active" in place.things(place.run(), other)[IMAGE].kept
     elsewhere = make_run("b", cluster="eos-b", job_state="RUNNING")
     assert place.things(place.run(), elsewhere)[IMAGE].kept == ""
 
 
 def test_what_a_suite_that_goes_on_has_left_and_may_need_stays(place: Place) -> None:
-    held = {"not-sent": "Suite s1 (nightly) goes on."}
+    held = {"not-sent": "Suite s1 (nightly) is active."}
     found, _ = belongings(place.session, CATALOG, (place.run(),), held)
     kept = {thing.kind: thing.kept for thing in found}
-    assert kept["image"] == kept["environment"] == "Suite s1 (nightly) goes on. It may need it."
+    assert kept["image"] == kept["environment"] == "Suite s1 (nightly) is active. It may need it."
     assert kept["run"] == ""
-    found, _ = belongings(place.session, CATALOG, (place.run(),), {"a": "Suite s1 (nightly) goes on."})
-    assert {thing.kept for thing in found if thing.kind in ("run", "checkpoint")} == {"Suite s1 (nightly) goes on."}
+    found, _ = belongings(place.session, CATALOG, (place.run(),), {"a": "Suite s1 (nightly) is active."})
+    assert {thing.kept for thing in found if thing.kind in ("run", "checkpoint")} == {"Suite s1 (nightly) is active."}
 
 
 def test_what_slurm_cannot_say_keeps_everything(place: Place, tmp_path: Path) -> None:
     (tmp_path / "bin" / "squeue").write_text("#!/bin/sh\necho 'Unable to contact slurm controller' >&2\nexit 1\n")
-    assert all("Slurm cannot say" in thing.kept for thing in place.things(place.run()).values())
+    assert all("Slurm does not report" in thing.kept for thing in place.things(place.run()).values())
 
 
 def test_what_this_program_did_not_install_stays(place: Place) -> None:
@@ -294,7 +294,7 @@ def test_nothing_goes_while_an_install_is_at_work_whenever_that_began(place: Pla
     things = tuple(place.things(place.run()).values())
     lock(place, f"someone@elsewhere.{os.getpid()}.1")
     before = place.left()
-    assert all("An install is at work: image-" in thing.kept for thing in place.things().values())
+    assert all("An install is in progress: image-" in thing.kept for thing in place.things().values())
     removal = remove(place.session, chosen(things, [IMAGE]))
     assert removal.removed == ()
     assert "An install step is at work" in removal.kept[IMAGE]
@@ -312,7 +312,7 @@ def test_a_step_whose_job_waits_is_at_work(place: Place) -> None:
     place.write(".llmb-tui/steps/image-nvidia+nemo+25.02.01/job", "12\n")
     assert place.things()[IMAGE].kept == ""
     queued(place, "12")
-    assert "An install is at work" in place.things()[IMAGE].kept
+    assert "An install is in progress" in place.things()[IMAGE].kept
 
 
 def test_links_are_not_listed_and_never_followed(place: Place) -> None:
@@ -344,7 +344,7 @@ def test_a_path_that_became_a_link_meanwhile_is_left_alone(place: Place, path: s
         os.symlink(place.elsewhere / "images", place.install / "images")
     removal = remove(place.session, [Belonging("image", path)])
     assert removal.removed == ()
-    assert "link" in removal.kept[path] or "not there" in removal.kept[path]
+    assert "link" in removal.kept[path] or "no longer exists" in removal.kept[path]
     assert (place.elsewhere / "precious.sqsh").read_text() == "precious"
 
 
@@ -470,5 +470,5 @@ def test_what_belongs_to_others_or_holds_what_stays_stays() -> None:
     )
     image, data, _, stray = judged(listing, (), "eos")
     assert image.kept == "It belongs to another user."
-    assert data.kept.startswith("It holds published/r/data/e/e_1.")
-    assert stray.kept.startswith("It is of no run")
+    assert data.kept.startswith("It contains published/r/data/e/e_1.")
+    assert stray.kept.startswith("It belongs to no run")

@@ -85,7 +85,7 @@ def test_what_a_login_shell_prints_is_no_part_of_an_answer(nsys: Path, tmp_path:
 
 def test_a_profile_without_kernels_is_said(nsys: Path) -> None:
     put(nsys, "SKIPPED: /tmp/profile.sqlite does not contain CUDA kernel data.\n")
-    with pytest.raises(Trouble, match="says nothing"):
+    with pytest.raises(Trouble, match="gives no result"):
         summarize(LocalConnection("here"), "/l/profile_1.nsys-rep")
 
 

@@ -97,13 +97,13 @@ def test_who_lists_the_runs_again_and_again_sees_it(runs: Runs) -> None:
 @pytest.mark.parametrize(
     ("run", "why"),
     [
-        (over("a", job_state="RUNNING"), "not over"),
-        (over("a", job_state=None), "not over"),
-        (over("a", submission="unknown", job_ids=()), "not known whether"),
+        (over("a", job_state="RUNNING"), "still active"),
+        (over("a", job_state=None), "still active"),
+        (over("a", submission="unknown", job_ids=()), "unknown whether"),
         (over("a", submission="intended", job_ids=(), job_state=None), "not submitted"),
         (over("a", log_read=False), "read to its end"),
         (over("a", log_read=None), "read to its end"),
-        (over("a", job_ids=("6", "7"), other_states=(("6", "RUNNING"),)), "not over"),
+        (over("a", job_ids=("6", "7"), other_states=(("6", "RUNNING"),)), "still active"),
     ],
 )
 def test_what_is_not_over_or_not_known_stays(runs: Runs, run: Run, why: str) -> None:
@@ -118,9 +118,9 @@ def test_what_a_suite_needs_what_is_young_and_what_cannot_be_read_stays(runs: Ru
         remember(runs, over(run_id))
     os.utime(runs.folder("b") / "log", (LATER + 5, LATER + 5))
     (runs.folder("c") / "run.json").write_text("{")
-    logs = local_logs(runs, LATER, {"a": "The suite goes on."})
+    logs = local_logs(runs, LATER, {"a": "The suite is active."})
     assert logs.removable == ()
-    assert logs.kept["a"] == "The suite goes on."
+    assert logs.kept["a"] == "The suite is active."
     assert "run.json" in logs.kept["c"]
 
 
@@ -157,9 +157,9 @@ def test_what_another_program_works_on_stays(runs: Runs) -> None:
     (log,) = local_logs(runs, LATER, {}).removable
     with (folder / "log").open("rb") as file:
         fcntl.flock(file, fcntl.LOCK_EX)
-        with pytest.raises(Trouble, match="at work"):
+        with pytest.raises(Trouble, match="working on it"):
             remove_log(runs, log)
-    with runs.lock("a"), pytest.raises(Trouble, match="at work"):
+    with runs.lock("a"), pytest.raises(Trouble, match="working on it"):
         remove_log(runs, log)
     remove_log(runs, log)
     assert not (folder / "log").exists()
@@ -279,7 +279,7 @@ def test_the_runs_of_a_suite_that_goes_on_keep_their_logs(runs: Runs) -> None:
     remember(runs, over("other"))
     code, document = answer(runs, "jobs", "--prune", "--yes")
     assert (code, document["removed"]) == (0, ["other"])
-    assert document["kept"] == {kept.run_ids[0]: f"Suite {kept.id} (nightly) goes on."}
+    assert document["kept"] == {kept.run_ids[0]: f"Suite {kept.id} (nightly) is active."}
     remember(runs, over(kept.run_ids[1]))
     assert len(answer(runs, "jobs", "--prune", "--yes")[1]["removed"]) == 2
     (root / "state" / "suites" / kept.id / "suite.json").write_text("{")
