@@ -109,7 +109,7 @@ def _why_not(what: str, name: str, size: str) -> str:
     if what == "link":
         return "It is a symbolic link, which is not followed."
     if what != "file":
-        return "It is not a file."
+        return "It is not a regular file."
     if name.rpartition("/")[2].startswith("sbatch_"):
         return "The output of a batch script may hold tokens; read it on the cluster."
     return "" if size.isascii() and size.isdecimal() and len(size) <= 15 else "Its size cannot be read there."

@@ -113,7 +113,7 @@ def unpack(path: Path, into: Path) -> Manifest:
         raise Trouble(f"{clean_line(str(path))} cannot be read.", f"{why}.", "Name an archive.", exit_code=1) from error
     if not stat.S_ISREG(os.fstat(handle).st_mode):
         os.close(handle)
-        raise NotThisArchive("It is not a file.", "Name a file that `export` has written.")
+        raise NotThisArchive("It is not a regular file.", "Name a file that `export` has written.")
     with open(handle, "rb") as file:
         content = _Content(file, os.fstat(handle).st_size)
         return _unpacked(content, into)

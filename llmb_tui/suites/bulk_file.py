@@ -18,7 +18,7 @@ from llmb_tui.cluster.yaml_text import NotYaml, nodes_of, yaml_of
 from llmb_tui.plan.selection import LAYOUT
 from llmb_tui.suites.suite_text import NO_NUMBER, FileRun, SuiteProblem, SuiteText, TomlSuite, content
 from llmb_tui.toml.lines import KeyPath, Lines
-from llmb_tui.toml.read import known_are
+from llmb_tui.toml.read import known_names
 
 _HEADER = re.compile(r"(?P<workload>.+)_(?P<size>[0-9.]+[bt])")
 _TASK = re.compile(r"\((.*)\)")
@@ -148,7 +148,7 @@ def _table(source: SuiteText, path: KeyPath, value: object, known: tuple[str, ..
     if not isinstance(value, dict):
         raise source.problem(path, f"must have keys: {', '.join(known)}")
     if unknown := [str(key) for key in value if key not in known]:
-        raise source.problem((*path, unknown[0]), f"is not known; {known_are(known, unknown[0])}")
+        raise source.problem((*path, unknown[0]), f"is not known. {known_names(known, unknown[0])}")
     return value
 
 
@@ -164,7 +164,7 @@ def _variables(source: SuiteText, path: KeyPath, value: object) -> dict[str, lis
     params = {}
     for key, values in table.items():
         if (name := str(key).lower()) not in _PARAMS:
-            raise source.problem((*here, str(key)), f"cannot be set for one run; {known_are([*_PARAMS], name)}")
+            raise source.problem((*here, str(key)), f"cannot be set for one run. {known_names([*_PARAMS], name)}")
         if _PARAMS[name] in params:
             raise source.problem((*here, str(key)), "is given twice")
         params[_PARAMS[name]] = _list(source, (*here, str(key)), values)

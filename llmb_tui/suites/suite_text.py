@@ -24,7 +24,7 @@ class SuiteProblem(FileProblem):
     """A file is not a valid suite. Exit code 1."""
 
     kind = "suite"
-    mend = "Correct the file. Nothing was submitted."
+    remedy = "Correct the file. Nothing was submitted."
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,7 +92,7 @@ def content(file: Path) -> str:
     """Text of a file. Raises SuiteProblem."""
     try:
         if file.exists() and not file.is_file():  # opening a pipe would block
-            raise SuiteProblem(file, None, "", "cannot be read: it is not a file")
+            raise SuiteProblem(file, None, "", "cannot be read: it is not a regular file")
         if file.stat().st_size > _LARGEST_FILE:
             raise SuiteProblem(file, None, "", f"cannot be read: it is larger than {byte_size(_LARGEST_FILE)}")
         return file.read_text(encoding="utf-8")

@@ -54,7 +54,7 @@ class LocalLog:
         """Read up to 8 MiB of new data; True if there may be more."""
         try:
             if self.path.exists() and not self.path.is_file():  # opening a pipe would block
-                raise OSError(0, "it is not a file")
+                raise OSError(0, "it is not a regular file")
             file = self.path.open("rb")
         except OSError as error:
             is_there = not isinstance(error, FileNotFoundError)

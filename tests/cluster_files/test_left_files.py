@@ -52,7 +52,7 @@ def test_links_and_what_is_no_file_and_outputs_with_tokens_are_left_out_with_the
     assert left.files == ()
     reasons = dict(left.left_out)
     assert "symbolic link" in reasons["a.out"]
-    assert "not a file" in reasons["b.out"]
+    assert "not a regular file" in reasons["b.out"]
     assert "tokens" in reasons["sbatch_a.t_7.out"]
     assert "size" in reasons["c.out"]
 

@@ -593,7 +593,7 @@ def test_pipes_folders_and_what_is_not_there_are_refused(tmp_path: Path) -> None
     import os
 
     os.mkfifo(tmp_path / "pipe")
-    for name, why in (("pipe", "not a file"), (".", ""), ("nothing", "No such file")):
+    for name, why in (("pipe", "not a regular file"), (".", ""), ("nothing", "No such file")):
         with pytest.raises(Trouble) as caught:
             verify(tmp_path / name)
         assert caught.value.exit_code == 1
