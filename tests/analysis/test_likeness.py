@@ -50,7 +50,7 @@ def test_repeats_are_alike_in_everything(run: RunResult, refused: set[Aspect]) -
         (with_changes(BASE, id="other", plan=replace(BASE.plan, precision_variant="current")), "variant"),
     ],
 )
-def test_what_may_differ_is_warned_of(run: RunResult, aspect: Aspect) -> None:
+def test_an_allowed_difference_is_a_warning(run: RunResult, aspect: Aspect) -> None:
     found = likeness([BASE, run], "repeats")
     assert found.comparable
     assert [remark.aspect for remark in found.warnings] == [aspect]
@@ -69,7 +69,7 @@ def test_what_may_differ_is_warned_of(run: RunResult, aspect: Aspect) -> None:
         (other(overrides=Overrides(tp=4)), "layouts"),
     ],
 )
-def test_the_purpose_is_what_differs(run: RunResult, purpose: Purpose) -> None:
+def test_the_purpose_follows_from_the_differences(run: RunResult, purpose: Purpose) -> None:
     found = likeness([BASE, run])
     assert (found.purpose, found.refusals, found.warnings) == (purpose, (), ())
     assert likeness([BASE, run], purpose) == found

@@ -33,7 +33,7 @@ def file(name: str, size: str = "10\n") -> tuple[str, str, str]:
         ("./configs/config.yaml", None),
     ],
 )
-def test_what_a_name_says(name: str, kind: FileKind | None) -> None:
+def test_kind_by_name(name: str, kind: FileKind | None) -> None:
     assert kind_of(name) == kind
 
 
@@ -44,7 +44,7 @@ def test_only_the_kinds_that_were_asked_for() -> None:
     assert left.left_out == ()
 
 
-def test_links_and_what_is_no_file_and_outputs_with_tokens_are_left_out_with_the_reason() -> None:
+def test_links_and_other_non_files_and_outputs_with_tokens_are_left_out_with_the_reason() -> None:
     parts = [
         FOLDER, ("link", "./a.out", ""), ("special", "./b.out", ""), file("./sbatch_a.t_7.out"), file("./c.out", "?\n"),
     ]  # fmt: skip
@@ -95,5 +95,5 @@ def test_of_a_folder_that_runs_share_only_the_files_of_the_jobs() -> None:
     ]  # fmt: skip
 
 
-def test_more_than_are_looked_at_is_said() -> None:
+def test_files_beyond_the_limit_are_reported() -> None:
     assert "more than" in parse_listing([FOLDER, ("more", "", "")], ALL).left_out[0][1]

@@ -89,7 +89,7 @@ def test_the_same_runs_are_the_same_bytes_on_another_day(
     assert (tmp_path / "a.tar.zst").read_bytes() == (tmp_path / "b.tar.zst").read_bytes()
 
 
-def test_what_is_missing_is_named(laptop: Laptop, tmp_path: Path) -> None:
+def test_missing_evidence_is_named(laptop: Laptop, tmp_path: Path) -> None:
     laptop.add(accounted=False, log_read=False, log=log_text(steps=20), state="FAILED")
     laptop.add("refused", job_ids=(), job=None, job_state=None, submission="refused", log="", accounted=False)
     (laptop.runs.folder("refused") / "log").unlink()
@@ -153,7 +153,7 @@ def test_a_file_that_exists_is_not_overwritten_and_no_part_of_one_stays(
     assert list(target.parent.iterdir()) == []
 
 
-def test_a_log_of_which_nobody_could_check_the_archive_is_named(
+def test_a_log_whose_archive_could_not_be_verified_is_named(
     laptop: Laptop, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("llmb_tui.evidence.pack._ALWAYS_FINE", 1 << 20)
@@ -166,7 +166,7 @@ def test_a_log_of_which_nobody_could_check_the_archive_is_named(
     assert not (tmp_path / "a.tar.zst").exists()
 
 
-def test_a_full_disk_is_told_of_the_file_that_is_written(
+def test_a_full_disk_is_reported_for_the_written_file(
     laptop: Laptop, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     run = laptop.add()
@@ -181,7 +181,7 @@ def test_a_full_disk_is_told_of_the_file_that_is_written(
     assert not (tmp_path / "a.tar.zst").exists()
 
 
-def test_a_log_that_cannot_be_read_is_told_as_that(
+def test_an_unreadable_log_is_reported_for_that_log(
     laptop: Laptop, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     log = laptop.runs.folder(laptop.add().id) / "log"
@@ -236,7 +236,7 @@ def taken(target: Path) -> Callable[[str, Path], None]:
         ("ghp_" + "a1B2" * 9, "GitHub"),
     ],
 )
-def test_what_has_the_shape_of_a_secret_is_found(tmp_path: Path, secret: str, kind: str) -> None:
+def test_texts_with_the_form_of_a_secret_are_found(tmp_path: Path, secret: str, kind: str) -> None:
     (tmp_path / "log").write_text(f"{log_text(steps=3)}\n{secret}\n{log_text(steps=3)}")
     line, found = SecretSearch({}).find(tmp_path / "log") or (0, "")
     assert (line, kind in found) == (11, True), found
@@ -252,7 +252,7 @@ def test_what_has_the_shape_of_a_secret_is_found(tmp_path: Path, secret: str, ki
         "c10::DispatchKey::CPU_KEY::something_longer API_KEY={value_of_it}",
     ],
 )
-def test_what_only_stands_where_a_secret_may_stops_no_export(tmp_path: Path, text: str) -> None:
+def test_a_harmless_value_of_a_secrets_variable_stops_no_export(tmp_path: Path, text: str) -> None:
     (tmp_path / "log").write_text(f"{text}\n")
     assert SecretSearch({}).find(tmp_path / "log") is None
 
@@ -283,7 +283,7 @@ def test_every_file_is_searched(laptop: Laptop, tmp_path: Path, name: str) -> No
         laptop.export(tmp_path / "a.tar.zst")
 
 
-def test_what_the_keyring_keeps_is_searched_for_whatever_its_shape(
+def test_secrets_of_the_keyring_are_found_whatever_their_form(
     laptop: Laptop, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     kept = {"ngc": "plain words of mine", "hugging-face": None}
@@ -420,7 +420,7 @@ def test_names_are_replaced_in_a_persons_own_preset_too(laptop: Laptop, tmp_path
     assert (told["preset's hash"], told["settings against preset"]) == ("agrees", "agrees")
 
 
-def test_accounting_that_is_no_utf8_goes_in_with_its_bytes(laptop: Laptop, tmp_path: Path) -> None:
+def test_accounting_that_is_not_utf8_is_included_unchanged(laptop: Laptop, tmp_path: Path) -> None:
     run = laptop.add()
     path = laptop.runs.folder(run.id) / "accounting.txt"
     text = path.read_bytes().replace(f"/home/{USER}".encode(), b"/data/caf\xe9").replace(b"alicem", b"jos\xe9")
@@ -538,7 +538,7 @@ sys.exit(main(sys.argv[1:]))
 
 @pytest.mark.parametrize("kind", [signal.SIGTERM, signal.SIGHUP])
 @pytest.mark.parametrize("verb", ["export", "verify"])
-def test_one_that_is_terminated_leaves_no_log_behind(
+def test_a_terminated_export_leaves_no_log_behind(
     laptop: Laptop, tmp_path: Path, kind: signal.Signals, verb: str
 ) -> None:
     """What lies there is not searched for secrets yet."""
@@ -558,7 +558,7 @@ def test_one_that_is_terminated_leaves_no_log_behind(
     assert [*temporary.iterdir(), *target.parent.iterdir()] == []
 
 
-def test_where_there_is_no_temporary_directory_it_is_named(
+def test_a_missing_temporary_directory_is_named(
     laptop: Laptop, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     laptop.add()

@@ -94,7 +94,7 @@ def test_honest_archives_pass(laptop: Laptop, tmp_path: Path, tell: Callable[[st
     tell(f"honest archives that passed: {passed.total()} of {2 * len(sets)}")
 
 
-def test_what_a_verification_says(archive: Path) -> None:
+def test_findings_of_a_verification(archive: Path) -> None:
     verification = verify(archive)
     outcomes = Counter(one.outcome for one in verification.findings)
     assert outcomes["differs"] == 0
@@ -107,7 +107,7 @@ def test_what_a_verification_says(archive: Path) -> None:
     assert [verification.results[run]["state"] for run in (RUN_ID, "slow", "failed")] == ["done", "done", "failed"]
 
 
-def test_a_run_of_runai_is_held_against_its_request(tmp_path: Path) -> None:
+def test_a_run_of_runai_is_compared_with_its_request(tmp_path: Path) -> None:
     laptop = Laptop(tmp_path)
     run, script = intent(request_of(SMALL))
     laptop.runs.save(replace(run, submission="submitted", job_ids=("w-1",), job_state="COMPLETED", log_read=True))
@@ -131,7 +131,7 @@ def test_a_record_with_the_settings_of_another_procedure_is_found() -> None:
     assert "another launch method" in found["script against settings"].words
 
 
-def test_runs_that_nvidias_own_tools_started_pass_and_it_is_said_what_is_not_known(tmp_path: Path) -> None:
+def test_runs_started_by_nvidias_tools_pass_and_unknown_facts_are_named(tmp_path: Path) -> None:
     laptop = Laptop(tmp_path)
     request = request_for(NEMOTRON, SITE, "upstream")
     spec = upstream_spec(request, RUN_ID)
@@ -152,7 +152,7 @@ def test_runs_that_nvidias_own_tools_started_pass_and_it_is_said_what_is_not_kno
     assert told["adopted", "script against settings"] == told["adopted", "script"] == "unknown"
 
 
-def test_verdicts_by_another_threshold_are_said_to_be_so(laptop: Laptop, archive: Path, tmp_path: Path) -> None:
+def test_another_threshold_is_reported(laptop: Laptop, archive: Path, tmp_path: Path) -> None:
     assert not [one for one in verify(archive).findings if one.what == "threshold"]
     lenient = Exporter(laptop.runs, [SITE], laptop.places.presets, threshold=0.5)
     lenient.export(["slow"], tmp_path / "a.tar.zst")
@@ -273,7 +273,7 @@ FORGERIES: dict[str, tuple[Callable[[Path], None], set[str]]] = {
 
 
 @pytest.mark.parametrize("forgery", FORGERIES)
-def test_what_was_made_up_does_not_follow_from_the_rest(single: Path, tmp_path: Path, forgery: str) -> None:
+def test_invented_results_do_not_follow_from_the_data(single: Path, tmp_path: Path, forgery: str) -> None:
     change, found = FORGERIES[forgery]
     assert differing(forged(single, tmp_path, change)) == found
 
@@ -307,7 +307,7 @@ def test_an_expectation_that_was_altered_before_the_export_is_found(laptop: Lapt
     assert differing(tmp_path / "a.tar.zst", "altered") - of_another_script == found
 
 
-def test_what_the_manifest_conceals_is_missing_all_the_same(laptop: Laptop, tmp_path: Path) -> None:
+def test_missing_evidence_is_found_even_if_the_manifest_conceals_it(laptop: Laptop, tmp_path: Path) -> None:
     laptop.export(tmp_path / "a.tar.zst", RUN_ID, "failed")
     (tmp_path / "inside").mkdir()
     manifest = unpack(tmp_path / "a.tar.zst", tmp_path / "inside")
@@ -458,7 +458,7 @@ def test_every_tampered_archive_is_found(archive: Path, tmp_path: Path, tell: Ca
     tell(", ".join(f"{kind} {count}" for kind, count in found.items()))
 
 
-def test_the_tests_own_packing_is_taken(archive: Path, tmp_path: Path) -> None:
+def test_an_archive_packed_by_the_test_is_accepted(archive: Path, tmp_path: Path) -> None:
     """So that what was refused above was refused for what was done to it."""
     (tmp_path / "again.tar.zst").write_bytes(packed(tar_with(members(tar_of(archive.read_bytes())))))
     assert verify(tmp_path / "again.tar.zst").agrees
@@ -494,7 +494,7 @@ def hostile(name: str, kind: bytes = tarfile.REGTYPE, data: bytes = b"x") -> Ite
     ],
     ids=range(11),
 )
-def test_what_is_no_archive_is_refused_in_words(tmp_path: Path, data: bytes, why: str) -> None:
+def test_a_file_that_is_not_an_archive_is_rejected_with_an_explanation(tmp_path: Path, data: bytes, why: str) -> None:
     assert why in refused(data, tmp_path)
 
 
@@ -527,9 +527,7 @@ def test_a_frame_without_checksum_is_refused(archive: Path, tmp_path: Path) -> N
     ],
     ids=range(19),
 )
-def test_a_manifest_that_is_none_of_ours_is_refused(
-    archive: Path, tmp_path: Path, changes: dict[str, Any], why: str
-) -> None:
+def test_a_foreign_manifest_is_rejected(archive: Path, tmp_path: Path, changes: dict[str, Any], why: str) -> None:
     (tmp_path / "inside").mkdir()
     manifest = unpack(archive, tmp_path / "inside")
     document = json.loads(manifest.text) | {"seal": ""} | changes
@@ -569,7 +567,7 @@ def test_a_bomb_is_not_unpacked(archive: Path, tmp_path: Path, monkeypatch: pyte
 
 
 @pytest.mark.parametrize("kind", [tarfile.SYMTYPE, tarfile.LNKTYPE, tarfile.CHRTYPE, tarfile.FIFOTYPE, tarfile.DIRTYPE])
-def test_what_is_no_file_is_named(archive: Path, tmp_path: Path, kind: bytes) -> None:
+def test_a_missing_file_is_named(archive: Path, tmp_path: Path, kind: bytes) -> None:
     found = members(tar_of(archive.read_bytes()))
     at = next(index for index, (info, _) in enumerate(found) if info.name == _LOG)
     info = found[at][0]
@@ -579,7 +577,7 @@ def test_what_is_no_file_is_named(archive: Path, tmp_path: Path, kind: bytes) ->
     assert re.search(rf"{_LOG}/? is a (symbolic link|hard link|device|pipe|directory)", why), why
 
 
-def test_what_was_added_doubled_and_removed_is_named(archive: Path, tmp_path: Path) -> None:
+def test_added_repeated_and_removed_members_are_named(archive: Path, tmp_path: Path) -> None:
     whole = members(tar_of(archive.read_bytes()))
     extra = tarfile.TarInfo("runs/x/log")
     extra.mode = 0o600
@@ -589,7 +587,7 @@ def test_what_was_added_doubled_and_removed_is_named(archive: Path, tmp_path: Pa
     assert "added, removed or renamed" in refused(packed(tar_with([*whole[:3], *whole[4:]])), tmp_path)
 
 
-def test_pipes_folders_and_what_is_not_there_are_refused(tmp_path: Path) -> None:
+def test_pipes_folders_and_missing_files_are_rejected(tmp_path: Path) -> None:
     import os
 
     os.mkfifo(tmp_path / "pipe")

@@ -69,14 +69,14 @@ def test_repeat_runs_the_same_again() -> None:
     assert {row.selection for row in made("repeat", count=3).rows} == {NEMOTRON}
 
 
-def test_acceptance_takes_what_is_published_and_fits() -> None:
+def test_acceptance_has_the_published_configurations_that_fit() -> None:
     rows = made("acceptance", most_gpus=32).rows
     assert {(row.selection.size, row.selection.dtype, row.selection.scale) for row in rows} == {
         ("15b", dtype, scale) for dtype in ("bf16", "fp8") for scale in (16, 32)
     }
 
 
-def test_acceptance_takes_what_was_asked_of_each_run() -> None:
+def test_acceptance_keeps_the_requested_options() -> None:
     asked = replace(NEMOTRON, steps=60, time_limit="02:00:00")
     rows = made("acceptance", asked, most_gpus=16).rows
     assert {(row.selection.steps, row.selection.time_limit) for row in rows} == {(60, "02:00:00")}
@@ -119,7 +119,7 @@ def test_acceptance_has_no_verdict_while_a_log_is_not_read() -> None:
     assert (progress.over, outcome_of(progress).result, outcome_of(progress).lines) == (True, None, (progress.words,))
 
 
-def test_repeat_says_its_noise() -> None:
+def test_repeat_reports_its_noise() -> None:
     records = [ended(f"r{i}", "PASS", [*[9.0] * 5, *[2.0 + i / 100] * 45]) for i in range(3)]
     outcome = outcome_of(standing(made("repeat", count=3), *records))
     assert outcome.lines[0].startswith("step time 2.01 ± 0.025 s (95 %, 3 runs), 2–2.02 s")
@@ -195,7 +195,7 @@ def test_tune_compares_its_trials_also_where_one_of_their_logs_was_never_read() 
     assert "The fastest" in outcome_of(progress).lines[0]
 
 
-def test_tune_says_whether_the_difference_is_noise_and_how_wrong_the_model_was() -> None:
+def test_tune_reports_whether_the_difference_is_noise_and_the_error_of_the_estimates() -> None:
     noise = random.Random(1)
     suite = made("tune", count=2)
 

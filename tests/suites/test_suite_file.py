@@ -68,7 +68,7 @@ def test_layouts_multiply_too(tmp_path: Path) -> None:
     assert [row.selection.overrides.tp for row in suite.rows] == [None, 4] * 4
 
 
-def test_a_row_that_says_a_thing_twice_is_refused(tmp_path: Path) -> None:
+def test_a_row_with_a_duplicate_key_is_rejected(tmp_path: Path) -> None:
     text = '[[runs]]\nworkload = "nemotron4@25.04"\nprecision = "bf16"\ndtype = "fp8"\n'
     problem = refused(tmp_path, text)
     assert (problem.line, problem.field) == (4, "runs[0].dtype")
@@ -105,7 +105,7 @@ def test_comments_and_spaces_are_no_content(tmp_path: Path) -> None:
     assert read(tmp_path, LISTS).digest == read(tmp_path, "# weekly\n" + LISTS.replace(" = ", "=")).digest
 
 
-def test_the_cluster_must_be_said_somewhere(tmp_path: Path) -> None:
+def test_a_cluster_must_be_given(tmp_path: Path) -> None:
     text = LISTS.replace('cluster = "eos"', "")
     assert read(tmp_path, text, cluster="dgx").cluster == "dgx"
     with pytest.raises(Trouble, match="names no cluster"):
@@ -134,7 +134,7 @@ def test_the_cluster_must_be_said_somewhere(tmp_path: Path) -> None:
         ("options = {profil = true}\n" + LISTS, 1, "options.profil", "not a field"),
     ],
 )
-def test_a_fault_names_its_place_and_what_would_do(
+def test_an_error_names_its_place_and_a_valid_value(
     tmp_path: Path, text: str, line: int, field: str, words: str
 ) -> None:
     problem = refused(tmp_path, text)
@@ -142,7 +142,7 @@ def test_a_fault_names_its_place_and_what_would_do(
     assert words in problem.words
 
 
-def test_all_faults_of_a_file_are_told_at_once(tmp_path: Path) -> None:
+def test_all_errors_of_a_file_are_reported_at_once(tmp_path: Path) -> None:
     problem = refused(tmp_path, LISTS.replace("fp8", "fp9").replace("64", "65"))
     assert {problem.field, *(other.field for other in problem.others)} == {"precisions[1]", "scales[1]"}
 
@@ -222,13 +222,13 @@ def test_a_fault_of_the_text_form_names_its_line(tmp_path: Path, text: str, line
     assert words in problem.words
 
 
-def test_a_bomb_of_aliases_is_no_suite(tmp_path: Path) -> None:
+def test_a_bomb_of_aliases_is_rejected(tmp_path: Path) -> None:
     layers = ["l0: &l0 [x, x, x, x, x, x, x, x, x]"]
     layers += [f"l{n}: &l{n} [{', '.join([f'*l{n - 1}'] * 9)}]" for n in range(1, 9)]
     assert "too many values" in refused(tmp_path, "\n".join(layers), "bulk.yaml").words
 
 
-def test_what_is_no_suite_file_is_said_to_be_none(tmp_path: Path) -> None:
+def test_a_file_that_is_not_a_suite_is_rejected(tmp_path: Path) -> None:
     assert "No such file" in _missing(tmp_path / "none.toml").words
     assert "llmb-run" in _missing(tmp_path / "suite.json").words
     (tmp_path / "folder.toml").mkdir()
