@@ -1,4 +1,4 @@
-"""What is drawn: ticks that people choose, labels apart, changes beyond the noise, and the numbers of the results."""
+"""Contents of charts: round ticks, separate labels, changes beyond the noise, and the numbers of the results."""
 
 from __future__ import annotations
 

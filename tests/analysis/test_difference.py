@@ -1,4 +1,4 @@
-"""What differs between two runs beside their times, without what every run has for itself and without secrets."""
+"""Differences between two runs besides their times, without facts of a single run and without secrets."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What lies below an install directory, and taking some of it away, by a real shell, with hostile names."""
+"""Items below an install directory and their removal, by a real shell, with hostile names."""
 
 from __future__ import annotations
 
@@ -194,7 +194,7 @@ def test_shared_items_stay_while_a_run_is_active(place: Place) -> None:
 
 
 def loading(path: str) -> Plan:
-    """Of a run that begins with that checkpoint."""
+    """Plan of a run that begins with that checkpoint."""
     return plan(CATALOG, replace(NEMOTRON, options=RunOptions(load_checkpoint=path)))
 
 

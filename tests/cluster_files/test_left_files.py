@@ -1,4 +1,4 @@
-"""What of a run's files may be fetched, whatever a server says that their names are."""
+"""Files of a run that may be fetched, whatever names a server reports."""
 
 from __future__ import annotations
 

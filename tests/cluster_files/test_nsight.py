@@ -1,4 +1,4 @@
-"""What `nsys stats` says of a profile, in the form of nsys 2024.2; older versions call the report otherwise."""
+"""Output of `nsys stats` for a profile, in the format of nsys 2024.2; older versions name the report differently."""
 
 from __future__ import annotations
 

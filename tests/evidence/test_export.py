@@ -1,4 +1,4 @@
-"""What goes into an archive, what never does, and that its bytes follow from that alone."""
+"""Contents of an archive, contents that are never included, and reproducible bytes."""
 
 from __future__ import annotations
 
@@ -541,7 +541,7 @@ sys.exit(main(sys.argv[1:]))
 def test_a_terminated_export_leaves_no_log_behind(
     laptop: Laptop, tmp_path: Path, kind: signal.Signals, verb: str
 ) -> None:
-    """What lies there is not searched for secrets yet."""
+    """The files there have not been searched for secrets yet."""
     laptop.add()
     target, temporary = tmp_path / "out" / "a.tar.zst", tmp_path / "tmp"
     for folder in (target.parent, temporary):

@@ -34,7 +34,7 @@ from tests.launch.launch_cases import ROWS, RUN_ID
 from tests.launch.runai.workload_cases import SMALL, intent, request_of
 
 OTHER_VARIANT = Selection("nemotron4-340b", "25.12", "340b", "h100", "fp8", 256)
-"""What was published for it in another release ran another variant of FP8."""
+"""A configuration whose value of another release was measured with another variant of FP8."""
 FITTED = replace(OTHER_VARIANT, gpu="b200", dtype="bf16")
 _LOG = f"runs/{RUN_ID}/log"
 Tar = list[tuple[tarfile.TarInfo, bytes]]
@@ -52,7 +52,7 @@ def laptop(tmp_path_factory: pytest.TempPathFactory) -> Laptop:
 
 @pytest.fixture(scope="module")
 def archive(laptop: Laptop, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Of three runs."""
+    """An archive of three runs."""
     file = tmp_path_factory.mktemp("archive") / "a.tar.zst"
     laptop.export(file, RUN_ID, "slow", "failed")
     return file
@@ -60,7 +60,7 @@ def archive(laptop: Laptop, tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="module")
 def single(laptop: Laptop, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Of one run."""
+    """An archive of one run."""
     file = tmp_path_factory.mktemp("single") / "a.tar.zst"
     laptop.export(file, RUN_ID)
     return file
@@ -77,7 +77,7 @@ def refused(data: bytes, folder: Path) -> str:
 
 
 def differing(file: Path, run_id: str = RUN_ID) -> set[str]:
-    """What of an archive's run does not agree."""
+    """Checks of an archive's run that do not agree."""
     verification = verify(file)
     return {one.what for one in verification.findings if one.outcome == "differs" and one.run in (run_id, "")}
 

@@ -169,7 +169,7 @@ def test_a_chain_is_slurms(stage: Stage, conduct: dict[str, Any], waits: list[st
 def test_a_row_of_a_chain_submitted_later_waits_for_the_last_job(
     stage: Stage, conduct: dict[str, Any], waits: list[str]
 ) -> None:
-    """Of four rows the second and the third are refused at first."""
+    """The second and the third of four rows are rejected at first."""
     stage.ends = lambda _: "RUNNING"
     stage.outcomes[2] = "refused"
     suite = stage.suites.keep(suite_of(4, chain=True, **conduct))

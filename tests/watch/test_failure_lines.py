@@ -42,7 +42,7 @@ def test_the_line_is_clean_and_bounded() -> None:
     assert len(found.line) < 5000
 
 
-def test_a_run_that_goes_on_has_not_failed(nemo_line: Callable[..., str]) -> None:
+def test_an_active_run_has_not_failed(nemo_line: Callable[..., str]) -> None:
     parser = StepParser("nemo2")
     parser.feed((nemo_line(0) + "ModuleNotFoundError: No module named 'apex'\n").encode())
     assert parser.failure is not None
@@ -50,7 +50,7 @@ def test_a_run_that_goes_on_has_not_failed(nemo_line: Callable[..., str]) -> Non
     assert parser.failure is None
 
 
-def test_only_what_follows_the_newest_step_is_searched(
+def test_only_lines_after_the_newest_step_are_searched(
     nemo_line: Callable[..., str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     searched: list[int] = []
@@ -64,7 +64,7 @@ def test_only_what_follows_the_newest_step_is_searched(
     assert searched == [len(other)]
 
 
-def test_what_waits_to_be_searched_is_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_unsearched_data_is_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(parse, "_UNSEARCHED", 100)
     parser = StepParser("nemo2")
     for line in ("KeyError: 'first'\n", "x" * 90 + "\n", "KeyError: 'second'\n", "y" * 90 + "\n"):
@@ -74,7 +74,7 @@ def test_what_waits_to_be_searched_is_bounded(monkeypatch: pytest.MonkeyPatch) -
     assert "first" in parser.failure.line
 
 
-def test_clean_up_after_the_last_step_is_no_failure(nemo_line: Callable[..., str]) -> None:
+def test_clean_up_after_the_last_step_is_not_a_failure(nemo_line: Callable[..., str]) -> None:
     parser = StepParser("nemo2")
     log = nemo_line(48) + nemo_line(49) + "Traceback (most recent call last):\nRuntimeError: closed\n" + WATCHDOG + "\n"
     parser.feed(log.encode())
@@ -106,7 +106,7 @@ def test_a_failure_after_a_bar_is_seen_although_the_bar_is_painted_again(hydra_f
         (Job("1", "a", "FAILED", "NonZeroExitCode", exit_code="3:0"), "ended with an error", "exit code 3:0"),
     ],
 )
-def test_where_the_log_says_nothing_slurm_does(job: Job, reason: str, line: str) -> None:
+def test_slurm_gives_the_reason_if_the_log_has_none(job: Job, reason: str, line: str) -> None:
     found = job_failure(job, "Slurm")
     assert found is not None
     assert reason in found.reason
@@ -118,7 +118,7 @@ def test_where_the_log_says_nothing_slurm_does(job: Job, reason: str, line: str)
     ("state", "reason"),
     [("FAILED", "The workload ended with an error."), ("TIMEOUT", "The job ran into its time limit.")],
 )
-def test_of_a_workload_nothing_is_said_of_a_batch_script(state: str, reason: str) -> None:
+def test_a_workload_has_no_words_about_a_batch_script(state: str, reason: str) -> None:
     found = job_failure(Job("w", "a", state, "Container pytorch exited"), "Run:ai")
     assert found is not None
     assert (found.reason, found.line) == (reason, f"Run:ai: {state}")

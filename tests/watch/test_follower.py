@@ -109,7 +109,7 @@ def test_our_checksum_is_that_of_posix(data: bytes) -> None:
     assert cksum(data) == answer.strip()
 
 
-def test_it_waits_for_the_file_and_copies_what_comes(follow: Callable[[], Follower], remote: Path, local: Path) -> None:
+def test_it_waits_for_the_file_and_copies_its_data(follow: Callable[[], Follower], remote: Path, local: Path) -> None:
     follower = follow()
     assert follower.pump(0.05) == 0
     assert follower.behind() == 0
@@ -129,7 +129,9 @@ def test_it_knows_how_far_it_is_behind(follow: Callable[[], Follower], remote: P
     assert follower.behind() == 0
 
 
-def test_a_later_program_goes_on_from_the_last_byte(follow: Callable[[], Follower], remote: Path, local: Path) -> None:
+def test_a_later_program_continues_from_the_last_byte(
+    follow: Callable[[], Follower], remote: Path, local: Path
+) -> None:
     remote.write_bytes(os.urandom(200_000))
     first = follow()
     pump_until(first, holds(local, remote.read_bytes()))
@@ -276,7 +278,7 @@ def test_a_log_that_changes_while_it_is_followed_adds_no_byte(
 
 
 @pytest.mark.usefixtures("either_way")
-def test_a_log_that_is_gone_is_said_at_once_and_followed_when_it_comes_back(
+def test_a_missing_log_is_reported_immediately_and_followed_when_it_returns(
     follow: Callable[[], Follower], remote: Path, local: Path
 ) -> None:
     remote.write_bytes(b"one\n")
@@ -341,7 +343,7 @@ def test_a_tail_that_knows_no_gnu_options_will_do(
 
 
 @pytest.mark.usefixtures("either_way")
-def test_nothing_is_left_running_on_the_cluster(follow: Callable[[], Follower], remote: Path, local: Path) -> None:
+def test_no_process_stays_on_the_cluster(follow: Callable[[], Follower], remote: Path, local: Path) -> None:
     def running() -> str:
         command = ["pgrep", "-f", f"tail .*{remote.parent}"]
         return subprocess.run(command, capture_output=True, text=True, check=False).stdout
@@ -518,7 +520,7 @@ def test_a_long_gap_is_compressed_by_what_is_faster_than_the_line(
 
 
 @pytest.mark.parametrize("packer", ["gzip", "zstd"])
-def test_damaged_bytes_are_a_trouble_and_none_of_the_log(
+def test_damaged_bytes_are_an_error_and_are_not_copied(
     follow: Callable[[], Follower],
     remote: Path,
     local: Path,
@@ -570,7 +572,7 @@ def test_two_programs_on_a_file_system_without_locks_double_nothing(
 
 
 @pytest.mark.parametrize("printed", SHELL_PRINTS)
-def test_what_a_login_shell_prints_is_no_part_of_the_log(
+def test_output_of_a_login_shell_is_not_part_of_the_log(
     node: LoginNode, follow: Callable[[], Follower], remote: Path, local: Path, printed: str
 ) -> None:
     node.shell_prints = printed
@@ -581,7 +583,7 @@ def test_what_a_login_shell_prints_is_no_part_of_the_log(
 
 
 @pytest.mark.parametrize("printed", SHELL_PRINTS)
-def test_what_a_login_shell_prints_hides_no_log(node: LoginNode, printed: str) -> None:
+def test_output_of_a_login_shell_hides_no_log(node: LoginNode, printed: str) -> None:
     node.shell_prints = printed
     (node.home / "log_5_0.out").touch()
     with closing(SlurmCluster(node.profile())) as session:

@@ -116,7 +116,7 @@ def test_a_run_that_ends_after_its_window_has_a_verdict(plan: Plan) -> None:
 
 @pytest.mark.parametrize("seconds", [[2.0] * 50, [9.0] * 50])
 @pytest.mark.parametrize("method", ["interpolated", "extrapolated", "modelled"])
-def test_what_nobody_published_is_a_warning_whatever_the_ratio(
+def test_an_unpublished_expectation_is_a_warning_whatever_the_ratio(
     plan: Plan, seconds: list[float], method: Method
 ) -> None:
     assert plan.estimate is not None
@@ -163,7 +163,7 @@ def test_another_variant_of_the_precision_is_a_warning_whatever_the_ratio(
     ],
     ids=["profile", "trace", "load"],
 )
-def test_what_slows_a_run_down_is_a_warning_whatever_the_ratio(
+def test_an_option_that_slows_a_run_down_is_a_warning_whatever_the_ratio(
     plan: Plan, seconds: list[float], options: RunOptions, word: str
 ) -> None:
     verdict = verdict_of(replace(plan, options=options), seconds)
@@ -235,7 +235,7 @@ def test_steps_that_count_of_two_starts_or_of_a_warm_up_are_a_warning(
     assert any("starts" in reason and words in reason for reason in verdict.reasons) == bool(words)
 
 
-def test_a_median_over_two_starts_says_so(plan: Plan) -> None:
+def test_a_median_over_two_starts_is_marked(plan: Plan) -> None:
     progress = fold(progress_of(plan, [2.0] * 20), [Step(15, 50, step_time_s=2.0)], plan)
     verdict, _ = judge(plan, LAST, progress, finished=False, threshold=THRESHOLD)
     assert verdict is not None
@@ -248,7 +248,7 @@ def test_a_last_step_that_still_warms_up_is_a_warning(plan: Plan) -> None:
     assert verdict.result == "WARN"
 
 
-def test_so_far_the_median_counts_and_it_says_so(plan: Plan) -> None:
+def test_before_the_rule_applies_the_median_counts_and_is_marked(plan: Plan) -> None:
     verdict = verdict_of(plan, [30.0] * 5 + [2.0] * 20, finished=False)
     assert (verdict.result, verdict.measured_s) == ("PASS", 2.0)
     assert verdict.reasons[0] == ("So far: median of 20 steps after 5 warm-up steps, ± 0 %. Rule: last step.")
@@ -326,7 +326,7 @@ def test_the_document_has_the_keys_that_others_rely_on(plan: Plan, make_run: Cal
     }
 
 
-def test_the_document_of_a_run_without_a_verdict_says_why(make_run: Callable[..., Run]) -> None:
+def test_the_document_of_a_run_without_a_verdict_has_the_reason(make_run: Callable[..., Run]) -> None:
     run = make_run(submission="refused", job_ids=(), submitted_at=None, note="Slurm rejected the job.")
     made = document(run, RunState(run.id, no_verdict="Slurm rejected the job."))
     assert (made["state"], made["step_time_s"], made["steps_total"]) == ("refused", None, 50)
