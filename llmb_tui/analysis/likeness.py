@@ -25,12 +25,12 @@ Aspect = Literal[
 PURPOSES: dict[Purpose, str] = {
     "repeats": "repeats of one configuration",
     "changes": "before and after",
-    "clusters": "clusters",
-    "layouts": "layouts",
-    "precisions": "precisions",
+    "clusters": "different clusters",
+    "layouts": "different layouts",
+    "precisions": "different precisions",
     "scales": "scaling",
-    "releases": "releases",
-    "gpus": "GPU types",
+    "releases": "different releases",
+    "gpus": "different GPU types",
 }
 """Purposes of a comparison and their texts; the first of those that suit the runs equally well is chosen."""
 _MAY_DIFFER: dict[Purpose, frozenset[Aspect]] = {

@@ -64,7 +64,7 @@ def test_runs_side_by_side(ended: Ended, tmp_path: Path) -> None:
     done = ask(tmp_path, ("fp8a", "bf16a"))
     assert done.returncode == 0
     lines = done.stdout.splitlines()
-    assert lines[0] == "Runs: precision against precision"
+    assert lines[0] == "Runs: different precisions"
     assert "529,584" in lines[2]
     assert "PASS" in lines[2]
     assert any("35 % ± 0.1 % slower" in line for line in lines)
@@ -117,7 +117,7 @@ def test_what_may_not_be_compared_answers_1_with_the_reason(ended: Ended, tmp_pa
     ended("bf16a", 2.67, BF16)
     done = ask(tmp_path, ("fp8a", "bf16a", "--for", "repeats"))
     assert done.returncode == 1
-    assert "Not comparable: They train with other precisions: fp8 (fp8a), bf16 (bf16a)." in done.stderr
+    assert "Not comparable: The precisions differ: fp8 (fp8a), bf16 (bf16a)." in done.stderr
     one = document(tmp_path, "fp8a", "bf16a", "--for", "repeats", code=1)
     assert [remark["aspect"] for remark in one["refusals"]] == ["precision"]
     assert one["differences"] == []
