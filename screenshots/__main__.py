@@ -19,12 +19,11 @@ from llmb_tui.services import Services
 from llmb_tui.store.paths import Places
 from llmb_tui.ui.app import LlmbApp
 from llmb_tui.ui.dialogs import Confirm
-from llmb_tui.ui.screens.jobs import JobsScreen
+from llmb_tui.ui.screens.jobs import JobsScreen, JobTable
 from llmb_tui.ui.screens.results import ResultsScreen
 from llmb_tui.ui.screens.suite import SuiteScreen
 from llmb_tui.ui.screens.suite_watch import SuiteWatchScreen
 from llmb_tui.ui.widgets.chart_view import ChartView
-from llmb_tui.ui.widgets.job_table import JobTable
 from llmb_tui.ui.widgets.keyed_table import KeyedTable
 from llmb_tui.wizard.steps import StepId
 from tests.kit.demo import end_jobs

@@ -109,11 +109,14 @@ def comparison_document(
             for contrast in comparison.contrasts
         ],
         "unpaired": list(comparison.unpaired),
-        "scaling": [
-            {**_of(curve, "label", "scaling"), "points": [_point(point) for point in curve.points]} for curve in curves
-        ],
+        "scaling": [curve_document(curve) for curve in curves],
         "changed": asdict(changed) if changed else None,
     }
+
+
+def curve_document(curve: ScalingCurve) -> dict[str, Any]:
+    """A scaling curve."""
+    return {**_of(curve, "label", "scaling"), "points": [_point(point) for point in curve.points]}
 
 
 def nodes_document(nodes: SlowNodes) -> dict[str, Any]:

@@ -145,6 +145,12 @@ def grouped(results: Iterable[RunResult], by: Grouping, notes: NoteOf) -> list[R
     return _told_apart(groups) if by == "configuration" else groups
 
 
+def group_name(group: ResultGroup) -> str:
+    """The name of a group outside of its row: `nemotron4 15b fp8 · 64 × H100 on eos`."""
+    newest = group.first
+    return f"{newest.configuration.label} on {newest.cluster}" if group.is_one_configuration else group.title
+
+
 def workload_of(result: RunResult) -> str:
     """Text such as `nemotron4 15b fp8`."""
     configuration = result.configuration

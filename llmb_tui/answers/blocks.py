@@ -2,17 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
-from typing import Literal
+from typing import TYPE_CHECKING, Literal
 
-from llmb_tui.analysis.chart import Chart
 from llmb_tui.answers.table import State, Table, cell_text
 from llmb_tui.language.states import Label, Tone, VerdictResult
 
+if TYPE_CHECKING:
+    from llmb_tui.analysis.chart import Chart  # `plan` has no chart, and is quick
+
 Fold = Literal["records", "columns"]
-"""What a table does at a width that is too small for it. `records`: each row is written under its first cell;
-`columns`: the columns after the first are written in several parts, each with the first column."""
+"""What a table does at a width that is too small for it, unless it fits once the texts of its last column are folded.
+`records`: each row is written under its first cell; `columns`: the columns after the first are written in several
+parts, each with the first column, and long texts in them are folded."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -131,12 +134,20 @@ def narrowed(caption: str, table: Table) -> Grid:
     return Grid(caption, Table.of([heading for heading, _ in kept], zip(*(cells for _, cells in kept), strict=True)))
 
 
-def pictures(blocks: Sequence[Block]) -> tuple[Picture, ...]:
+def pictures(blocks: Iterable[Block]) -> tuple[Picture, ...]:
     """All charts among blocks and in their sections, in order."""
-    found: list[Picture] = []
+    return tuple(block for block in _flat(blocks) if isinstance(block, Picture))
+
+
+def remarks(blocks: Iterable[Block]) -> tuple[Remark, ...]:
+    """All remarks among blocks and in their sections, in order."""
+    return tuple(remark for block in _flat(blocks) if isinstance(block, Remarks) for remark in block.items)
+
+
+def _flat(blocks: Iterable[Block]) -> Iterator[Block]:
+    """Blocks, those of a section in its place."""
     for block in blocks:
-        if isinstance(block, Picture):
-            found.append(block)
-        elif isinstance(block, Section):
-            found += pictures(block.blocks)
-    return tuple(found)
+        if isinstance(block, Section):
+            yield from _flat(block.blocks)
+        else:
+            yield block

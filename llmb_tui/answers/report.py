@@ -8,10 +8,9 @@ from dataclasses import dataclass, replace
 from typing import get_args
 
 from llmb_tui import __version__
-from llmb_tui.analysis.charts import efficiency_chart, history_chart, scale_chart
+from llmb_tui.analysis.charts import history_chart
 from llmb_tui.analysis.compare import compare
 from llmb_tui.analysis.scaling import scaling_curves
-from llmb_tui.analysis.slow_nodes import RULE as NODES_RULE
 from llmb_tui.analysis.slow_nodes import slow_nodes
 from llmb_tui.answers.answer import Answer
 from llmb_tui.answers.blocks import (
@@ -19,18 +18,19 @@ from llmb_tui.answers.blocks import (
     Block,
     Bullets,
     Fact,
-    Grid,
     Picture,
     Section,
     Text,
     known,
     narrowed,
 )
-from llmb_tui.answers.comparison_tables import NODE, POINT, groups_table
+from llmb_tui.answers.comparison import difference_blocks, repeats_grid
+from llmb_tui.answers.nodes import node_blocks
 from llmb_tui.answers.reported_run import SIMULATED, banner, subtitle, title
 from llmb_tui.answers.run_columns import run_columns
 from llmb_tui.answers.run_row import row_from_progress, row_from_result
 from llmb_tui.answers.run_sections import run_sections
+from llmb_tui.answers.scaling import curve_blocks
 from llmb_tui.answers.table import Table
 from llmb_tui.answers.writers.json import report_json
 from llmb_tui.evidence.reported_run import ReportedRun, RunGatherer
@@ -151,34 +151,18 @@ def _sections(runs: Sequence[ReportedRun]) -> Iterator[Section]:
 def _together(runs: Sequence[ReportedRun]) -> Iterator[Block]:
     """Repeats with their noise, differences where the runs are alike, curves over scales, changes over time."""
     results = [one.result for one in runs]
-    comparison = compare(results)
-    if any(len(one.runs) > 1 for one in comparison.groups):
-        yield narrowed("Runs of one configuration together, with their noise.", groups_table(comparison))
-    if comparison.contrasts:
-        rows = [(comparison.name(one.other), comparison.name(one.base), one.words) for one in comparison.contrasts]
-        caption = "Differences, by the time that a GPU takes for a token."
-        yield Grid(caption, Table.of(("", "against", "is"), rows))
-    likeness = comparison.likeness
-    if likeness.comparable and likeness.warnings:
-        yield Bullets(tuple(remark.words for remark in likeness.warnings))
-    elif not likeness.comparable and len(comparison.groups) > 1:
-        aspects = ", ".join(dict.fromkeys(remark.aspect for remark in likeness.refusals))
-        yield Text(f"They are not held against each other, because they are not alike in: {aspects}.")
-    if comparison.left_out:
-        said = (f"Run {run_id} tells nothing about the others: {why}." for run_id, why in comparison.left_out)
-        yield Bullets(tuple(said))
-    nodes = slow_nodes(results)
-    if nodes.suspected:
-        yield Text(f"{nodes.words} To leave them out: {nodes.exclude}. {NODES_RULE}")
-        yield Grid("Nodes, by how much slower the runs with them were.", Table.by(NODE, nodes.findings))
-    for at, curve in enumerate(scaling_curves(results, comparison.measure), 1):
+    compared = compare(results)
+    if any(len(one.runs) > 1 for one in compared.groups):
+        yield repeats_grid(compared)
+    yield from difference_blocks(compared)
+    found = slow_nodes(results)
+    if found.suspected:
+        yield from node_blocks(found)
+    for at, curve in enumerate(scaling_curves(results, compared.measure), 1):
         ids = {run.id for run in curve.runs}
         points = next((one.over_scale for one in runs if one.result.id in ids and one.over_scale), ())
-        yield narrowed(f"Over scales: {curve.label}, {curve.scaling} scaling.", Table.by(POINT, curve.points))
-        for chart in (scale_chart(points, curve.runs), efficiency_chart(curve)):
-            if chart is not None:
-                yield Picture(f"{chart.name}-{at}", chart)
-    for at, repeats in enumerate(comparison.groups, 1):
+        yield from curve_blocks(curve, points, at)
+    for at, repeats in enumerate(compared.groups, 1):
         chart = history_chart(repeats.runs) if len(repeats.runs) >= _FOR_HISTORY else None
         if chart is not None:
             yield Picture(f"{chart.name}-{at}", replace(chart, title=f"Over time: {repeats.label}"))

@@ -146,7 +146,7 @@ _PLAN: tuple[RunTable, ...] = ("suite plan",)
 _SCREENS: tuple[RunTable, ...] = ("runs screen", "results screen")
 
 COLUMNS: tuple[RunColumn, ...] = (
-    RunColumn("row", "key", "row", shown=(*_PLAN, "suite", "suite screen")),
+    RunColumn("row", "key", "row", 24, shown=(*_PLAN, "suite", "suite screen")),
     RunColumn(
         "run", lambda row: row.id or None, "id", 16, drop=8,
         shown=("jobs", *_FIGURES, *_RULE, "suite", "report", "results screen"),
@@ -156,18 +156,19 @@ COLUMNS: tuple[RunColumn, ...] = (
     RunColumn("release", "release", shown=(*_CSV, "compare csv", "report")),
     *(RunColumn(name, name, shown=_CSV) for name in ("size", "gpu", "dtype", "scale")),
     RunColumn("workload", lambda row: _workload(row, release=True), shown=("jobs",)),
-    RunColumn("workload", lambda row: _workload(row, release=False), "workload", 17, shown=_SCREENS),
+    RunColumn("workload", lambda row: _workload(row, release=False), "workload", 18, shown=_SCREENS),
     RunColumn("GPUs", _gpus(gpus_label), shown=("jobs",)),
     RunColumn("GPUs", _gpus(gpus_cell), "gpus", 9, shown=_SCREENS),
     RunColumn("GPUs", "scale", "gpus", 5, figures=True, shown=("suite screen",)),
     RunColumn("nodes", "node_count", shown=_PLAN),
-    RunColumn("cluster", "cluster", "cluster", 5, shown=("jobs", *_CSV, "compare csv", "report", *_SCREENS)),
+    RunColumn("cluster", "cluster", "cluster", shown=("jobs", *_CSV, "compare csv", "report")),
+    RunColumn("where", "cluster", "cluster", 5, shown=_SCREENS),
     RunColumn(
         "procedure", "procedure", "procedure", 9, drop=7,
         shown=(*_VERBS, *_CSV, "compare csv", "report", *_SCREENS),
     ),
     RunColumn(
-        "state", "state", "state", 12,
+        "state", "state", "state",
         shown=(*_VERBS, *_CSV, "compare csv", "suite", "report", "runs screen", "suite screen"),
     ),
     RunColumn(
@@ -200,7 +201,7 @@ COLUMNS: tuple[RunColumn, ...] = (
         "speed %", quantity(_speed_pct, percent_digits), "speed_pct", 7, figures=True,
         shown=("report", "results screen"),
     ),
-    RunColumn("speed", _speed, "speed", 23, drop=9, shown=("runs screen", "suite screen")),
+    RunColumn("speed", _speed, "speed", 20, drop=9, shown=("runs screen", "suite screen")),
     RunColumn("tokens/s", quantity("figures.tokens_per_s", tokens_per_s), "tokens_per_s", shown=(*_FIGURES, "report")),
     RunColumn("TFLOPS/GPU", quantity("figures.tflops_per_gpu", tflops), "tflops_per_gpu", shown=_FIGURES),
     RunColumn("MFU %", quantity("figures.mfu_pct", percent_digits), "mfu_pct", shown=(*_FIGURES, "report")),
@@ -218,9 +219,10 @@ COLUMNS: tuple[RunColumn, ...] = (
     RunColumn("verdict", "result", "result", shown=(*_CSV, "compare csv")),
     *(RunColumn(name, name, shown=_CSV) for name in ("ratio", "against")),
     RunColumn("reasons", _reasons, shown=_CSV),
-    RunColumn("verdict", _result, "verdict", 6, shown=("compare", "suite", "report", "runs screen", "suite screen")),
-    RunColumn("verdict", _outcome, "verdict", 9, shown=("results screen",)),
-    RunColumn("note", "note.words", "note", 7, drop=10, shown=("jobs", "results screen")),
+    RunColumn("verdict", _result, "verdict", shown=("compare", "suite", "report")),
+    RunColumn("result", _result, "verdict", 6, shown=("runs screen", "suite screen")),
+    RunColumn("result", _outcome, "verdict", 9, shown=("results screen",)),
+    RunColumn("note", "note.words", "note", 7, drop=10, shown=("jobs", *_SCREENS)),
     RunColumn("verdict", _verdict, "verdict", shown=_VERBS),
     RunColumn("job", lambda row: ", ".join(row.job_ids) or None, "job", 9, drop=9, shown=("suite screen",)),
     RunColumn("rule", "upstream.rule", shown=_RULE),

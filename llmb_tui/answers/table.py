@@ -53,11 +53,17 @@ class Column:
     name: str = ""
     """Key on a screen, and heading in CSV where that differs from `heading`."""
     width: int = 0
-    """Cells on a screen; 0: as many as its widest text has."""
+    """Cells on a screen, more where there is room for a wider text. 0: as many as its widest text has; the last column
+    of a table has what remains then."""
     figures: bool = False
     """Aligned to the right on a screen; everywhere else a column of numbers is, by its cells."""
     drop: int = 0
     """Order of leaving on a screen that is too narrow: the highest number first, 0 never."""
+
+    @property
+    def key(self) -> str:
+        """Its name, which is its heading unless it has another."""
+        return self.name or self.heading
 
     def cell(self, thing: object) -> Cell:
         """The cell of a thing."""
@@ -86,7 +92,7 @@ class Table:
     def for_programs(cls, columns: Sequence[Column], things: Iterable[object]) -> Table:
         """The same under the names of the columns."""
         rows = [[column.cell(one) for column in columns] for one in things]
-        return cls.of([column.name or column.heading for column in columns], rows)
+        return cls.of([column.key for column in columns], rows)
 
     @property
     def numeric(self) -> list[bool]:

@@ -7,13 +7,16 @@ import os
 import sys
 import threading
 import time
-from collections import Counter
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import asdict
 
+from llmb_tui.answers.answer import Answer
+from llmb_tui.answers.blocks import Grid
+from llmb_tui.answers.cluster_check import cluster_check
+from llmb_tui.answers.install import installed
+from llmb_tui.answers.table import Column, Table
 from llmb_tui.cli.flags import profile_flags, selection_mapping
-from llmb_tui.cli.output import answer, print_json, print_line, print_table, say
+from llmb_tui.cli.output import answer, print_json, print_line, say, write
 from llmb_tui.cli.request import ask_for_selection, fill_from, print_command, request_of, say_problems
 from llmb_tui.cli.run_lines import Again
 from llmb_tui.cli.runs import print_run, settle
@@ -44,6 +47,13 @@ _BROKEN = (Disconnected, LoginNeeded, Unanswered, Unreachable)
 """Before a submission, when nothing was sent yet: what became of one that has begun, `submit_once` says itself."""
 _PROGRESS_EVERY_S = 15.0
 _TITLE = 20
+_PROFILE = (
+    Column("cluster", "name"),
+    Column("reached at", "place"),
+    Column("runs in", "share"),
+    Column("directory", "directory"),
+    Column("", lambda profile: profile.notice or ""),
+)
 
 
 def clusters_verb(arguments: argparse.Namespace) -> int:
@@ -56,11 +66,10 @@ def clusters_verb(arguments: argparse.Namespace) -> int:
     if arguments.name is not None or given:
         raise Trouble(f"{', '.join(given) or 'A name'} goes with `clusters add`.", fix=f"`{add}`", exit_code=1)
     profiles = services.clusters.profiles()
-    if arguments.json:
-        print_json([profile_document(profile) for profile in profiles])
-    elif profiles:
-        rows = [(p.name, p.place, p.share, p.directory, p.notice or "") for p in profiles]
-        print_table(("cluster", "reached at", "runs in", "directory", ""), rows)
+    if arguments.json or profiles:
+        table = Table.by(_PROFILE, profiles)
+        document = [profile_document(profile) for profile in profiles]
+        write(Answer("Saved clusters", lambda: (Grid("", table),), lambda: document), arguments)
     else:
         say(f"No cluster is saved. `{add}` saves one; so does the wizard (`llmb-tui`), which offers what there is.")
     return 0
@@ -98,29 +107,19 @@ def _example(kind: str) -> str:
 
 
 def doctor_verb(arguments: argparse.Namespace) -> int:
-    """What is found on a cluster, what is needed, and how to mend the difference."""
+    """Check a cluster: what is found, what is needed, and how to fix the difference."""
     ask_for_selection(arguments)
     services = user_services(arguments)
     mapping = selection_mapping(arguments)
     target = request_of(services, arguments) if mapping else services.clusters.profile(arguments.cluster)
     services.clusters.cluster(arguments.cluster).connect(terminal_prompter())
-    if not arguments.json:
-        report = services.launcher.preflight(target, teller(print_line))
-        print_line(f"{arguments.cluster}: {summary(report)}")
-        return report.exit_code
-    tell = teller(say) if is_terminal(sys.stderr) else None
-    report = services.launcher.preflight(target, tell)
-    checks = [_check_document(check) for check in report.checks]
-    bring = list(report.bring)
-    print_json({"cluster": arguments.cluster, "passed": report.passed, "bring": bring, "checks": checks})
+    report = services.launcher.preflight(target, _count_checks if is_terminal(sys.stderr) else None)
+    write(cluster_check(arguments.cluster, report), arguments)
     return report.exit_code
 
 
-def _check_document(check: Check) -> dict[str, object]:
-    """A check as JSON; scripts know what mends it as `mend`."""
-    document = asdict(check)
-    del document["bring"], document["unserved"]  # they stand in the answer as a whole, and in the exit code
-    return {("mend" if name == "fix" else name): value for name, value in document.items()}
+def _count_checks(report: Preflight) -> None:
+    say(f"  {plural(len(report.checks), 'check')} made …")
 
 
 def check(services: Services, request: RunRequest, tell: Callable[[str], None]) -> Preflight:
@@ -145,20 +144,11 @@ def teller(tell: Callable[[str], None]) -> Callable[[Preflight], None]:
 
 
 def check_lines(one: Check) -> Iterator[str]:
-    """Status, name and what was found; where that is not enough, what is needed and how to mend it."""
+    """Status, name and finding of a check; unless it is ok, what is needed and how to fix it."""
     yield f"  {check_label(one.status).word:7}  {one.title:{_TITLE}}  {one.found}"
     if one.status != "ok":
         yield f"  {'':7}  {'needed':>{_TITLE}}  {one.needed}"
-        yield f"  {'':7}  {'mend':>{_TITLE}}  {one.fix}"
-
-
-def summary(report: Preflight) -> str:
-    """How many checks came out how."""
-    counts = Counter(one.status for one in report.checks)
-    words = f"{counts['ok']} ok, {plural(counts['warning'], 'warning')}, {counts['failed']} failed"
-    if report.bring:
-        return f"{words}: ready once these are brought by hand: {', '.join(report.bring)}"
-    return f"{words}: {'ready' if report.passed else 'not ready'}"
+        yield f"  {'':7}  {'fix':>{_TITLE}}  {one.fix}"
 
 
 def install_verb(arguments: argparse.Namespace) -> int:
@@ -174,8 +164,7 @@ def install_verb(arguments: argparse.Namespace) -> int:
             raise
         ask_for_key(services, request, refused.key)
         states = _installed(services, request)
-    if arguments.json:
-        print_json([asdict(state) for state in states])
+    write(installed(arguments.cluster, states), arguments)
     return 0
 
 

@@ -1,37 +1,28 @@
-"""`compare`: runs side by side, and with `--nodes` what they say of the nodes they ran on."""
+"""`compare`: runs side by side, and with `--nodes` which nodes they were slow with."""
 
 from __future__ import annotations
 
 import argparse
 import contextlib
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable
 from dataclasses import replace
 
-from llmb_tui.analysis.compare import MEASURE_WORDS, Comparison, compare
+from llmb_tui.analysis.compare import Comparison, compare
 from llmb_tui.analysis.difference import RunDifference, difference
-from llmb_tui.analysis.document import comparison_document, nodes_document
 from llmb_tui.analysis.likeness import PURPOSES
 from llmb_tui.analysis.result import RunResult
-from llmb_tui.analysis.scaling import ScalingCurve, scaling_curves
-from llmb_tui.analysis.slow_nodes import RULE, slow_nodes
-from llmb_tui.answers.comparison_tables import (
-    CHANGE,
-    NODE,
-    POINT,
-    RUN,
-    comparison_table,
-    contrasts_table,
-    groups_table,
-)
-from llmb_tui.answers.table import Table
-from llmb_tui.cli.output import print_as, print_json, print_line, say
+from llmb_tui.analysis.scaling import scaling_curves
+from llmb_tui.analysis.slow_nodes import slow_nodes
+from llmb_tui.answers.comparison import comparison
+from llmb_tui.answers.nodes import nodes
+from llmb_tui.cli.output import print_line, say, write
 from llmb_tui.cli.user import user_services
 from llmb_tui.errors import Trouble
 from llmb_tui.services import Services
 
 
 def compare_verb(arguments: argparse.Namespace) -> int:
-    """Hold runs against each other; 1 where they may not be compared."""
+    """Compare runs with each other; 1 where they may not be compared."""
     services = user_services(arguments)
     if arguments.nodes:
         return _nodes(services, arguments)
@@ -43,25 +34,28 @@ def compare_verb(arguments: argparse.Namespace) -> int:
     runs, against = (_results(services, names) for names in (arguments.runs, arguments.against))
     if twice := {run.id for run in runs} & {run.id for run in against}:
         raise Trouble(f"Run {min(twice)} stands on both sides.", fix="Name it on one of them.", exit_code=1)
-    comparison = compare(runs, against, arguments.purpose)
-    before, after = (scaling_curves(side, comparison.measure) for side in (against, runs))
+    compared = compare(runs, against, arguments.purpose)
+    before, after = (scaling_curves(side, compared.measure) for side in (against, runs))
     curves = [*after, *(replace(curve, label=f"{curve.label}, against") for curve in before)]
-    changed = _changed(services, comparison, two_sides=bool(against))
-    if arguments.json:
-        print_json(comparison_document(comparison, curves, changed))
-    elif arguments.format == "csv":
-        print_as("csv", Table.by(RUN, comparison.runs))
-    else:
-        for title, table in _tables(comparison, curves, changed):
-            print_line(f"### {title}\n" if arguments.format == "markdown" else title)
-            print_as(arguments.format, table)
-            print_line("")
-    if arguments.diff and not arguments.json:
-        _print_texts(changed)
-    _say_notices(services, comparison.runs)
-    _say_remarks(comparison)
-    answered = comparison.contrasts if against else comparison.groups
-    return 0 if comparison.likeness.comparable and answered else 1
+    changed = _changed(services, compared, two_sides=bool(against))
+    write(comparison(compared, curves, changed, with_texts=arguments.diff), arguments)
+    _say_notices(services, compared.runs)
+    if refusal := _refusal(compared, two_sides=bool(against)):
+        say(refusal)
+    return 1 if refusal else 0
+
+
+def _refusal(compared: Comparison, *, two_sides: bool) -> str:
+    """Why nothing is compared, and what to do; empty for a comparison. The answer has each reason in full."""
+    if not compared.groups:
+        return "None of these runs counts. Name runs that are done and have their log."
+    if not compared.likeness.comparable:
+        aspects = ", ".join(remark.aspect for remark in compared.likeness.refusals)
+        fix = f"Name other runs, or with --for what is compared: {', '.join(PURPOSES)}."
+        return f"These runs are not compared, because of their {aspects}. {fix}"
+    if two_sides and not compared.contrasts:
+        return "No run has a counterpart on the other side. Name runs of one configuration on both sides."
+    return ""
 
 
 def _nodes(services: Services, arguments: argparse.Namespace) -> int:
@@ -71,17 +65,11 @@ def _nodes(services: Services, arguments: argparse.Namespace) -> int:
         )
     runs = _results(services, arguments.runs) if arguments.runs else services.history.all()
     runs = tuple(run for run in runs if arguments.cluster in (None, run.cluster))
-    answer = slow_nodes(runs)
-    if arguments.json:
-        print_json(nodes_document(answer))
-        return 0
-    if answer.findings:
-        print_as(arguments.format, Table.by(NODE, answer.findings))
-    if answer.exclude:
-        (print_line if arguments.format == "table" else say)(answer.exclude)
+    answer = nodes(slow_nodes(runs), sorted({run.cluster for run in runs}))
+    write(answer, arguments)
+    if answer.copy and not arguments.json:
+        (print_line if arguments.format == "table" else say)(answer.copy)
     _say_notices(services, runs)
-    say(answer.words)
-    say(RULE)
     return 0
 
 
@@ -96,66 +84,21 @@ def _results(services: Services, names: Iterable[str]) -> tuple[RunResult, ...]:
     return services.history.of(services.feed.records.record(services.runs.load(run_id)) for run_id in ids)
 
 
-def _changed(services: Services, comparison: Comparison, *, two_sides: bool) -> RunDifference | None:
-    """What else differs, where two runs or two sides are held against each other: of the newest on either side."""
-    pair = comparison.runs
-    if two_sides and comparison.contrasts:
-        pair = (comparison.contrasts[0].base.runs[-1], comparison.contrasts[0].other.runs[-1])
+def _changed(services: Services, compared: Comparison, *, two_sides: bool) -> RunDifference | None:
+    """What else differs between two runs, or between the newest runs of two sides; None of more runs."""
+    pair = compared.runs
+    if two_sides and compared.contrasts:
+        pair = (compared.contrasts[0].base.runs[-1], compared.contrasts[0].other.runs[-1])
     if len(pair) != 2:
         return None
     before, after = (services.history.sources(services.history.result(run.id)) for run in pair)
     return difference(before, after)
 
 
-def _tables(
-    comparison: Comparison, curves: Sequence[ScalingCurve], changed: RunDifference | None
-) -> Iterator[tuple[str, Table]]:
-    """What is shown, each with its title."""
-    yield f"Runs: {PURPOSES[comparison.likeness.purpose]}", comparison_table(comparison)
-    if any(len(group.runs) > 1 for group in comparison.groups):
-        yield f"Repeats: {MEASURE_WORDS[comparison.measure]}", groups_table(comparison)
-    if comparison.contrasts:
-        yield "Differences in the time that a GPU takes for a token", contrasts_table(comparison)
-    for curve in curves if comparison.likeness.comparable else ():
-        yield f"Scaling of {curve.label}, {curve.scaling}", Table.by(POINT, curve.points)
-    if changed and changed.changes:
-        yield f"Changed from run {changed.before} to run {changed.after}", Table.by(CHANGE, changed.changes)
-
-
-def _print_texts(changed: RunDifference | None) -> None:
-    if changed is None:
-        say("--diff shows what differs between two runs, or two sides: name two, or use --against.")
-        return
-    for text in changed.texts:
-        print_line("\n".join((text.name, *text.lines)))
-        if text.cut:
-            print_line(f"… {text.cut} more lines")
-    if not changed.texts:
-        say("Their scripts and files differ in nothing.")
-    for words in changed.unknown:
-        say(words)
-
-
 def _say_notices(services: Services, runs: Iterable[RunResult]) -> None:
-    """What has to be said wherever something of a cluster is shown: that it is simulated."""
+    """Say of each cluster of the runs what its profile wants said, such as that it is simulated."""
     clusters = {run.cluster for run in runs}
     with contextlib.suppress(Trouble):  # `clusters` names a file that cannot be read
         for profile in services.clusters.profiles():
             if profile.notice and profile.name in clusters:
                 say(f"{profile.name}: {profile.notice}")
-
-
-def _say_remarks(comparison: Comparison) -> None:
-    """What stands against the comparison, and what has to be known of it."""
-    for remark in comparison.likeness.refusals:
-        say(f"Not comparable: {remark.words}")
-    for remark in comparison.likeness.warnings:
-        say(f"Not alike: {remark.words}")
-    for run_id, why in comparison.left_out:
-        say(f"Run {run_id} is left out: {why}.")
-    for label in comparison.unpaired:
-        say(f"Nothing on the other side is like {label}.")
-    if not comparison.groups:
-        say("None of these runs can be compared.")
-    elif not comparison.likeness.comparable:
-        say(f"Leave runs out, or say with --for what is compared: {', '.join(PURPOSES)}.")

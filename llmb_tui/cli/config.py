@@ -5,18 +5,23 @@ from __future__ import annotations
 import argparse
 import contextlib
 import os
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import fields
+from itertools import groupby
 from pathlib import Path
 from typing import Any
 
+from llmb_tui.answers.answer import Answer
+from llmb_tui.answers.blocks import Block, Grid, Remark, Remarks, Text
+from llmb_tui.answers.table import Table
 from llmb_tui.catalog.load import PresetProblem, load_presets, read_preset
-from llmb_tui.cli.output import print_json, print_line, print_table
+from llmb_tui.cli.output import write
 from llmb_tui.cli.user import flags_of
 from llmb_tui.cluster.profile import ClusterProfile
 from llmb_tui.cluster.profiles import load_profiles, profile_document
 from llmb_tui.diagnosis.load import example_problems, load_rules
 from llmb_tui.errors import Trouble
+from llmb_tui.language.states import severity_label
 from llmb_tui.launch.runs import Runs
 from llmb_tui.store.journal import Journal
 from llmb_tui.store.paths import CONFIG_VARIABLE, STATE_VARIABLE, Places
@@ -30,16 +35,19 @@ def config_verb(arguments: argparse.Namespace) -> int:
     """`path`, `show` or `validate`."""
     places = Places.of_user()
     verbs = {"path": _path, "show": _show, "validate": _validate}
-    return verbs[arguments.action](places, flags_of(arguments), arguments.json)
+    answer, exit_code = verbs[arguments.action](places, flags_of(arguments))
+    write(answer, arguments)
+    return exit_code
 
 
-def _path(places: Places, _: Sequence[str], as_json: bool) -> int:
-    rows = list(_places(places))
-    if as_json:
-        print_json({name: {"path": path, "from": source} for name, path, source in rows})
-    else:
-        print_table(("setting", "path", "from"), rows)
-    return 0
+def _path(places: Places, _: Sequence[str]) -> tuple[Answer, int]:
+    rows = [*_places(places)]
+    grid = Grid("", Table.of(("setting", "path", "from"), rows))
+    return Answer("Places", lambda: (grid,), lambda: _places_document(rows)), 0
+
+
+def _places_document(rows: Iterable[tuple[str, str, str]]) -> dict[str, dict[str, str]]:
+    return {name: {"path": path, "from": source} for name, path, source in rows}
 
 
 def _places(places: Places) -> Iterator[tuple[str, str, str]]:
@@ -52,28 +60,26 @@ def _places(places: Places) -> Iterator[tuple[str, str, str]]:
             yield name, str(getattr(places, name)), source
 
 
-def _show(places: Places, flags: Sequence[str], as_json: bool) -> int:
+def _show(places: Places, flags: Sequence[str]) -> tuple[Answer, int]:
     """Settings in force. A cluster's file that cannot be read is left out here: `validate` names it."""
-    settings = list(_in_force(places, flags))
+    settings, rows, in_file = list(_in_force(places, flags)), list(_places(places)), str(places.settings)
     profiles = load_profiles(places.clusters, lambda _: None)
     files = {profile.name: str(places.clusters / f"{profile.name}.toml") for profile in profiles}
-    preset_files = list(_own_presets(places))
-    if as_json:
-        where = {name: {"path": path, "from": source} for name, path, source in _places(places)}
-        clusters = [{"file": files[p.name], "settings": _settings(p)} for p in profiles]
-        presets = [{"preset": name, "file": file} for name, file in preset_files]
-        in_force = {one.name: {"value": one.value, "from": one.source} for one in settings}
-        print_json({"places": where, "settings": in_force, "clusters": clusters, "presets": presets})
-        return 0
-    rows, in_file = list(_places(places)), str(places.settings)
+    presets = list(_own_presets(places))
+    document = {
+        "places": _places_document(rows),
+        "settings": {one.name: {"value": one.value, "from": one.source} for one in settings},
+        "clusters": [{"file": files[profile.name], "settings": _settings(profile)} for profile in profiles],
+        "presets": [{"preset": name, "file": file} for name, file in presets],
+    }
     rows += [(one.name, _as_text(one.value), in_file if one.source == "file" else one.source) for one in settings]
     for profile in profiles:
         for name, setting in _settings(profile).items():
             source = files[profile.name] if setting["from"] == "file" else setting["from"]
             rows.append((f"{profile.name}.{name}", _as_text(setting["value"]), source))
-    rows += [(f"preset {name}", name, file) for name, file in preset_files]
-    print_table(("setting", "value", "from"), rows)
-    return 0
+    rows += [(f"preset {name}", name, file) for name, file in presets]
+    grid = Grid("", Table.of(("setting", "value", "from"), rows))
+    return Answer("Settings", lambda: (grid,), lambda: document), 0
 
 
 def _in_force(places: Places, flags: Sequence[str]) -> Iterator[Setting]:
@@ -115,22 +121,22 @@ def _own_presets(places: Places) -> Iterator[tuple[str, str]]:
             yield read_preset(file).id, str(file)
 
 
-def _validate(places: Places, flags: Sequence[str], as_json: bool) -> int:
+def _validate(places: Places, flags: Sequence[str]) -> tuple[Answer, int]:
     """Read every file; 1 when one cannot be read."""
     faults = [*_faults_of_settings(places, flags), *_faults(places)]
-    checked = len(list(toml_files([places.clusters, places.presets, places.failures])))
-    checked += places.settings.exists()
-    if as_json:
-        print_json({"ok": not faults, "files": checked, "faults": faults})
-    else:
-        for fault, after in zip(faults, [*faults[1:], {}], strict=False):
-            print_line(fault["what"])
-            same = after.get("mend") == fault["mend"] and after.get("file") == fault["file"]
-            for line in filter(None, (fault["why"], "" if same else fault["mend"])):
-                print_line(f"  {line}")
-        files = f"{checked} files of settings, clusters, presets and failure rules, journal and runs"
-        print_line(f"{files}: {len(faults) or 'no'} faults")
-    return 1 if faults else 0
+    checked = len(list(toml_files([places.clusters, places.presets, places.failures]))) + places.settings.exists()
+    document = {"ok": not faults, "files": checked, "faults": faults}
+    return Answer("Faults", lambda: tuple(_fault_blocks(faults, checked)), lambda: document), 1 if faults else 0
+
+
+def _fault_blocks(faults: Sequence[dict[str, Any]], checked: int) -> Iterator[Block]:
+    """Faults of a file that have the same fix stand together, with the fix once."""
+    label = severity_label("error")
+    for (_, fix), group in groupby(faults, lambda fault: (fault["file"], fault["mend"])):
+        yield Remarks(tuple(Remark(label, f"{fault['what']} {fault['why']}".rstrip()) for fault in group))
+        yield Text(fix)
+    files = f"{checked} files of settings, clusters, presets and failure rules, journal and runs"
+    yield Text(f"{files}: {len(faults) or 'no'} faults")
 
 
 def _faults_of_settings(places: Places, flags: Sequence[str]) -> Iterator[dict[str, Any]]:

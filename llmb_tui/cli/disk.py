@@ -5,17 +5,16 @@ from __future__ import annotations
 import argparse
 from collections.abc import Sequence
 
-from llmb_tui.cli.output import print_json, print_line, print_table, say
+from llmb_tui.answers.blocks import Grid
+from llmb_tui.answers.disk import THING, disk, removal, removal_question
+from llmb_tui.answers.table import Table
+from llmb_tui.cli.output import say, show, write
 from llmb_tui.cli.user import agree, require_changes, terminal_prompter, user_services
 from llmb_tui.cluster.session import Session
-from llmb_tui.cluster_files.housekeeping import KINDS, Belonging, belongings, chosen, measured, remove, total_size
+from llmb_tui.cluster_files.housekeeping import Belonging, belongings, chosen, measured, remove
 from llmb_tui.cluster_files.prune import held_by_suites, loaded_by_suites
 from llmb_tui.errors import Trouble
-from llmb_tui.language.quantities import byte_size
-from llmb_tui.language.text import plural
 from llmb_tui.services import Services
-
-_HEADINGS = ("size", "what", "run", "name", "stays because")
 
 
 def disk_verb(arguments: argparse.Namespace) -> int:
@@ -29,16 +28,7 @@ def disk_verb(arguments: argparse.Namespace) -> int:
     things, more = _listed(services, session)
     if arguments.remove:
         return _remove(services, arguments, measured(session, chosen(things, arguments.remove), say))
-    things = measured(session, things, say)
-    directory = session.profile.install_dir
-    if arguments.json:
-        documents = [_document(one) for one in things]
-        print_json({"cluster": arguments.cluster, "directory": directory, "things": documents, "more": more})
-        return 0
-    print_table(_HEADINGS, map(_row, sorted(things, key=lambda one: one.size or 0, reverse=True)))
-    say(f"{plural(len(things), 'thing')} below {directory}, {total_size(things)}.")
-    if more:
-        say(f"{plural(more, 'thing')} more {'is' if more == 1 else 'are'} not listed: of other names, or too many.")
+    write(disk(arguments.cluster, session.profile.install_dir, measured(session, things, say), more), arguments)
     return 0
 
 
@@ -50,35 +40,13 @@ def _listed(services: Services, session: Session) -> tuple[tuple[Belonging, ...]
 
 
 def _remove(services: Services, arguments: argparse.Namespace, things: Sequence[Belonging]) -> int:
-    for one in things:
-        say(f"  {one.path}  {KINDS[one.kind]}  {_size(one)}")
+    show(Grid("", Table.by(THING, things)))
     if not arguments.yes:
-        what = f"{plural(len(things), 'thing')}, {total_size(things)}, from {arguments.cluster}"
-        agree(f"Remove {what}? It cannot be undone.", "Nothing was removed.", "Add --yes.")
+        question = f"{removal_question(arguments.cluster, things)} It cannot be undone."
+        agree(question, "Nothing was removed.", "Add --yes.")
     session = services.clusters.login_node(arguments.cluster)
     # Measuring takes minutes, and the question stands for as long as nobody answers: something may need it by now.
     now, _ = _listed(services, session)
-    removal = remove(session, chosen(now, [one.path for one in things]), say)
-    if arguments.json:
-        outcome = {"removed": list(removal.removed), "kept": dict(removal.kept), "left": removal.left or None}
-        print_json({"cluster": arguments.cluster, **outcome})
-    for path in () if arguments.json else removal.removed:
-        print_line(f"removed {path}")
-    for path, why in removal.kept.items():
-        say(f"{path} was not removed. {why}")
-    if removal.left:
-        say(f"{removal.left} Continue with `llmb-tui disk {arguments.cluster} --remove trash`.")
-    return 2 if removal.kept or removal.left else 0
-
-
-def _row(one: Belonging) -> tuple[str, ...]:
-    return _size(one), KINDS[one.kind], " ".join(one.run_ids) or "–", one.path, one.kept
-
-
-def _document(one: Belonging) -> dict[str, object]:
-    runs = list(one.run_ids)
-    return {"name": one.path, "kind": one.kind, "bytes": one.size, "runs": runs, "kept": one.kept or None}
-
-
-def _size(one: Belonging) -> str:
-    return "?" if one.size is None else byte_size(one.size)
+    outcome = remove(session, chosen(now, [one.path for one in things]), say)
+    write(removal(arguments.cluster, outcome), arguments)
+    return 2 if outcome.kept or outcome.left else 0

@@ -5,21 +5,22 @@ from __future__ import annotations
 import argparse
 import time
 from collections.abc import Callable, Sequence
-from dataclasses import asdict
 from pathlib import Path
 from typing import get_args
 
-from llmb_tui.cli.output import print_json, print_line, print_table, say
+from llmb_tui.answers.blocks import Grid
+from llmb_tui.answers.fetched_files import FILE, Profile, fetched_files
+from llmb_tui.answers.table import Table
+from llmb_tui.cli.output import say, show, write
 from llmb_tui.cli.user import confirm, has_terminal, terminal_prompter, user_services
 from llmb_tui.cluster.bandwidth import Limit, bytes_per_s
 from llmb_tui.cluster.local import LocalConnection
 from llmb_tui.cluster.session import Session
 from llmb_tui.cluster_files.fetch import Fetch, Fetched
 from llmb_tui.cluster_files.left_files import FileKind, LeftFiles, list_left
-from llmb_tui.cluster_files.nsight import ProfileSummary, summarize
+from llmb_tui.cluster_files.nsight import summarize
 from llmb_tui.errors import Trouble
-from llmb_tui.language.quantities import byte_size, count, duration, four_digits, percent, percent_digits, seconds
-from llmb_tui.language.text import clean_line, plural
+from llmb_tui.language.quantities import byte_size, duration
 from llmb_tui.launch.procedure_loader import procedure
 from llmb_tui.rates import Pace
 from llmb_tui.services import Services
@@ -39,11 +40,11 @@ def fetch_verb(arguments: argparse.Namespace) -> int:
     session.connect(terminal_prompter())
     left = list_left(session, run, kinds)
     target = Path(arguments.to) if arguments.to is not None else Path(run.id)
-    if not arguments.json:
-        _show(left)
     fetch = Fetch(session, left, target, limit=limit, prompter=terminal_prompter())
     missing = fetch.missing()
     if missing and not arguments.yes:
+        if not arguments.json:
+            show(Grid("", Table.by(FILE, left.files)))
         if not has_terminal():
             raise Trouble(f"{byte_size(missing)} are to come.", fix="--yes fetches them without asking.", exit_code=1)
         if not confirm(f"Fetch {byte_size(missing)} into {target}?"):
@@ -53,24 +54,8 @@ def fetch_verb(arguments: argparse.Namespace) -> int:
         if one.state == "refused":
             say(f"{one.file.name} was not fetched. {one.why}")
     profile = _profile(services, session, left, done, target)
-    if arguments.json:
-        print_json(_document(run.id, left, target, done, profile))
-    else:
-        if whole := [one for one in done if one.state != "refused"]:
-            came = byte_size(sum(one.bytes_fetched for one in whole))
-            print_line(f"{plural(len(whole), 'file')} in {target}; {came} came now.")
-        if profile is not None:
-            _print_profile(*profile)
+    write(fetched_files(run.id, left, target, done, profile), arguments)
     return 1 if any(one.state == "refused" for one in done) else 0
-
-
-def _show(left: LeftFiles) -> None:
-    if left.files:
-        print_table(("file", "kind", "size"), [(file.name, file.kind, byte_size(file.size)) for file in left.files])
-    else:
-        say(f"There is no such file below {left.folder}.")
-    for name, why in left.left_out:
-        say(f"left out: {name}: {why}")
 
 
 def _teller() -> Callable[[str, int, int], None]:
@@ -93,7 +78,7 @@ def _teller() -> Callable[[str, int, int], None]:
 
 def _profile(
     services: Services, session: Session, left: LeftFiles, done: Sequence[Fetched], target: Path
-) -> tuple[str, ProfileSummary] | None:
+) -> Profile | None:
     """The first profile in short, by the `nsys` of this machine, else by the cluster's; None without either."""
     name = next((one.file.name for one in done if one.file.kind == "profile" and one.state != "refused"), None)
     if name is None:
@@ -112,38 +97,3 @@ def _profile(
         say(f"There is no summary of the profiles: `nsys` is not {where}. Nsight Systems opens them.")
         return None
     return name, summary
-
-
-def _print_profile(name: str, summary: ProfileSummary) -> None:
-    print_line(
-        f"{name}: {seconds(summary.total_s)} of kernels, {percent(summary.nccl_pct)} of it NCCL's; what took longest:"
-    )
-    rows = [
-        (percent_digits(one.time_pct), four_digits(one.total_s), count(one.launches), one.name[:100])
-        for one in summary.kernels
-    ]
-    print_table(("%", "s", "launches", "kernel"), rows)
-
-
-def _document(
-    run_id: str, left: LeftFiles, target: Path, done: Sequence[Fetched], profile: tuple[str, ProfileSummary] | None
-) -> dict[str, object]:
-    files = [
-        {
-            "name": one.file.name,
-            "kind": one.file.kind,
-            "bytes": one.file.size,
-            "state": one.state,
-            "bytes_fetched": one.bytes_fetched,
-            "why": clean_line(one.why) or None,
-        }
-        for one in done
-    ]
-    return {
-        "id": run_id,
-        "folder": left.folder,
-        "to": str(target),
-        "files": files,
-        "left_out": [{"name": name, "why": why} for name, why in left.left_out],
-        "profile": {"name": profile[0], **asdict(profile[1])} if profile else None,
-    }

@@ -5,12 +5,9 @@ from __future__ import annotations
 import argparse
 import re
 from collections.abc import Callable, Mapping
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from llmb_tui.cli.output import say
-from llmb_tui.cluster.kind import ClusterKind
-from llmb_tui.cluster.kinds import KINDS, UNNAMED
-from llmb_tui.cluster.profile_fields import ProfileField
 from llmb_tui.errors import Trouble
 from llmb_tui.plan.selection import (
     DEFAULT_PROCEDURE,
@@ -22,6 +19,10 @@ from llmb_tui.plan.selection import (
     Field,
     is_given,
 )
+
+if TYPE_CHECKING:
+    from llmb_tui.cluster.kind import ClusterKind
+    from llmb_tui.cluster.profile_fields import ProfileField
 
 _NUMBER = re.compile(r"[0-9]{1,18}")
 SECRETS = ("ngc", "hugging-face")
@@ -124,6 +125,8 @@ def _demo(sub: argparse.ArgumentParser) -> None:
 
 
 def _clusters(sub: argparse.ArgumentParser) -> None:
+    from llmb_tui.cluster.kinds import KINDS, UNNAMED  # `plan` needs no kind of cluster, and is quick
+
     sub.add_argument("action", nargs="?", choices=("add",), help="save a cluster")
     sub.add_argument("name", nargs="?", metavar="NAME")
     sub.add_argument("--kind", choices=tuple(KINDS), default=UNNAMED, help=f"of cluster (default: {UNNAMED})")

@@ -7,17 +7,15 @@ import json
 import os
 import sys
 from argparse import Namespace
-from collections.abc import Iterable, Sequence
-from typing import TYPE_CHECKING, Literal, TextIO
+from typing import TYPE_CHECKING, TextIO
 
 from llmb_tui.errors import Trouble
-from llmb_tui.language.text import clean, clean_line, escaped_json, finite
+from llmb_tui.language.text import clean, escaped_json, finite
 
 if TYPE_CHECKING:
     from llmb_tui.answers.answer import Answer
-    from llmb_tui.answers.table import Table
+    from llmb_tui.answers.blocks import Block
 
-Form = Literal["table", "csv", "markdown"]
 _ROOM = "Send it to a file or a terminal that takes it."
 
 
@@ -68,24 +66,21 @@ def print_line(text: str, end: str = "\n") -> None:
     _write(sys.stdout, clean(text) + end)
 
 
-def print_table(headings: Sequence[str], rows: Iterable[Sequence[str]]) -> None:
-    """Columns as wide as their widest cell, numbers to the right; cells may hold remote text."""
-    lines = [list(headings), *([clean_line(cell) for cell in row] for row in rows)]
-    widths = [max(len(line[i]) for line in lines) for i in range(len(headings))]
-    numeric = [all(_is_number(line[i]) for line in lines[1:]) for i in range(len(headings))]
-    for line in lines:
-        cells = (c.rjust(w) if right else c.ljust(w) for c, w, right in zip(line, widths, numeric, strict=True))
-        print_line("  ".join(cells).rstrip())
-
-
 def write(answer: Answer, arguments: Namespace) -> None:
-    """Print an answer: as JSON with `--json`, else as `--format` says, else as rows of text."""
+    """Print an answer: as JSON with `--json`, else as `--format` says, else as rows of text.
+
+    CSV has no remarks: those that warn or refuse go to stderr.
+    """
     if arguments.json:
         print_json(answer.make_document())
     elif (form := getattr(arguments, "format", "table")) == "csv":
+        from llmb_tui.answers.blocks import remarks
         from llmb_tui.answers.writers.csv import csv
 
         print_line(csv(answer.make_table()), end="")
+        for remark in remarks(answer.make_blocks()):
+            if remark.label.tone in ("warning", "bad"):
+                say(f"{remark.label.word}: {remark.text}")
     elif form == "markdown":
         from llmb_tui.answers.writers.markdown import blocks_markdown
 
@@ -96,18 +91,11 @@ def write(answer: Answer, arguments: Namespace) -> None:
         print_line("\n".join(row.text for row in rows(answer.make_blocks())))
 
 
-def print_as(form: Form, table: Table) -> None:
-    """A table in the form that was asked for."""
-    if form == "table":
-        print_table(table.headings, table.texts())
-    elif form == "csv":
-        from llmb_tui.answers.writers.csv import csv
+def show(block: Block) -> None:
+    """Show a person what a question is about, before it is asked; never part of a verb's answer."""
+    from llmb_tui.answers.writers.rows import rows
 
-        print_line(csv(table), end="")
-    else:
-        from llmb_tui.answers.writers.markdown import table_markdown
-
-        print_line(table_markdown(table), end="")
+    say("\n".join(row.text for row in rows([block])))
 
 
 def abandon(stream: TextIO) -> None:
@@ -136,7 +124,3 @@ def _write(stream: TextIO | None, text: str) -> bool:
 
 def _is_unicode(stream: TextIO | None) -> bool:
     return stream is not None and (stream.encoding or "utf-8").lower().startswith("utf")
-
-
-def _is_number(cell: str) -> bool:
-    return not cell.strip("-–0123456789.,%xs ")

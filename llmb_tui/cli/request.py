@@ -38,7 +38,7 @@ def request_of(services: Services, arguments: argparse.Namespace) -> RunRequest:
     """
     request = services.request(arguments.cluster, launchable(services, arguments), arguments.procedure)
     problems = preview(request).problems
-    errors = [_words(one) for one in problems if one.severity == "error"]
+    errors = [one.words for one in problems if one.severity == "error"]
     if errors:
         raise Trouble(f"{PROCEDURES[request.procedure].title} cannot do this.", "\n".join(errors), exit_code=1)
     say_problems(problems)
@@ -71,7 +71,7 @@ def say_problems(problems: Iterable[Problem]) -> None:
     """What a person should know before GPUs are spent."""
     for one in problems:
         if one.severity == "warning":
-            say(_words(one))
+            say(one.words)
 
 
 def print_command(request: RunRequest, launch: LaunchPreview, *, as_json: bool) -> None:
@@ -84,7 +84,3 @@ def print_command(request: RunRequest, launch: LaunchPreview, *, as_json: bool) 
     for words in (*launch.differences, *launch.notes):
         say(f"note: {words}")
     print_line(launch.command)
-
-
-def _words(problem: Problem) -> str:
-    return f"{problem.field}: {problem.reason} {problem.fix}".rstrip()

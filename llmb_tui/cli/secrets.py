@@ -5,8 +5,11 @@ from __future__ import annotations
 import argparse
 from dataclasses import asdict
 
+from llmb_tui.answers.answer import Answer
+from llmb_tui.answers.blocks import Fact, Grid, Section, known
+from llmb_tui.answers.table import Column, Table
 from llmb_tui.cli.flags import selection_mapping
-from llmb_tui.cli.output import print_json, print_line, print_table, say
+from llmb_tui.cli.output import say, write
 from llmb_tui.cli.planning import plan_of
 from llmb_tui.cli.request import ask_for_selection
 from llmb_tui.cli.user import (
@@ -21,10 +24,24 @@ from llmb_tui.cli.user import (
 from llmb_tui.errors import Trouble
 from llmb_tui.launch.procedure_loader import secrets_of
 from llmb_tui.launch.secrets import forget_secret, give_secret
-from llmb_tui.preflight.access import secret_states, try_secret
+from llmb_tui.preflight.access import SecretState, SecretTest, secret_states, try_secret
 from llmb_tui.preflight.secret import TITLES, SecretId, SecretNeed, secret_of
 from llmb_tui.request import RunRequest
 from llmb_tui.services import Services
+
+
+def _place(state: SecretState) -> str:
+    if state.on_cluster:
+        return "given by llmb-tui"
+    return "one of your own" if state.own else "none"
+
+
+_STATE = (
+    Column("secret", "id"),
+    Column("", "title"),
+    Column("on the cluster", _place),
+    Column("keyring", lambda state: "kept" if state.in_keyring else ""),
+)
 
 
 def secrets_verb(arguments: argparse.Namespace) -> int:
@@ -47,22 +64,20 @@ def secrets_verb(arguments: argparse.Namespace) -> int:
     states = secret_states(session, keyring=True)
     needs = _needs(services, arguments)
     tests = [try_secret(session, need, None, services.sources) for need in needs]
-    if arguments.json:
-        print_json(
-            {
-                "secrets": [asdict(state) for state in states],
-                "needs": [asdict(need) for need in needs],
-                "tests": [asdict(test) for test in tests],
-            }
-        )
-        return 0
-    rows = [(s.id, s.title, _where(s.on_cluster, s.own), "kept" if s.in_keyring else "") for s in states]
-    print_table(("secret", "", "on the cluster", "keyring"), rows)
-    for need, test in zip(needs, tests, strict=True):
-        for line in (f"{need.title}: {'needed' if need.required else 'optional'}. {need.why}", need.how_long):
-            print_line(line)
-        print_line(f"{test.words} {test.fix}".rstrip())
+    document = {
+        "secrets": [asdict(state) for state in states],
+        "needs": [asdict(need) for need in needs],
+        "tests": [asdict(test) for test in tests],
+    }
+    grid = Grid("", Table.by(_STATE, states))
+    write(Answer("API keys", lambda: (grid, *map(_section, needs, tests)), lambda: document), arguments)
     return 0
+
+
+def _section(need: SecretNeed, test: SecretTest) -> Section:
+    answer = Fact("test", f"{test.words} {test.fix}".rstrip())
+    facts = known(Fact("why", need.why), Fact("how long", need.how_long), answer)
+    return Section(f"{need.title}: {'needed' if need.required else 'optional'}", (facts,))
 
 
 def ask_for_key(services: Services, request: RunRequest, key: SecretId) -> None:
@@ -87,12 +102,6 @@ def _typed(secret_id: SecretId) -> str:
     if not typed.strip():
         raise Trouble(f"No {TITLES[secret_id]} was given.", "", "Type it, or send it on stdin.", exit_code=1)
     return typed
-
-
-def _where(on_cluster: bool, own: bool) -> str:
-    if on_cluster:
-        return "given by llmb-tui"
-    return "one of your own" if own else "none"
 
 
 def _needs(services: Services, arguments: argparse.Namespace) -> tuple[SecretNeed, ...]:

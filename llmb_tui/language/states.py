@@ -258,6 +258,22 @@ def contrast_label(outcome: ContrastOutcome) -> Label:
             return Label("unknown", "?", "quiet")
 
 
+ComparisonRemark = Literal["refused", "doubtful", "excluded"]
+"""Of a remark on a comparison. `refused`: nothing is compared. `doubtful`: the runs are not alike. `excluded`: a run is
+not compared."""
+
+
+def remark_label(remark: ComparisonRemark) -> Label:
+    """The label of a remark on a comparison."""
+    match remark:
+        case "refused":
+            return Label("not comparable", "✗", "bad")
+        case "doubtful":
+            return Label("not alike", "!", "warning")
+        case "excluded":
+            return Label("excluded", "·", "quiet")
+
+
 NodeState = Literal["suspected", "unremarkable", "not enough runs", "not told apart", "changed over time"]
 """Of a node, by the runs with it and without it."""
 

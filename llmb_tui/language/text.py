@@ -69,6 +69,8 @@ def plural(number: int, noun: str) -> str:
 
 def clean_line(text: str) -> str:
     """`clean` for a single line: tabs become spaces and newlines are shown as control characters are."""
+    if text.isascii() and text.isprintable():
+        return text
     return clean(text).replace("\t", "    ").replace("\n", "\N{REPLACEMENT CHARACTER}")
 
 

@@ -112,9 +112,7 @@ def state_of(missing: StepState, probe: StepProbe, total: int | None, pace: Pace
         why = explain(probe.log)
         if probe.state == "gone" and not why.reason:
             reason = f"Job {probe.job}, which was to do it, has ended without a word."
-            why = Diagnosis(
-                why.line, reason, "Look at it with `sacct`, and install again: it goes on where it stopped."
-            )
+            why = Diagnosis(why.line, reason, "Look at it with `sacct`, and install again: the step continues.")
         key = why.key_would_help
         line = short_line(why.line, _LONGEST_REASON)
         return replace(missing, status="failed", detail=line, reason=why.reason, fix=why.fix, key_would_help=key)
@@ -176,5 +174,5 @@ def explain(log: Iterable[str]) -> Diagnosis:
     matches = [match for line in lines if (match := rules("install").match(line))]
     if matches:
         return min(matches, key=lambda match: match.order).diagnosis()
-    fix = "Look at the step's log on the cluster. Install again: it goes on where it stopped."
+    fix = "Read the step's log on the cluster. Install again: the step continues."
     return Diagnosis(_last_words(lines) or "".join(lines[-1:]), "", fix)

@@ -153,6 +153,11 @@ class Problem:
     reason: str
     fix: str
 
+    @property
+    def words(self) -> str:
+        """The field, the reason and the fix in one line."""
+        return f"{self.field}: {self.reason} {self.fix}".rstrip()
+
 
 def error(field: str, reason: str, fix: str) -> Problem:
     """A problem that prevents a launch."""

@@ -129,10 +129,10 @@ class LlmbApp(FailureDialogs):
 
     @background(group="suites", exclusive=True)
     async def action_suites(self) -> None:
-        from llmb_tui.ui.screens.suite_dialogs import SuitesDialog
         from llmb_tui.ui.screens.suite_watch import SuiteWatchScreen
+        from llmb_tui.ui.screens.suites import SuitesScreen
 
-        if suite_id := await self.push_screen_wait(SuitesDialog(self.services)):
+        if suite_id := await self.push_screen_wait(SuitesScreen(self.services)):
             self.push_screen(SuiteWatchScreen(self.services, self.prompter, suite_id))
 
     def action_results(self) -> None:

@@ -81,13 +81,14 @@ def lines(*rows: Content) -> Content:
     return Content("\n").join(rows)
 
 
-def heading(left: Content, notice: str, width: int) -> Content:
-    """The line at the top; what a cluster wants said, such as `simulated`, is never cut."""
+def heading(left: Content, notice: str, width: int, state: Content | None = None) -> Content:
+    """The line at the top; what a cluster wants said, such as `simulated`, is never cut, nor is a `state` behind."""
+    right = line((f" {notice} ", "reverse"), " ") if notice else Content("")
+    room = max(width - right.cell_length - bool(notice), 0)
+    state = state or Content("")
+    left = left.truncate(max(room - state.cell_length, 0), ellipsis=True) + state
     if not notice:
         return left
-    right = line((f" {notice} ", "reverse"), " ")
-    room = max(width - right.cell_length - 1, 0)
-    left = left.truncate(room, ellipsis=True)
     return left + " " * (room - left.cell_length + 1) + right
 
 

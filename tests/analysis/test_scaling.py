@@ -8,8 +8,6 @@ import pytest
 
 from llmb_tui.analysis.compare import why_left_out
 from llmb_tui.analysis.scaling import scaling_curves
-from llmb_tui.answers.comparison_tables import POINT
-from llmb_tui.answers.table import Table
 from tests.kit.results import make_result
 from tests.kit.runs import NEMOTRON
 
@@ -24,7 +22,6 @@ def test_weak_scaling_next_to_the_published_rows() -> None:
     assert [point.efficiency_pct for point in curve.points] == pytest.approx([100, 200 / 2.05, 200 / 2.2])
     assert [point.published_efficiency_pct for point in curve.points] == pytest.approx([100, 100, 198 / 2.03])
     assert curve.points[0].tokens_per_s == pytest.approx(64 * 4096 / 2.0)
-    assert [row[0] for row in Table.by(POINT, curve.points).rows] == [16, 64, 1024]
 
 
 def test_strong_scaling_has_the_batch_of_every_scale() -> None:

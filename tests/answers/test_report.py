@@ -21,6 +21,7 @@ from llmb_tui.answers.blocks import (
     Section,
     Text,
     pictures,
+    remarks,
 )
 from llmb_tui.answers.report import report
 from llmb_tui.answers.table import Table, bare
@@ -307,11 +308,13 @@ def test_several_runs_have_a_summary_and_a_comparison() -> None:
     assert "noise" in page.text
 
 
-def test_runs_that_are_not_alike_are_not_held_against_each_other() -> None:
+def test_runs_that_are_not_alike_are_refused_with_the_reason() -> None:
     results = [make_result("a", 2.0), make_result("b", 2.7, replace(NEMOTRON, dtype="bf16", size="340b", scale=128))]
     made = report([reported(one) for one in results], NOW)
-    words = " ".join(one.text for part in sections(made) for one in part.blocks if isinstance(one, Text))
-    assert "not held against each other" in words
+    refusal = remarks(made.make_blocks())[0]
+    assert (refusal.label.word, refusal.label.tone) == ("not comparable", "bad")
+    assert refusal.text.startswith("The models differ")
+    assert "✗ not comparable: The models differ" in Page(html(made)).text
 
 
 def test_a_suite_says_what_it_answers_and_how_each_row_stands() -> None:

@@ -17,7 +17,7 @@ from llmb_tui.answers.run_columns import COLUMNS, RunColumn, RunTable, run_colum
 from llmb_tui.answers.run_row import RunRow, row_from_document, row_from_record, row_from_result
 from llmb_tui.answers.table import State, Table, cell_text, quantity, toned_text
 from llmb_tui.language.quantities import gpu_hours_digits
-from llmb_tui.language.states import Stage, state_label
+from llmb_tui.language.states import Stage, Submission, state_label
 from llmb_tui.launch.note import Note
 from llmb_tui.services import Services
 from llmb_tui.watch.report import document
@@ -25,8 +25,9 @@ from tests.baseline.answers import LLMB, OTHER_LAYOUT, PLAIN, SLOW, answer
 
 _NARROW = 78
 """Cells of a table of runs on a terminal of 80."""
-_MARK, _AGE = 1, 3
-"""Cells of the columns that are a screen's own."""
+_MARK = 1
+"""Cells of the column of marks, which is a screen's own. The age, another one, leaves first."""
+_STATE = max(len(state_label(state).text) for state in (*get_args(Stage), *get_args(Submission)))
 SCREENS: tuple[RunTable, ...] = ("runs screen", "results screen", "suite screen")
 NOTE = Note("after the switch was replaced", ("weekly",))
 
@@ -121,7 +122,7 @@ def test_the_csv_of_nvidias_rules_keeps_its_headings() -> None:
 @pytest.mark.parametrize("table", SCREENS)
 def test_columns_that_stay_on_a_narrow_screen_fit_it(table: RunTable) -> None:
     kept = [column for column in run_columns(table) if not column.drop]
-    widths = [_MARK, *(column.width for column in kept), _AGE]
+    widths = [_MARK, *(column.width or _STATE for column in kept)]
     assert sum(widths) + len(widths) - 1 <= _NARROW
 
 
@@ -133,7 +134,7 @@ def test_a_run_that_ended_badly_has_no_verdict_in_a_narrow_column(services: Serv
         (report,) = Table.by(run_columns("report"), [row]).texts()
         cells = dict(zip([column.heading for column in run_columns("report")], report, strict=True))
         assert (cells["verdict"], cells["speed %"]) == (verdict, speed)
-    (outcome,) = (column for column in run_columns("results screen") if column.heading == "verdict")
+    (outcome,) = (column for column in run_columns("results screen") if column.key == "verdict")
     assert [cell_text(outcome.cell(row)) for row in (done, bad)] == ["FAIL", state_label(stage).word]
 
 
@@ -147,6 +148,6 @@ def test_a_log_of_unknown_origin_has_unknown_cells(tmp_path: Path, home: Path) -
 
 def test_a_run_that_is_done_without_a_verdict_is_not_shown_as_good(services: Services) -> None:
     judged = row_from_result(services.history.result(PLAIN))
-    (outcome,) = (column for column in run_columns("results screen") if column.heading == "verdict")
+    (outcome,) = (column for column in run_columns("results screen") if column.key == "verdict")
     rows = (judged, replace(judged, result=None, ratio=None))
     assert [toned_text(outcome.cell(row)) for row in rows] == [("✓ PASS", "good"), ("✓ done", "quiet")]

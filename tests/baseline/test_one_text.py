@@ -13,17 +13,20 @@ from typing import Any
 import pytest
 
 from llmb_tui.analysis.groups import grouped
+from llmb_tui.answers.comparison import side_by_side
+from llmb_tui.answers.run_columns import run_columns
+from llmb_tui.answers.run_row import row_from_record, row_from_result
+from llmb_tui.answers.writers.rows import rows
 from llmb_tui.language import quantities
 from llmb_tui.launch.note import NO_NOTE
 from llmb_tui.services import Services
 from llmb_tui.store.paths import Places
-from llmb_tui.ui.widgets.answers import compared
 from llmb_tui.ui.widgets.figures import figures, strip
-from llmb_tui.ui.widgets.job_table import job_row
-from llmb_tui.ui.widgets.keyed_table import Row
-from llmb_tui.ui.widgets.result_texts import about_run, run_row
+from llmb_tui.ui.widgets.keyed_table import Row, make_row
+from llmb_tui.ui.widgets.result_texts import about_run
 from llmb_tui.ui.widgets.run_parts import metric_rows, verdict_card
-from llmb_tui.ui.widgets.suite_texts import progress_rows
+from llmb_tui.ui.widgets.suite_texts import progress_columns, progress_things
+from llmb_tui.watch.state import RunRecord
 from tests.baseline.answers import OTHER_LAYOUT, SLOW, SUITE, answer, copy_home
 
 NOW = 1_795_757_000.0
@@ -134,14 +137,14 @@ def test_a_runs_numbers_are_the_same_on_the_screens(tmp_path: Path, services: Se
     has = of_run(tmp_path, run_id)
     run, result = services.runs.load(run_id), services.history.result(run_id)
     state = services.feed.record(run_id).state
-    check(cells(job_row(run, state, False, NOW)), has, "median", "of expected")
-    check(cells(run_row(result, NO_NOTE, False, NOW)), has, "step time", "of expected")
+    jobs, results = row_from_record(RunRecord(run, state)), row_from_result(result)
+    check(cells(make_row(run_columns("runs screen"), jobs)), has, "median", "of expected")
+    check(cells(make_row(run_columns("results screen"), results)), has, "step time", "of expected")
     check("\n".join(map(str, about_run(result, NO_NOTE, NOW))), has, "step time", "expected")
     check("\n".join(" ".join(row) for row in metric_rows(state.progress, run.plan)), has, "median", "expected")
     check(str(verdict_card(state, "expected", "")), has, "step time", "of expected")
-    side_by_side = compared(grouped([result], "none", {}), [result], [], [])
-    (rows,) = (block for block in side_by_side.blocks if callable(block))
-    text = "\n".join(map(str, rows(WIDE)))
+    compared = side_by_side(grouped([result], "none", {}), [result], [], [])
+    text = "\n".join(row.text for row in rows(compared.make_blocks(), WIDE))
     check(text, has, "step time", "tokens/s", "TFLOPS", "MFU", "days", "of expected")
 
 
@@ -154,9 +157,9 @@ def test_a_suites_numbers_are_the_same_in_each_output(tmp_path: Path, services: 
         answer(tmp_path / "results", ("results", SUITE)),
         answer(tmp_path / "report", ("report", SUITE)),
     ]
-    rows = progress_rows(progress, {row.planned.row.key: row.planned.row.key for row in progress.rows})
+    rows = progress_things(progress, {row.planned.row.key: row.planned.row.key for row in progress.rows})
     for (_, numbers_of_run), row in zip(has.items(), rows.values(), strict=True):
-        for text in (*outputs, cells(row)):
+        for text in (*outputs, cells(make_row(progress_columns(), row))):
             assert numbers_of_run["step time"][1] in text
 
 

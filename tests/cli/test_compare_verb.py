@@ -64,11 +64,12 @@ def test_runs_side_by_side(ended: Ended, tmp_path: Path) -> None:
     done = ask(tmp_path, ("fp8a", "bf16a"))
     assert done.returncode == 0
     lines = done.stdout.splitlines()
-    assert lines[0] == "Runs: different precisions"
-    assert "529,584" in lines[2]
-    assert "PASS" in lines[2]
-    assert any("35 % ± 0.1 % slower" in line for line in lines)
-    assert any(line.split() == ["plan", "dtype", "fp8", "bf16"] for line in lines)
+    assert lines[0] == "Differences, by the time that a GPU takes for a token: different precisions."
+    assert "35 % ± 0.1 % slower" in lines[2]
+    (run,) = (line for line in lines if line.startswith("fp8a "))
+    assert "529,584" in run
+    assert "PASS" in run
+    assert "plan  dtype: fp8 → bf16" in lines
 
 
 def test_before_against_after_and_what_changed(ended: Ended, tmp_path: Path) -> None:
@@ -88,8 +89,8 @@ def test_before_against_after_and_what_changed(ended: Ended, tmp_path: Path) -> 
     assert one["purpose"] == "changes"
     assert (one["changed"]["before"], one["changed"]["after"]) == ("old2", "new1")
     assert [change["name"] for change in one["changed"]["changes"]] == ["vboost"]
-    diff = ask(tmp_path, (*words, "--diff")).stdout
-    assert "-export MINE=False\n+export MINE=True\n" in diff
+    diff = [line.strip() for line in ask(tmp_path, (*words, "--diff")).stdout.splitlines()]
+    assert diff[diff.index("-export MINE=False") + 1] == "+export MINE=True"
 
 
 def test_each_side_has_a_curve_of_its_own(ended: Ended, tmp_path: Path) -> None:
@@ -117,7 +118,15 @@ def test_what_may_not_be_compared_answers_1_with_the_reason(ended: Ended, tmp_pa
     ended("bf16a", 2.67, BF16)
     done = ask(tmp_path, ("fp8a", "bf16a", "--for", "repeats"))
     assert done.returncode == 1
-    assert "Not comparable: The precisions differ: fp8 (fp8a), bf16 (bf16a)." in done.stderr
+    assert "✗ not comparable: The precisions differ: fp8 (fp8a), bf16 (bf16a)." in done.stdout.splitlines()
+    reason = (
+        "These runs are not compared, because of their precision. Name other runs, or with --for what is compared: "
+    )
+    assert done.stderr.startswith(reason)
+    csv = ask(tmp_path, ("fp8a", "bf16a", "--for", "repeats", "--format", "csv"))
+    assert reason in csv.stderr
+    assert csv.stderr.startswith("not comparable: The precisions differ")
+    assert csv.stdout.splitlines()[0].startswith("run,configuration,release")
     one = document(tmp_path, "fp8a", "bf16a", "--for", "repeats", code=1)
     assert [remark["aspect"] for remark in one["refusals"]] == ["precision"]
     assert one["differences"] == []
@@ -131,7 +140,8 @@ def test_a_scaling_curve_in_each_form(ended: Ended, tmp_path: Path) -> None:
     assert [point["gpus"] for point in curve["points"]] == [16, 64, 1024]
     assert curve["points"][2]["efficiency_pct"] == pytest.approx(100 * 2.0 / 2.2)
     markdown = ask(tmp_path, (*runs, "--format", "markdown")).stdout
-    assert "### Scaling of nemotron4@25.04 15b fp8" in markdown
+    assert "Scaling of nemotron4@25.04 15b fp8" in markdown
+    assert "| GPUs | runs | step s |" in markdown
     csv = ask(tmp_path, (*runs, "--format", "csv")).stdout.splitlines()
     assert csv[0].startswith("run,configuration,release")
     assert len(csv) == 4
@@ -162,10 +172,12 @@ def test_a_run_that_failed_is_shown_and_left_out(ended: Ended, tmp_path: Path) -
     assert [run["left_out"] is None for run in one["runs"]] == [True, False]
     alone = ask(tmp_path, ("short",))
     assert alone.returncode == 1
-    assert "None of these runs can be compared." in alone.stderr
+    assert "not comparable: None of these runs counts." in alone.stdout
+    assert alone.stderr.startswith("None of these runs counts. Name runs that are done")
     sides = ask(tmp_path, ("good", "--against", "short"))
     assert sides.returncode == 1
-    assert "Nothing on the other side is like nemotron4 15b fp8 · 64 × H100" in sides.stderr
+    assert "No run has a counterpart on the other side." in sides.stdout
+    assert sides.stderr.startswith("No run has a counterpart on the other side.")
 
 
 @pytest.mark.parametrize(
@@ -198,7 +210,7 @@ def test_a_slow_node_and_the_list_to_copy(ended: Ended, tmp_path: Path) -> None:
     assert one["nodes"][0]["difference_pct"] == pytest.approx(4.5, abs=0.3)
     done = ask(tmp_path, ("--nodes", "--cluster", "eos"))
     assert done.stdout.splitlines()[-1] == "--exclude=cn007"
-    assert "A node is suspected if" in done.stderr
+    assert "A node is suspected if" in done.stdout
     assert document(tmp_path, "--nodes", "--cluster", "other")["runs"] == 0
 
 

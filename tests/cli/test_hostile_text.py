@@ -9,14 +9,15 @@ import re
 import subprocess
 import sys
 import unicodedata
+from argparse import Namespace
 from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
+from llmb_tui.answers.plan import plan_answer
 from llmb_tui.cli import main
-from llmb_tui.cli.output import print_json, print_line, say
-from llmb_tui.cli.planning import print_plan
+from llmb_tui.cli.output import print_json, print_line, say, write
 from llmb_tui.language.text import clean, escaped_json
 from llmb_tui.plan.plan import Problem
 from tests.kit.runs import PLAN
@@ -61,7 +62,8 @@ def test_json_escapes_what_is_not_seen_and_keeps_its_value(capsys: pytest.Captur
 
 
 def test_a_note_of_a_preset_cannot_reach_the_terminal(capsys: pytest.CaptureFixture[str]) -> None:
-    print_plan(replace(PLAN, problems=(Problem("size", "note", HOSTILE, HOSTILE),), container=HOSTILE))
+    plan = replace(PLAN, problems=(Problem("size", "note", HOSTILE, HOSTILE),), container=HOSTILE)
+    write(plan_answer(plan), Namespace(json=False))
     said = capsys.readouterr().out
     assert "note: ab" in said
     assert not any(unicodedata.category(char) in ("Cc", "Cf", "Cs") for char in said.replace("\n", ""))

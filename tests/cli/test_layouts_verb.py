@@ -50,14 +50,14 @@ def ended(tmp_path: Path) -> Callable[[int, float], str]:
 def test_the_table_has_the_published_layout_and_says_how_many_there_are(call: Call) -> None:
     done = call(*PLAN, "--layouts", "5")
     assert (done.returncode, done.stderr) == (0, "")
-    title, headings, *rows, summary = done.stdout.splitlines()
-    assert "GBS 256, sequence 4096, 32 layers" in title
+    title, _, headings, *rows, _, bands = done.stdout.splitlines()
+    assert "GBS 256, sequence 4,096, 32 layers: the fastest 5 of 1,336 valid layouts" in title
     assert headings.split()[:8] == ["TP", "PP", "CP", "EP", "DP", "VP", "MBS", "GA"]
     assert len(rows) == 5
     (published,) = [row for row in rows if row.endswith("  published")]
     assert published.split()[:9] == ["2", "1", "1", "1", "32", "–", "2", "4", "2.67"]
     assert "fits" in published
-    assert summary.startswith("5 of 1,")
+    assert bands.startswith("Two layouts whose bands overlap")
 
 
 def test_each_layout_in_json_is_what_the_plan_of_its_flags_says(call: Call) -> None:

@@ -70,6 +70,9 @@ def test_an_unlisted_scale_is_estimated_and_exits_with_1(call: Any) -> None:
     assert done.returncode == 1
     assert "scale" in done.stderr
     assert json.loads(done.stdout)["estimate"]["method"] == "interpolated"
+    read = call(*(word for word in PLAN[:-1] if word != "--json"), "96")
+    assert (read.returncode, read.stderr) == (1, done.stderr)
+    assert "interpolated" in read.stdout
 
 
 @pytest.mark.parametrize(

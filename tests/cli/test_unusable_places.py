@@ -125,7 +125,7 @@ def test_of_a_log_file_that_may_not_be_read_it_is_said_what_to_mend(
     with not_root():
         assert main(["logs", str(tmp_path / "log")]) == 2
     said = " ".join(capsys.readouterr().err.split())
-    assert f"Could not read {tmp_path}/log. Permission denied. Mend its permissions" in said
+    assert f"Could not read {tmp_path}/log. Permission denied. Change its permissions" in said
 
 
 @pytest.mark.parametrize("words", [("jobs",), ("list",), ("clusters",), ("config", "path"), ("watch", "x")])

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from llmb_tui.cli.clusters import summary
+from llmb_tui.answers.cluster_check import summary
 from llmb_tui.cluster.batch import Answer
 from llmb_tui.cluster.slurm.profile import SlurmProfile
 from llmb_tui.language.text import clean_line

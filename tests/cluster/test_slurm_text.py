@@ -354,7 +354,7 @@ def test_nodes_that_do_not_work(state: str) -> None:
         ("MaxGRESPerAccount", "Its account has all its GPUs in use."),
         ("QOSMaxNodePerJobLimit", "more nodes"),
         ("QOSMaxGRESMinutesPerJob", "time on GPUs"),
-        ("(Priority)", "before it"),
+        ("(Priority)", "higher priority"),
         ("ReqNodeNotAvail, UnavailableNodes:cn[1-3]", "down, drained or reserved"),
         ("Nodes required for job are DOWN, DRAINED or reserved for jobs in higher priority partitions", "drained"),
         ("QOSMaxGRESPerUser", "GPUs"),

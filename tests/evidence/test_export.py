@@ -507,7 +507,7 @@ def test_the_verbs(laptop: Laptop, tmp_path: Path) -> None:
     assert "not forgery" in checked.json["caveat"]
     told = run("verify", file)
     assert "All that can be checked agrees." in told.out
-    assert f"run {RUN_ID}: done, 50 of 50 steps, 2.02 s by the rule (last step), PASS 98.0 % of published" in told.out
+    assert f"run {RUN_ID}  done, 50 of 50 steps, 2.02 s by the rule (last step), PASS 98.0 % of published" in told.out
 
     damaged = bytearray(Path(file).read_bytes())
     damaged[500] ^= 1
@@ -517,7 +517,7 @@ def test_the_verbs(laptop: Laptop, tmp_path: Path) -> None:
     assert "not a valid archive" in wrong.json["error"]["what"]
     assert run("verify", str(tmp_path / "nothing")).code == 1
     anonymous = run("export", RUN_ID, "-o", f"{file}.3", "--anonymous")
-    assert "replaced by aliases" in anonymous.err
+    assert "replaced by aliases" in anonymous.out
     assert "replaced by aliases" in run("verify", f"{file}.3").out
 
 

@@ -10,8 +10,8 @@ from llmb_tui.ui.app import LlmbApp
 from llmb_tui.ui.dialogs import Confirm
 from llmb_tui.ui.screens.run import RunScreen
 from llmb_tui.ui.screens.suite import DraftRows, SuiteScreen
-from llmb_tui.ui.screens.suite_dialogs import SuitesDialog
 from llmb_tui.ui.screens.suite_watch import SuiteRows, SuiteWatchScreen
+from llmb_tui.ui.screens.suites import SuitesScreen
 from llmb_tui.watch.timing import Timing
 from llmb_tui.wizard.steps import StepId
 from tests.kit.pilot import SIZE, at_scale, choose, marks, on_top, shown_run_state, text_of, until
@@ -40,10 +40,8 @@ async def test_from_choices_to_verdicts(places: Places) -> None:
         await pilot.press("y")
         await on_top(pilot, SuiteWatchScreen)
         await pilot.press("q", "o")
-        await on_top(pilot, SuitesDialog)
-        await until(
-            pilot, lambda: "of 2 runs done" in str(app.screen.query_one("#choices").render_line(0)), "it is listed"
-        )
+        await on_top(pilot, SuitesScreen)
+        await until(pilot, lambda: "of 2 runs done" in text_of(app, "#list-about"), "it is listed")
         await pilot.press("enter")
         await on_top(pilot, SuiteWatchScreen)
         await until(pilot, lambda: "2 of 2 runs done: 2 PASS" in text_of(app, "#watch-sums"), "both verdicts")

@@ -214,7 +214,7 @@ def test_a_failed_step_says_why_and_can_be_tried_again(stage: Stage, make_instal
     states = make_installer().run(lambda _: None, threading.Event())
     assert [state.status for state in states] == ["done", "failed", "missing"]
     assert states[1].detail == "[ERROR] No space left  on device"
-    assert states[1].fix == "Look at the step's log on the cluster. Install again: it goes on where it stopped."
+    assert states[1].fix == "Read the step's log on the cluster. Install again: the step continues."
     assert list(stage.image.parent.iterdir()) == []
     assert make_installer().probe() == states
     (stage.folder / "fail").unlink()

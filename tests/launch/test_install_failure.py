@@ -46,14 +46,14 @@ def test_a_checkout_of_somebody_else_is_no_other_release() -> None:
     ):
         failure = explain([line, "/lustre/llmb/llmb_repo is no checkout of v25.12 but of something else."])
         assert failure.line == line
-        assert "belongs to somebody else" in failure.reason
+        assert "belongs to another user" in failure.reason
         assert "`git config --global --add safe.directory /lustre/llmb/llmb_repo`" in failure.fix
 
 
 def test_a_program_that_is_not_there_is_named() -> None:
     failure = explain(["./setup.sh: line 51: huggingface-cli: command not found"])
-    assert failure.reason == "The program huggingface-cli is not there, which the setup script calls."
-    assert "another version of that package" in failure.fix
+    assert failure.reason == "The setup script needs the program huggingface-cli, which is not installed."
+    assert "another version of the package" in failure.fix
     assert "needs is missing" in explain(["/lustre/step.sh: 7: enroot: not found"]).reason
 
 

@@ -63,8 +63,8 @@ CASES = [
     (f"{FAILED}No partition specified or system default partition", "there is no partition", "sinfo", 1),
     (f"{FAILED}User's group not permitted to use this partition", "may not use partition `batch`", "another", 1),
     (f"{FAILED}Access/permission denied", "may not use partition `batch`", "another", 1),
-    (f"{FAILED}Required partition not available (inactive or drain)", "takes no jobs at the moment", "another", 2),
-    (f"{FAILED}Partition in DOWN state", "takes no jobs at the moment", "another", 2),
+    (f"{FAILED}Required partition not available (inactive or drain)", "accepts no jobs at the moment", "another", 2),
+    (f"{FAILED}Partition in DOWN state", "accepts no jobs at the moment", "another", 2),
     # QOS and limits
     (f"{FAILED}Invalid qos specification", "may not use QOS `short` in partition `batch`", "QOS in the cluster's", 1),
     (f"{FAILED}Requested account has breached requested QOS usage threshold", "QOS `short`", "QOS in the", 1),
@@ -78,7 +78,7 @@ CASES = [
     (f"sbatch: error: QOSMaxSubmitJobPerUserLimit\n{POLICY}", "no further job of yours", "one of your jobs", 1),
     (f"sbatch: error: AssocMaxSubmitJobLimit\n{POLICY}", "no further job of yours", "one of your jobs", 1),
     (f"sbatch: error: QOSMaxWallDurationPerJobLimit\n{POLICY}", "less time than the 6 h", "Lower the time", 1),
-    (f"sbatch: error: AssocGrpGRESMinutes\n{POLICY}", "not that much time left", "sshare", 1),
+    (f"sbatch: error: AssocGrpGRESMinutes\n{POLICY}", "not enough time left", "sshare", 1),
     (POLICY, "a limit of account `research_llm_bench` or its QOS", "smaller scale", 1),
     # time
     (
@@ -147,12 +147,12 @@ CASES = [
         "plugin",
         1,
     ),
-    ("sbatch: error: Invalid directive found in batch script: mine", "does not know an option", "profile", 1),
+    ("sbatch: error: Invalid directive found in batch script: mine", "does not know one of its options", "profile", 1),
     # the cluster's own trouble
     (f"{FAILED}Unable to create job record, try again", "its queue is full", "later", 2),
     (f"{FAILED}MaxJobCount limit reached", "its queue is full", "later", 2),
-    (f"{FAILED}System submissions disabled", "takes no jobs at the moment", "Wait", 2),
-    (f"{FAILED}Rate limit exceeded, please retry later", "takes no jobs at the moment", "Wait", 2),
+    (f"{FAILED}System submissions disabled", "accepts no jobs at the moment", "Wait", 2),
+    (f"{FAILED}Rate limit exceeded, please retry later", "accepts no jobs at the moment", "Wait", 2),
     (f"{FAILED}Pathname of a file, directory or other parameter too long", "too long", "shorter", 1),
 ]
 
@@ -223,8 +223,8 @@ def test_a_profile_without_options_is_told_of_its_defaults(make_run: MakeRun) ->
     ("words", "exit_code", "what", "mend"),
     [
         (f"{FAILED}Unable to contact slurm controller (connect failure)", 1, "controller cannot be reached", "ping"),
-        ("submit.sh: 24: sbatch: not found", 127, "there is no `sbatch`", "PATH"),
-        ("submit.sh: line 24: sbatch: command not found", 127, "there is no `sbatch`", "PATH"),
+        ("submit.sh: 24: sbatch: not found", 127, "`sbatch` is not installed", "PATH"),
+        ("submit.sh: line 24: sbatch: command not found", 127, "`sbatch` is not installed", "PATH"),
     ],
 )
 def test_a_slurm_that_was_not_asked_has_not_refused(run: Run, words: str, exit_code: int, what: str, mend: str) -> None:

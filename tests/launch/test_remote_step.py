@@ -235,7 +235,7 @@ def test_an_image_that_is_still_being_brought_is_not_taken(image: Image, content
     image.brought.write_bytes(content)
     failure = explain(image.install().splitlines())
     assert failure.line == f"{image.brought} is not whole."
-    assert "still be" in failure.reason
+    assert "is incomplete" in failure.reason
     assert not image.path.exists()
     image.brought.write_bytes(squashfs(96))
     image.install()

@@ -131,7 +131,7 @@ def test_a_token_that_is_missing_is_said_and_one_that_was_removed_is_missed_wher
     site.made("directories")
     failure = explain(site.fails("token"))
     assert failure.key_would_help == "hugging-face"
-    assert "Give your Hugging Face token" in failure.fix
+    assert "Enter your Hugging Face token" in failure.fix
     token = site.home / HUB_TOKEN
     token.parent.mkdir()
     token.write_text("hf_secret\n")
@@ -181,7 +181,7 @@ def test_a_git_host_out_of_reach_is_said(site: UpstreamInstall, kind: str) -> No
 def test_a_tag_that_is_not_there_is_said(site: UpstreamInstall) -> None:
     site.made("directories")
     site.scripts = replace(site.scripts, tag="v99")
-    assert explain(site.fails("repository")).reason == "The repository does not have the release's tag."
+    assert explain(site.fails("repository")).reason == "The repository does not contain the release's tag."
     assert not list(Path(site.steps()["repository"].args[2]).parent.glob("dgxc*"))
 
 
@@ -189,7 +189,7 @@ def test_a_branch_of_that_name_is_no_tag(site: UpstreamInstall) -> None:
     site.made("directories")
     site.git("-C", str(site.upstream / "recipes"), "branch", "v26")
     site.scripts = replace(site.scripts, tag="v26")
-    assert "not the one of the release" in explain(site.fails("repository")).reason
+    assert "not the release's" in explain(site.fails("repository")).reason
 
 
 def test_a_checkout_of_another_tag_is_left_alone(site: UpstreamInstall) -> None:
@@ -205,7 +205,7 @@ def test_a_checkout_with_changes_is_left_alone(site: UpstreamInstall) -> None:
     Path(site.steps()["repository"].results[-1]).unlink()
     failure = explain(site.fails("repository"))
     assert failure.line.endswith("has local changes:  M nemotron/launch.sh")
-    assert "left as it is" in failure.reason
+    assert "was not changed" in failure.reason
     assert (repository / "nemotron/launch.sh").read_text() == "echo mine"
 
 
@@ -393,7 +393,7 @@ def test_something_else_where_the_environment_belongs_is_left_alone(site: Upstre
     mine = Path(site.steps()["environment"].args[0]) / "mine"
     mine.parent.mkdir(parents=True)
     mine.write_text("!")
-    assert "Something else" in explain(site.fails("environment")).reason
+    assert "Another file or directory" in explain(site.fails("environment")).reason
     assert mine.read_text() == "!"
 
 
@@ -503,5 +503,5 @@ def test_pins_come_from_the_folder_that_was_brought(site: UpstreamInstall) -> No
     site.made("directories", "environment")
     (site.install / "offline/wheels").mkdir(parents=True)
     failure = explain(site.fails("pins"))
-    assert failure.reason == "pip found no version of a package that fits this Python."
+    assert failure.reason == "pip found no version of a package for this Python."
     assert "folder of wheels" in failure.fix

@@ -116,7 +116,7 @@ def test_slurm_gives_the_reason_if_the_log_has_none(job: Job, reason: str, line:
 
 @pytest.mark.parametrize(
     ("state", "reason"),
-    [("FAILED", "The workload ended with an error."), ("TIMEOUT", "The job ran into its time limit.")],
+    [("FAILED", "The workload ended with an error."), ("TIMEOUT", "The job reached its time limit.")],
 )
 def test_a_workload_has_no_words_about_a_batch_script(state: str, reason: str) -> None:
     found = job_failure(Job("w", "a", state, "Container pytorch exited"), "Run:ai")

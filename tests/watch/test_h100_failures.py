@@ -15,7 +15,7 @@ CAUSES = {
     "disk_full": "A file system is full.",
     "master_unreachable": "The ranks did not find each other in time.",
     "oom_rank": "A GPU ran out of memory.",
-    "port_in_use": "The port at which the ranks meet is taken on the first node.",
+    "port_in_use": "The rendezvous port of the ranks is in use on the first node.",
 }
 
 

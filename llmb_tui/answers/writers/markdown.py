@@ -86,7 +86,7 @@ def _block(block: Block, pictures: Mapping[str, str]) -> Iterator[str]:
         yield from _picture(block, pictures)
     elif isinstance(block, Listing):
         yield escaped(f"{block.title}:")
-        yield _fenced(block.text)
+        yield _fenced(block.text, "diff" if block.diff else "text")
     else:
         yield _banner(block)
 
@@ -112,7 +112,7 @@ def _code(text: str) -> str:
     return f"{ticks}{room}{text}{room}{ticks}"
 
 
-def _fenced(text: str) -> str:
+def _fenced(text: str, language: str) -> str:
     text = clean(text).rstrip("\n")
     fence = "`" * max(3, 1 + max((len(match) for match in _TICKS.findall(text)), default=0))
-    return f"{fence}text\n{text}\n{fence}"
+    return f"{fence}{language}\n{text}\n{fence}"

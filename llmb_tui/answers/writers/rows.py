@@ -1,9 +1,13 @@
 """`rows`: blocks as rows for a terminal: a screen folds and colours them, a verb prints their text. Pure."""
 
+# ruff: noqa: PLC0415 - charts are imported for an answer that has one
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
-from typing import NamedTuple
+import sys
+from collections.abc import Iterable, Iterator
+from itertools import zip_longest
+from textwrap import wrap
+from typing import TYPE_CHECKING, NamedTuple
 
 from llmb_tui.answers.blocks import (
     Banner,
@@ -17,14 +21,17 @@ from llmb_tui.answers.blocks import (
     Section,
     Text,
 )
-from llmb_tui.answers.table import Table, toned_text
-from llmb_tui.answers.writers.chart_rows import chart_rows
-from llmb_tui.answers.writers.plot import CellKind, terminal_glyphs
+from llmb_tui.answers.table import Cell, Table, cell_text, toned_text
 from llmb_tui.language.states import Tone, verdict_label
 from llmb_tui.language.text import clean, clean_line
 
+if TYPE_CHECKING:
+    from llmb_tui.answers.writers.plot import CellKind
+
 _GAP = 2
 """Cells between two columns of a table."""
+_LEAST_FOLDED, _LEAST_LAST = 24, 20
+"""Cells of a column whose texts are folded, and of a last column."""
 _WIDEST_LABEL = 22
 """Cells of the labels of facts; a longer one has a row of its own."""
 _CHART_HEIGHT, _WIDEST_CHART = 13, 100
@@ -93,7 +100,7 @@ def _block(block: Block, width: int | None) -> Iterator[Row]:
             mark = Span(f"{label.text} ", label.tone, strong=True) if label else Span("No verdict ", strong=True)
             yield Row((mark,), (Span(clean_line(block.words)),))
         case Section():
-            yield Row((Span(clean_line(block.title), strong=True),))
+            yield _paragraph(block.title, "plain", strong=True)
             yield from rows(block.blocks, width)
 
 
@@ -116,21 +123,28 @@ def _facts(facts: Facts, width: int | None) -> Iterator[Row]:
 def _grid(grid: Grid, width: int | None) -> Iterator[Row]:
     """Columns where they fit, else as the grid folds."""
     table, widths = grid.table, _widths(grid.table)
-    if width is None or sum(widths) + _GAP * (len(widths) - 1) <= width:
+    room = sys.maxsize if width is None else width - _GAP * (len(widths) - 1)
+    if sum(widths) <= room:
         yield from table_rows(table)
     elif grid.fold == "columns":
-        yield from _parts(table, widths, width)
+        yield from _parts(table, widths[0], width or 0)
+    elif not table.numeric[-1] and sum(widths[:-1]) + _LEAST_LAST <= room:
+        yield from table_rows(table, folds_last=True)
     else:
         yield from _records(table)
 
 
-def table_rows(table: Table) -> Iterator[Row]:
-    """A heading, and a row for each row of a table; the decimal points of a column of numbers are aligned."""
+def table_rows(table: Table, *, folds_last: bool = False) -> Iterator[Row]:
+    """A heading, and a row for each row of a table; the decimal points of a column of numbers are aligned.
+
+    `folds_last`: the texts of the last column may be folded.
+    """
     texts = _aligned(table)
     yield Row((Span((" " * _GAP).join(texts[0]).rstrip(), "quiet"),))
     for cells, row in zip(table.rows, texts[1:], strict=True):
         spans = [Span(text + " " * _GAP, toned_text(cell)[1]) for cell, text in zip(cells, row, strict=True)]
-        yield Row((*spans[:-1], spans[-1]._replace(text=row[-1].rstrip())))
+        last = spans.pop()._replace(text=row[-1].rstrip())
+        yield Row(tuple(spans), (last,)) if folds_last else Row((*spans, last))
 
 
 def _aligned(table: Table) -> list[list[str]]:
@@ -147,39 +161,54 @@ def _aligned(table: Table) -> list[list[str]]:
     return rows
 
 
+def _cell(cell: Cell) -> tuple[str, Tone]:
+    """Text and tone of a cell; a state has its word alone."""
+    return cell_text(cell), toned_text(cell)[1]
+
+
 def _widths(table: Table) -> list[int]:
     return [len(cell) for cell in _aligned(table)[0]]
 
 
-def _parts(table: Table, widths: Sequence[int], width: int) -> Iterator[Row]:
-    """As many columns as fit behind the first one, then the next ones."""
-    at = 1
-    while at < len(widths):
-        end, used = at, widths[0]
-        while end < len(widths) and (end == at or used + _GAP + widths[end] <= width):
-            used += _GAP + widths[end]
-            end += 1
-        if at > 1:
+def _parts(table: Table, first: int, width: int) -> Iterator[Row]:
+    """As many columns as fit behind the first one, whose width is `first`, then the next ones; all of one width."""
+    texts = [list(table.headings), *table.texts()]
+    tones: list[list[Tone]] = [["quiet"] * len(texts[0]), *([_cell(cell)[1] for cell in row] for row in table.rows)]
+    count, room = len(texts[0]) - 1, max(width - first, _GAP + 1)
+    longest = max(len(text) for row in texts for text in row[1:])
+    column = min(max(room // count - _GAP, _LEAST_FOLDED), longest, room - _GAP)
+    fitting = max(room // (column + _GAP), 1)
+    for begin in range(1, count + 1, fitting):
+        if begin > 1:
             yield BLANK
-        part = [0, *range(at, end)]
-        yield from table_rows(
-            Table.of([table.headings[i] for i in part], [[row[i] for i in part] for row in table.rows])
-        )
-        at = end
+        for row, row_tones in zip(texts, tones, strict=True):
+            cells = [wrap(text, column) for text in row[begin : begin + fitting]]
+            for at, parts in enumerate(zip_longest(*cells, fillvalue="")):
+                name = Span(f"{'' if at else row[0]:<{first}}", "quiet")
+                shown = zip(parts, row_tones[begin : begin + fitting], strict=True)
+                yield Row((name, *(Span(f"{' ' * _GAP}{text:<{column}}", tone) for text, tone in shown)))
 
 
 def _records(table: Table) -> Iterator[Row]:
     """Each row under its first cell."""
-    for row in table.texts():
-        parts = [f"{heading} {cell}".strip() for heading, cell in zip(table.headings[1:], row[1:], strict=True)]
-        yield Row((Span(row[0], strong=True),))
-        yield Row((Span("  "),), (Span(", ".join(parts)),))
+    for row in table.rows:
+        first, *others = map(_cell, row)
+        spans: list[Span] = []
+        for heading, (text, tone) in zip(table.headings[1:], others, strict=True):
+            spans += [Span(", ")] if spans else []
+            spans += [Span(f"{heading} ")] if heading else []
+            spans.append(Span(text, tone))
+        yield Row((), (Span(first[0], strong=True),))
+        yield Row((Span("  "),), tuple(spans))
 
 
 def _picture(picture: Picture, width: int | None) -> Iterator[Row]:
     chart = picture.chart
     yield Row((Span(clean_line(chart.title), strong=True),))
     if width is not None:
+        from llmb_tui.answers.writers.chart_rows import chart_rows
+        from llmb_tui.answers.writers.plot import terminal_glyphs
+
         drawn = chart_rows(chart, (min(width, _WIDEST_CHART), _CHART_HEIGHT), terminal_glyphs())
         yield from (Row(tuple(Span(text, chart=kind) for text, kind in row)) for row in drawn)
     yield _paragraph(" ".join((chart.summary, *chart.notes)), "quiet")

@@ -45,6 +45,11 @@ class ImportableRun:
     imported_id: str = ""
     """Id of the run that it is in this machine's memory; empty where it was not imported."""
 
+    @property
+    def can_be_opened(self) -> bool:
+        """True for a run that has a plan, or was imported before."""
+        return self.plan is not None or bool(self.imported_id)
+
 
 def importable_runs(catalog: Catalog, runs: Runs, cluster: str, jobs: Sequence[LlmbRun]) -> tuple[ImportableRun, ...]:
     """Each of these jobs of a cluster with its plan, or with the reason why it cannot be opened."""

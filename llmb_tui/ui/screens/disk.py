@@ -5,99 +5,87 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import ClassVar
 
-from textual import getters, on
-from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
 from textual.content import Content
-from textual.screen import Screen
-from textual.widgets import DataTable, Static
 
+from llmb_tui.answers.disk import THING, largest_first, removal_question, removal_words, summary
 from llmb_tui.cluster.profile import ClusterProfile
 from llmb_tui.cluster.prompter import Prompter
 from llmb_tui.cluster.session import Session
 from llmb_tui.cluster_files import housekeeping
-from llmb_tui.cluster_files.housekeeping import KINDS, Belonging, Removal, total_size
+from llmb_tui.cluster_files.housekeeping import Belonging, Removal
 from llmb_tui.cluster_files.prune import held_by_suites, loaded_by_suites
 from llmb_tui.errors import Trouble
-from llmb_tui.language.quantities import byte_size
-from llmb_tui.language.states import Tone
-from llmb_tui.language.text import plural
 from llmb_tui.services import Services
 from llmb_tui.ui.daemon import background, go_on, in_daemon, show_failure
 from llmb_tui.ui.dialogs import Confirm
-from llmb_tui.ui.text import ERROR_MARK, MUTED, Part, heading, line, lines, tell, trouble_line
-from llmb_tui.ui.widgets.key_bar import KeyBar
-from llmb_tui.ui.widgets.keyed_table import Key, KeyedTable, Row, TableColumn, room_beside
+from llmb_tui.ui.screens.table_screen import TableScreen
+from llmb_tui.ui.text import ERROR_MARK, MUTED, Part, line, lines, tell, trouble_line
+from llmb_tui.ui.widgets.keyed_table import MARK, KeyedTable
 from llmb_tui.ui.widgets.status_bar import notice
 
-_COLUMNS = (
-    TableColumn("mark", "", 1),
-    TableColumn("size", "size", 8),
-    TableColumn("what", "what", 19),
-    TableColumn("run", "run", 16),
-)
-_LEAST = 20
-"""Cells for the last column, the name."""
 _NAMED_IN_QUESTION = 8
 
 
-class DiskScreen(Screen[None]):
+class DiskTable(KeyedTable):
+    """Things below the install directory."""
+
+    CUT_AT_START = frozenset({"name"})
+
+
+class DiskScreen(TableScreen[Belonging, None]):
     """The largest first. Nothing is removed that is not marked and agreed to."""
 
     HELP = """What installs and runs have put below the cluster's install directory, the largest first.
 x marks a thing, D removes what is marked, for good. What is still needed, or is not known, cannot be marked; the line
 below the rows says why. A run's record, plan and verdict stay on this machine."""
-    CSS_PATH = "cluster_list.tcss"
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding("x,space", "mark", "Mark", key_display="x", id="disk.mark", tooltip="Mark it to be removed"),
         Binding("D", "remove", "Remove…", id="disk.remove", tooltip="Remove what is marked, after a question"),
         Binding("r", "read", "Look again", id="disk.read", tooltip="Ask the cluster again"),
-        Binding("q,escape", "dismiss", "Back", id="disk.leave", tooltip="Back; nothing is removed"),
+        Binding("q,escape", "leave", "Back", id="disk.leave", tooltip="Back; nothing is removed"),
     ]
-
-    table = getters.query_one(KeyedTable)
-    said = getters.query_one("#disk-said", Static)
-    note = getters.query_one("#disk-note", Static)
+    TABLE = DiskTable
 
     def __init__(self, services: Services, prompter: Prompter, profile: ClusterProfile) -> None:
         super().__init__()
         self._services = services
         self._prompter = prompter
         self._profile = profile
-        self._things: dict[Key, Belonging] = {}
-        """By their paths."""
-        self._marked: set[str] = set()
         self._removing = False
 
-    def compose(self) -> ComposeResult:
-        yield Static(id="disk-head", markup=False)
-        yield Static(id="disk-said", markup=False)
-        yield KeyedTable()
-        yield Static(id="disk-note", markup=False)
-        yield KeyBar()
-
     def on_mount(self) -> None:
-        self.table.focus()
         self.action_read()
 
-    def on_resize(self) -> None:
-        left = line((f" On {self._profile.name}", "bold"), f"   {self._profile.directory}")
-        words = notice(self._profile, self._services.policy.observes(self._profile))
-        self.query_one("#disk-head", Static).update(heading(left, words, self.size.width))
-        self._show_rows()
+    @property
+    def title_parts(self) -> Sequence[Part]:
+        return [(f"On {self._profile.name}", "bold"), f"   {self._profile.directory}"]
 
-    def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:  # noqa: ARG002 (Textual's)
+    @property
+    def notice(self) -> str:
+        return notice(self._profile, self._observes)
+
+    @property
+    def _observes(self) -> bool:
+        return self._services.policy.observes(self._profile)
+
+    def why_not(self, action: str) -> str:
         if self._removing and action in ("mark", "remove", "read"):
-            return None
-        if action in ("mark", "remove"):
-            return None if self._services.policy.observes(self._profile) else True
-        return True
+            return "What was marked is being removed."
+        if self._observes and action in ("mark", "remove"):
+            return f"{self._profile.name} is read-only: nothing is removed from it."
+        return ""
 
-    def action_mark(self) -> None:
-        one = self._chosen
-        if one is not None and not one.kept:
-            self._marked ^= {one.path}
-            self._show_rows()
+    def why_unmarkable(self, thing: Belonging) -> str:
+        return thing.kept and f"{thing.path} stays: {thing.kept}"
+
+    def about(self, thing: Belonging) -> Content:
+        parts: list[Part] = [thing.path]
+        if thing.kept:
+            parts += [("   ✗ stays: ", "$text-error"), thing.kept]
+        elif not self._observes:
+            parts.append(("   x marks it", MUTED))
+        return line(*parts)
 
     @background(group="disk", exclusive=True)
     async def action_read(self, said: str = "") -> None:
@@ -106,11 +94,11 @@ below the rows says why. A run's record, plan and verdict stay on this machine."
 
     @background(group="remove", exclusive=True)
     async def action_remove(self) -> None:
-        things = housekeeping.chosen(tuple(self._things.values()), sorted(self._marked))
+        things = housekeeping.chosen(tuple(self.rows.things.values()), sorted(map(str, self.marked)))
         if not things:
             tell(self.app, "Nothing is marked: x marks a thing.", "warning")
             return
-        question = removal_question(self._profile.name, things)
+        question = _question(self._profile.name, things)
         if await self.app.push_screen_wait(Confirm("Remove", question, "Remove it", "Keep it")):
             self.workers.cancel_group(self, "disk")
             go_on(self.app, self._remove([one.path for one in things]))
@@ -126,11 +114,11 @@ below the rows says why. A run's record, plan and verdict stay on this machine."
             return
         finally:
             self._set_removing(False)
-        self._marked.clear()
+        self.marked.clear()
         if self.is_attached:
-            self.action_read(outcome(removal))
+            self.action_read(removal_words(removal))
         else:
-            tell(self.app, f"{self._profile.name}: {outcome(removal)}")
+            tell(self.app, f"{self._profile.name}: {removal_words(removal)}")
 
     def _take_away(self, paths: Sequence[str]) -> Removal:
         """By a list of now: what is on the screen may be hours old. In a thread."""
@@ -147,19 +135,20 @@ below the rows says why. A run's record, plan and verdict stay on this machine."
         """`said`: what was done before."""
         self._say(("◐ ", "$text-warning"), f"{said} Asking {self._profile.name} …".lstrip())
         try:
-            self._things = {one.path: one for one in await in_daemon(self._look)}
+            things = await in_daemon(self._look)
         except Trouble as trouble:
-            self._things = {}
+            things = ()
             self._say(ERROR_MARK, trouble_line(trouble))
         else:
-            self._say(("● ", "$text-success"), f"{said} {summary(tuple(self._things.values()))}".lstrip())
-        self._marked &= {one.path for one in self._things.values() if not one.kept}
-        self._show_rows()
+            self._say(("● ", "$text-success"), f"{said} {summary(things)}".lstrip())
+        removable = {thing.path for thing in things if not thing.kept}
+        self.marked = {key: thing for key, thing in self.marked.items() if key in removable}
+        self.take((MARK, *THING), {thing.path: thing for thing in things})
 
     def _look(self) -> tuple[Belonging, ...]:
         """With sizes, the largest first. In a thread."""
         known = housekeeping.measured(self._session(), self._listed(), self._tell)
-        return tuple(sorted(known, key=lambda one: one.size or 0, reverse=True))
+        return tuple(largest_first(known))
 
     def _listed(self) -> tuple[Belonging, ...]:
         """As it is now, not measured. In a thread."""
@@ -176,67 +165,15 @@ below the rows says why. A run's record, plan and verdict stay on this machine."
         """In a thread: how far it is."""
         self.call_later(self._say, ("◐ ", "$text-warning"), words)
 
-    @property
-    def _chosen(self) -> Belonging | None:
-        """Under the cursor."""
-        return self._things.get(self.table.chosen)
-
-    def _show_rows(self) -> None:
-        room = max(room_beside(_COLUMNS, self.size.width - 2), _LEAST)
-        columns = (*_COLUMNS, TableColumn("name", "name", room))
-        rows = {key: row_of(one, one.path in self._marked, room) for key, one in self._things.items()}
-        self.table.show(columns, rows)
-        self._show_note()
-
-    @on(DataTable.RowHighlighted)
-    def _show_note(self) -> None:
-        one = self._chosen
-        parts: list[Part] = []
-        if one is not None:
-            parts = [one.path]
-            if one.kept:
-                parts += [("   ✗ stays: ", "$text-error"), one.kept]
-            elif not self._services.policy.observes(self._profile):
-                parts.append(("   x marks it", MUTED))
-        self.note.update(line(*parts))
-
     def _say(self, *parts: Part) -> None:
         if self.is_attached:
-            self.said.update(line(*parts))
+            self.show_status(*parts)
 
 
-def row_of(one: Belonging, marked: bool, room: int) -> Row:
-    """The cells of a thing; of a path that is longer than its `room` the end tells it from others."""
-    tone: Tone = "quiet" if one.kept else "plain"
-    return {
-        "mark": ("x" if marked else "", tone),
-        "size": ("?" if one.size is None else byte_size(one.size), tone),
-        "what": (KINDS[one.kind], tone),
-        "run": (" ".join(one.run_ids) or "–", tone),
-        "name": (one.path if len(one.path) <= room else f"…{one.path[1 - room :]}", tone),
-    }
-
-
-def summary(things: Sequence[Belonging]) -> str:
-    """How much there is, and how much of it could go."""
-    can = total_size([one for one in things if not one.kept])
-    return f"{plural(len(things), 'thing')}, {total_size(things)}; {can} of it can be removed."
-
-
-def removal_question(cluster: str, things: Sequence[Belonging]) -> Content:
-    """What would be removed."""
-    rows = [
-        line("Remove ", (plural(len(things), "thing"), "bold"), f", {total_size(things)}, from {cluster}?"),
-        Content(""),
-    ]
+def _question(cluster: str, things: Sequence[Belonging]) -> Content:
+    """The question before a removal, with the first things by name."""
+    rows = [line((removal_question(cluster, things), "bold")), Content("")]
     rows += [line(one.path) for one in things[:_NAMED_IN_QUESTION]]
     if len(things) > _NAMED_IN_QUESTION:
         rows.append(line((f"and {len(things) - _NAMED_IN_QUESTION} more", MUTED)))
     return lines(*rows, Content(""), line(("It cannot be undone. Records, plans and verdicts of runs stay.", MUTED)))
-
-
-def outcome(removal: Removal) -> str:
-    """What was removed, and what was not."""
-    words = [f"{plural(len(removal.removed), 'thing')} removed."]
-    words += [f"{path} stays. {why}" for path, why in removal.kept.items()]
-    return " ".join(filter(None, (*words, removal.left)))

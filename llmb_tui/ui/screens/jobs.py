@@ -4,36 +4,38 @@ from __future__ import annotations
 
 import time
 from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import ClassVar
 
 from textual import getters, on
-from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
+from textual.content import Content
 from textual.message import Message
-from textual.timer import Timer
-from textual.widgets import DataTable, Input, Static
+from textual.widget import Widget
+from textual.widgets import DataTable, Static
 
+from llmb_tui.answers.run_row import RunRow, row_from_record
+from llmb_tui.answers.table import Cell, Column, Toned
 from llmb_tui.cluster.prompter import Prompter
 from llmb_tui.cluster.scheduler_words import JobWords
 from llmb_tui.errors import Trouble
+from llmb_tui.language.states import state_label
 from llmb_tui.language.text import plural
+from llmb_tui.launch.note import NO_NOTE, Note
 from llmb_tui.launch.run import Run
 from llmb_tui.services import Services
 from llmb_tui.ui.daemon import background, go_on, in_daemon, show_failure
 from llmb_tui.ui.dialogs import Confirm, NoteDialog
 from llmb_tui.ui.screens.runs_screen import RunsScreen
-from llmb_tui.ui.text import MUTED, heading, line, lines, notices_words, tell
-from llmb_tui.ui.widgets.job_table import JobTable, cancel_question, what_is_missing
-from llmb_tui.ui.widgets.key_bar import KeyBar
-from llmb_tui.ui.widgets.keyed_table import RowFilter
+from llmb_tui.ui.text import MUTED, Part, line, lines, notices_words, tell
+from llmb_tui.ui.widgets.keyed_table import Key, KeyedTable
 from llmb_tui.ui.widgets.run_header import jobs_of, what_runs
+from llmb_tui.ui.widgets.run_list import cancel_question, screen_columns, what_is_missing
 from llmb_tui.ui.widgets.status_bar import notice
 from llmb_tui.watch.state import RunRecord, RunsChanged
 
 _LINES = 8
-_AGE_EVERY_S = 2.0
 _NO_JOB = "This run has no job that could be cancelled, and nothing to withdraw."
 
 
@@ -46,7 +48,26 @@ def _of_all(failed: Mapping[str, Trouble]) -> Trouble:
     return Trouble(f"{plural(len(failed), 'run')} could not be cancelled.", why, first.fix)
 
 
-class JobsScreen(RunsScreen):
+def _can_end(run: Run) -> bool:
+    """True for a run with a job that could be cancelled, and for one that may be withdrawn."""
+    return run.submission == "intended" or (run.going and bool(run.job_ids))
+
+
+def _mark(row: RunRow) -> Cell:
+    return Toned("•" if row.note else "", "quiet")
+
+
+class JobTable(KeyedTable):
+    """Runs by their ids."""
+
+    BINDINGS: ClassVar[list[BindingType]] = [
+        Binding("enter", "select_cursor", "Open", id="jobs.open", tooltip="Open the run"),
+        Binding("j", "cursor_down", "Down", show=False, id="jobs.down", tooltip="The run below"),
+        Binding("k", "cursor_up", "Up", show=False, id="jobs.up", tooltip="The run above"),
+    ]
+
+
+class JobsScreen(RunsScreen[RunRow]):
     """The runs, newest first, as their feed says. Only what a person does here may ask for a password."""
 
     HELP = """Every run, newest first; finished ones stay. The figures come from the local copies of the logs.
@@ -78,11 +99,9 @@ Runs that NVIDIA's own llmb-run started are opened from their list (o), suites f
         Binding("q,escape", "leave", "Back", id="jobs.leave", tooltip="Back to where you came from"),
     ]
 
-    table = getters.query_one(JobTable)
-    words = getters.query_one(RowFilter)
-    head = getters.query_one("#jobs-head", Static)
-    note = getters.query_one("#jobs-note", Static)
-    said = getters.query_one("#jobs-said", Static)
+    TABLE = JobTable
+    AGES = frozenset({"age"})
+
     last_lines = getters.query_one("#jobs-peek", Static)
 
     @dataclass
@@ -93,77 +112,86 @@ Runs that NVIDIA's own llmb-run started are opened from their list (o), suites f
 
     def __init__(self, services: Services, prompter: Prompter, clock: Callable[[], float] = time.time) -> None:
         super().__init__(services, prompter)
-        self._clock = clock
+        state_first = sorted(screen_columns("runs screen", clock), key=lambda column: column.key != "state")
+        self.columns = (Column("", _mark, "mark", 1), *state_first)
+        self._records: dict[str, RunRecord] = {}
+        """Newest first."""
+        self._notes: Mapping[str, Note] = {}
         self._event = RunsChanged()
-        self._ages: Timer | None = None
         self._cancelling = False
         """What was agreed to is being cancelled: no key does it again."""
 
-    def compose(self) -> ComposeResult:
-        yield Static(id="jobs-head", markup=False)
-        yield JobTable(self._clock)
-        yield Static(id="jobs-said", markup=False)
-        yield Static(id="jobs-note", markup=False)
-        yield Static(id="jobs-peek", markup=False)
-        yield RowFilter("words that a row must have", id="jobs-filter")
-        yield KeyBar()
+    def below(self) -> Iterable[Widget]:
+        return (Static(id="jobs-peek", markup=False),)
 
-    def on_mount(self) -> None:
-        self.table.focus()
-        self._ages = self.set_interval(_AGE_EVERY_S, self.table.grow_older)
+    @property
+    def title_parts(self) -> Sequence[Part]:
+        runs = [record.run for record in self._records.values()]
+        going, prepared = sum(run.going for run in runs), sum(run.submission == "intended" for run in runs)
+        words = f"{going} active · {len(runs) - going - prepared} finished" if runs else "none yet"
+        words += f" · {prepared} {state_label('intended').word}" if prepared else ""
+        parts: list[Part] = [("Runs", "bold"), f"   {words}"]
+        if not runs:
+            parts.append(("   The wizard's last step submits one.", MUTED))
+        return parts
 
-    def on_resize(self) -> None:
-        """Write the heading again for the new width."""
-        self.call_after_refresh(self._show_around)
+    @property
+    def notice(self) -> str:
+        observes, listed = self._services.policy.observes, {record.run.cluster for record in self._records.values()}
+        return notices_words(
+            sorted((name, notice(one, observes(one))) for name, one in self._profiles.items() if name in listed)
+        )
 
-    def on_screen_suspend(self) -> None:
-        if self._ages is not None:
-            self._ages.pause()
+    @property
+    def record(self) -> RunRecord | None:
+        """The run under the cursor."""
+        return self._records.get(str(self.table.chosen))
 
-    def on_screen_resume(self) -> None:
-        if self._ages is not None:
-            self._ages.resume()
+    @property
+    def to_cancel(self) -> list[Run]:
+        """The marked runs, newest first, or else the run under the cursor; of these, those that can be ended."""
+        chosen = self.marked or {self.table.chosen}
+        return [one.run for run_id, one in self._records.items() if run_id in chosen and _can_end(one.run)]
 
-    def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:  # noqa: ARG002 (Textual's)
-        """What is typed into the filter is a letter of it; where a cluster is only looked at nothing is ended."""
-        if action in ("mark", "cancel"):
-            if self._cancelling and action == "cancel":
-                return None
-            runs = self.table.to_cancel if action == "cancel" else []
-            if not runs and self.table.record is not None:
-                runs = [self.table.record.run]
-            profiles = [self._profiles.get(run.cluster) for run in runs] or [None]
-            return None if any(map(self._services.policy.observes, profiles)) else True
-        return action != "filter" or self.focused is not self.words
+    def why_not(self, action: str) -> str:
+        """Where a cluster is only looked at nothing is ended."""
+        if action not in ("mark", "cancel"):
+            return ""
+        if self._cancelling and action == "cancel":
+            return "The runs that you agreed to cancel are being cancelled."
+        runs = self.to_cancel if action == "cancel" else []
+        if not runs and self.record is not None:
+            runs = [self.record.run]
+        profiles = [self._profiles.get(run.cluster) for run in runs] or [None]
+        if not any(map(self._services.policy.observes, profiles)):
+            return ""
+        return "Their cluster is read-only: no run on it is cancelled." if runs else "No run is cancelled: read-only."
+
+    def why_unmarkable(self, thing: RunRow) -> str:
+        return "" if _can_end(self._records[thing.id].run) else _NO_JOB
+
+    def about(self, thing: RunRow) -> Content:
+        return line(thing.note.words)
 
     # What the person does.
 
-    @on(DataTable.RowSelected)
-    def open_row(self) -> None:
-        if self.table.chosen is not None:
-            self.open_run(self.table.chosen)
+    def open(self, thing: RunRow) -> None:
+        self.open_run(thing.id)
 
     def action_peek(self) -> None:
         self.toggle_class("-peeking")
         self.peek()
 
-    def action_filter(self) -> None:
-        self.words.ask()
-
-    def action_mark(self) -> None:
-        if not self.table.mark():
-            tell(self.app, _NO_JOB, "warning")
-        self._show_around()
-
     def action_again(self) -> None:
-        if self.table.record is not None:
-            self.post_message(self.Again(self.table.record.run))
+        if self.record is not None:
+            self.post_message(self.Again(self.record.run))
 
     @background(group="note", exclusive=True)
     async def action_note(self) -> None:
-        if (record := self.table.record) is None:
+        if (record := self.record) is None:
             return
-        notes, run_id, before = self._services.notes, record.run.id, self.table.note
+        notes, run_id = self._services.notes, record.run.id
+        before = self._notes.get(run_id, NO_NOTE)
         answer = await self.app.push_screen_wait(NoteDialog(f"{what_runs(record.run)} · {run_id}", before))
         if answer is None:
             return
@@ -175,25 +203,19 @@ Runs that NVIDIA's own llmb-run started are opened from their list (o), suites f
     async def action_others(self) -> None:
         from llmb_tui.ui.screens.llmb_runs import LlmbRunsScreen
 
-        record = self.table.record
+        record = self.record
         cluster = record.run.cluster if record else None
         opened = await self.app.push_screen_wait(LlmbRunsScreen(self._services, self._prompter, cluster))
         if opened is not None:
             self.open_run(opened)
 
-    def action_leave(self) -> None:
-        if not self.words.forget():
-            self.dismiss(None)
-
-    @on(Input.Changed)
-    def narrow(self) -> None:
-        self.table.filter(self.words.value)
-        self._show_around()
+    def apply_filter(self) -> None:
+        super().apply_filter()
         self.peek()
 
     @background(group="cancel", exclusive=True)
     async def action_cancel(self) -> None:
-        if not (wanted := self.table.to_cancel):
+        if not (wanted := self.to_cancel):
             tell(self.app, _NO_JOB, "warning")
             return
         if await self.app.push_screen_wait(Confirm("Cancel", cancel_question(wanted), "Cancel them", "Keep them")):
@@ -217,7 +239,7 @@ Runs that NVIDIA's own llmb-run started are opened from their list (o), suites f
                 failed[run.id] = trouble
             else:
                 if self.is_attached:
-                    self.table.unmark(run.id)
+                    self.unmark([run.id])
         words = [
             f"{of.scheduler} was asked to cancel {of.count(number)}." for of, number in cancelled.items() if number
         ]
@@ -232,29 +254,49 @@ Runs that NVIDIA's own llmb-run started are opened from their list (o), suites f
         self._cancelling = cancelling
         if self.is_attached:
             self.refresh_bindings()
-            self._show_around()
 
     # What is learned.
 
     async def prepare(self) -> None:
-        self.table.take_notes(await in_daemon(self._services.notes.all))
-        self._show_note()
+        before, self._notes = self._notes, await in_daemon(self._services.notes.all)
+        self._show(run_id for run_id in self._records if before.get(run_id) != self._notes.get(run_id))
 
     def hear(self, event: RunsChanged) -> None:
         self.call_later(self._take_changes, event)
 
     def _take_changes(self, event: RunsChanged) -> None:
         self._event = event
-        self.table.take(event)
-        self._show_around()
+        changed = {record.run.id: record for record in event.changed}
+        records = {run_id: one for run_id, one in self._records.items() if run_id not in event.gone} | changed
+        newest_first = sorted(records.values(), key=lambda record: record.run.created_at, reverse=True)
+        self._records = {record.run.id: record for record in newest_first}
+        for run_id in set(self.marked) - {record.run.id for record in newest_first if _can_end(record.run)}:
+            del self.marked[run_id]
+        self._show(changed)
         self.peek()
+
+    def _show(self, changed: Iterable[str]) -> None:
+        """Make the rows of these runs again, and show all."""
+        made = {one: row_from_record(self._records[one], self._notes.get(one, NO_NOTE)) for one in changed}
+        rows: dict[Key, RunRow] = {one: made.get(one) or self.rows.things[one] for one in self._records}
+        self.take(self.columns, rows)
+        missing = what_is_missing(self._event.silent, self._event.unreadable, self._open_ends)
+        self.show_status(*([("! " + "  ".join(missing), "$text-warning")] if missing else []))
+
+    @property
+    def _open_ends(self) -> list[str]:
+        """What is known of cancels whose answer was lost, and what can be done with runs that were not sent."""
+        runs = [record.run for record in self._records.values()]
+        notes = [run.cancel_note for run in runs if run.going and run.cancel_note]
+        if any(run.submission == "intended" for run in runs):
+            notes.append("Open a run that is not submitted to submit it; c withdraws it.")
+        return notes
 
     @on(DataTable.RowHighlighted)
     def peek(self) -> None:
         self.refresh_bindings()
-        self._show_note()
         if self.has_class("-peeking"):
-            self._show_last_lines(self.table.record)
+            self._show_last_lines(self.record)
 
     @background(group="peek", exclusive=True)
     async def _show_last_lines(self, record: RunRecord | None) -> None:
@@ -269,17 +311,3 @@ Runs that NVIDIA's own llmb-run started are opened from their list (o), suites f
         self.last_lines.border_subtitle = line(" · ".join(filter(None, (jobs_of(run), run.results))))
         none = "Its copy was removed here." if record.state.log_removed else "There is no log here yet."
         self.last_lines.update(lines(*map(line, rows)) if rows else line((none, MUTED)))
-
-    def _show_note(self) -> None:
-        said = self.table.note.words
-        self.said.update(line(said))
-        self.set_class(bool(said), "-said")
-
-    def _show_around(self) -> None:
-        """Say above the rows how many there are, and below them what could not be read or asked."""
-        observes, listed = self._services.policy.observes, self.table.clusters
-        notices = sorted((name, notice(one, observes(one))) for name, one in self._profiles.items() if name in listed)
-        self.head.update(heading(self.table.heading, notices_words(notices), self.head.content_size.width))
-        notes = what_is_missing(self._event.silent, self._event.unreadable, self.table.open_ends)
-        self.note.update(line(("! " + "  ".join(notes), "$text-warning")))
-        self.set_class(bool(notes), "-noted")

@@ -5,11 +5,12 @@ from __future__ import annotations
 import time
 from typing import TYPE_CHECKING
 
+from llmb_tui.answers.layouts import BANDS, layout_facts, layouts_summary
 from llmb_tui.catalog.catalog import Catalog
 from llmb_tui.errors import Trouble
-from llmb_tui.language.quantities import count, duration, gigabytes, percent, step_time_range
+from llmb_tui.language.quantities import duration, gigabytes, percent
 from llmb_tui.language.states import memory_label
-from llmb_tui.language.text import short_line
+from llmb_tui.language.text import capital, short_line
 from llmb_tui.plan.selection import Selection
 from llmb_tui.ui import units
 from llmb_tui.ui.daemon import background, in_daemon
@@ -63,13 +64,10 @@ class LayoutsDialog(ListDialog):
     def _show(self, valid: Layouts) -> None:
         self._layouts = {layout_text(one.overrides): one for one in valid.best}
         if not self._layouts:
-            self.say(line("No layout divides these GPUs, this batch and this model: choose other numbers first."))
+            self.say(line(f"{capital(layouts_summary(valid))}."))
             return
-        counted = f"the fastest {len(valid.best)} of {count(valid.valid)} valid layouts"
-        if valid.valid <= len(valid.best):
-            counted = f"every valid layout: {count(valid.valid)}"
         legend = ("   ● published  ! unusual", MUTED)
-        self.say(lines(line((counted, "bold"), legend), line((_HEAD, MUTED))))
+        self.say(lines(line((layouts_summary(valid), "bold"), legend), line((_HEAD, MUTED))))
         own = layout_text(self._selection.overrides)
         published = (value for value, layout in self._layouts.items() if layout.published)
         chosen = own if own in self._layouts else next(published, next(iter(self._layouts)))
@@ -87,21 +85,9 @@ class LayoutsDialog(ListDialog):
 
 
 def about(layout: Layout) -> tuple[Paragraph, ...]:
-    """The chosen layout's step time, memory and what is unusual, in words."""
-    estimate, memory = layout.estimate, layout.memory
-    parts: list[Paragraph] = []
-    if estimate is not None:
-        words = f"{estimate.step_time_text}   {step_time_range(estimate.low_s, estimate.high_s)}"
-        parts.append(fact("step time", (words, "bold"), (f"   {estimate.basis}", MUTED)))
-    else:
-        parts.append(fact("step time", ("no honest number can be given", MUTED)))
-    if memory is not None:
-        label = memory_label(memory.verdict)
-        used = f"{gigabytes(memory.peak_gb)} of {gigabytes(memory.capacity_gb)}   "
-        parts.append(fact("memory", used, (label.word, STYLES[label.tone])))
-    parts += [fact("unusual", (words, "$text-warning")) for words in layout.unusual]
-    parts.append(text(("Differences within the band mean nothing; published layouts are tuned.", MUTED)))
-    return tuple(parts)
+    """The facts of the chosen layout."""
+    facts = (fact(one.label, (one.value, STYLES[one.tone])) for one in layout_facts(layout))
+    return (*facts, text((BANDS, MUTED)))
 
 
 def _cells(layout: Layout) -> str:

@@ -3,27 +3,23 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Collection
+from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, ClassVar
 
 from textual import getters, on
-from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
-from textual.screen import Screen
-from textual.widgets import DataTable, Static
+from textual.content import Content
+from textual.widget import Widget
 
+from llmb_tui.answers.llmb_runs import run_columns, runs_summary
 from llmb_tui.cluster.profile import ClusterProfile
 from llmb_tui.cluster.prompter import Prompter
 from llmb_tui.errors import Trouble
-from llmb_tui.language.labels import gpus_cell
-from llmb_tui.language.quantities import age
-from llmb_tui.language.states import Tone
 from llmb_tui.services import Services
 from llmb_tui.ui.daemon import background, in_daemon
-from llmb_tui.ui.text import ERROR_MARK, MUTED, Part, heading, line, tell, trouble_line
+from llmb_tui.ui.screens.table_screen import TableScreen
+from llmb_tui.ui.text import ERROR_MARK, MUTED, Part, line, tell, trouble_line
 from llmb_tui.ui.widgets.choices import ChoiceList
-from llmb_tui.ui.widgets.key_bar import KeyBar
-from llmb_tui.ui.widgets.keyed_table import Key, KeyedTable, Row, TableColumn, room_beside
 from llmb_tui.ui.widgets.status_bar import notice
 from llmb_tui.wizard.choices import Choice
 
@@ -31,35 +27,26 @@ if TYPE_CHECKING:
     from llmb_tui.launch.llmb.import_run import ImportableRun
     from llmb_tui.launch.run import Run
 
-_COLUMNS = (
-    TableColumn("job", "job", 10),
-    TableColumn("workload", "workload", 27),
-    TableColumn("scale", "scale", 10),
-    TableColumn("release", "release", 9),
-    TableColumn("age", "age", 7),
-    TableColumn("here", "here as", 19),
-)
-_LEAST = 12
-"""Cells for the last column, which says why a run cannot be opened."""
 
-
-class LlmbRunsScreen(Screen[str | None]):
+class LlmbRunsScreen(TableScreen["ImportableRun", str | None]):
     """The runs of one cluster, newest first. Its answer is the id of the run that was opened, or None."""
 
     HELP = """What NVIDIA's own llmb-run started on this cluster, newest first. Enter opens a run: from then on it is
 among your runs, and is watched, judged and cancelled as they are. It is never submitted from here.
 A run is judged by the preset of its own release: one that no preset has cannot be opened."""
-    CSS_PATH = "cluster_list.tcss"
+    DEFAULT_CSS = """
+    LlmbRunsScreen #llmb-clusters {
+        max-height: 6;
+        margin: 0 1;
+    }
+    """
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding("r", "read", "Read again", id="llmb.read", tooltip="Ask the cluster again"),
         Binding("tab", "other", "Other cluster", id="llmb.cluster", tooltip="Between clusters and runs"),
-        Binding("q,escape", "dismiss", "Back", id="llmb.leave", tooltip="Back without opening one"),
+        Binding("q,escape", "leave", "Back", id="llmb.leave", tooltip="Back without opening one"),
     ]
 
     clusters = getters.query_one("#llmb-clusters", ChoiceList)
-    table = getters.query_one(KeyedTable)
-    said = getters.query_one("#llmb-said", Static)
-    note = getters.query_one("#llmb-note", Static)
 
     def __init__(self, services: Services, prompter: Prompter, cluster: str | None) -> None:
         super().__init__()
@@ -67,41 +54,47 @@ A run is judged by the preset of its own release: one that no preset has cannot 
         self._prompter = prompter
         self._cluster = cluster or ""
         self._profiles: tuple[ClusterProfile, ...] = ()
-        self._runs: dict[Key, ImportableRun] = {}
         self._of = ""
         """The cluster whose runs these are."""
 
-    def compose(self) -> ComposeResult:
-        yield Static(id="llmb-head", markup=False)
-        yield ChoiceList(self._choose, id="llmb-clusters")
-        yield Static(id="llmb-said", markup=False)
-        yield KeyedTable()
-        yield Static(id="llmb-note", markup=False)
-        yield KeyBar()
+    def above(self) -> Iterable[Widget]:
+        return (ChoiceList(self._choose, id="llmb-clusters"),)
 
     def on_mount(self) -> None:
         self._start()
 
-    def on_resize(self) -> None:
-        self._show_head()
-        self._show_rows()
+    @property
+    def title_parts(self) -> Sequence[Part]:
+        return [("Runs of NVIDIA's llmb-run", "bold")]
 
-    def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:  # noqa: ARG002 (Textual's)
-        return action != "other" or len(self._profiles) > 1
+    @property
+    def notice(self) -> str:
+        profile = next((one for one in self._profiles if one.name == self._cluster), None)
+        return notice(profile, self._services.policy.observes(profile)) if profile is not None else ""
+
+    def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
+        if action == "other":
+            return len(self._profiles) > 1
+        return super().check_action(action, parameters)
 
     @on(ChoiceList.Taken)
     def _taken(self, event: ChoiceList.Taken) -> None:
         event.stop()
         self.action_read()
 
-    @on(DataTable.RowSelected)
-    def _selected(self) -> None:
-        if (one := self._chosen) is None:
-            return
-        if can_open(one):
-            self._open(one)
+    def open(self, thing: ImportableRun) -> None:
+        if thing.can_be_opened:
+            self._open(thing)
         else:
-            tell(self.app, f"Job {one.run.job_id} cannot be opened. {one.why_not}", "warning")
+            tell(self.app, f"Job {thing.run.job_id} cannot be opened. {thing.why_not}", "warning")
+
+    def about(self, thing: ImportableRun) -> Content:
+        parts: list[Part] = [("enter opens it", MUTED)]
+        if thing.why_not:
+            parts = [("✗ cannot be opened: ", "$text-error"), thing.why_not]
+        if thing.run.changed:
+            parts.append((f"   started with {', '.join(thing.run.changed)} changed", MUTED))
+        return line(*parts)
 
     def action_other(self) -> None:
         self.focus_next()
@@ -115,7 +108,7 @@ A run is judged by the preset of its own release: one that no preset has cannot 
         try:
             self._profiles = await in_daemon(self._services.clusters.profiles)
         except Trouble as trouble:
-            self._say(ERROR_MARK, trouble_line(trouble))
+            self.show_status(ERROR_MARK, trouble_line(trouble))
             return
         names = [profile.name for profile in self._profiles if not profile.no_login_node]
         wanted = self._cluster if self._cluster in names else ""
@@ -123,28 +116,29 @@ A run is judged by the preset of its own release: one that no preset has cannot 
         self._choose(wanted or next(iter(names), ""))
         self.refresh_bindings()
         if self._profiles and not names:
-            self._say((f"llmb-run starts jobs on login nodes. {self._profiles[0].no_login_node}", MUTED))
+            self.show_status((f"llmb-run starts jobs on login nodes. {self._profiles[0].no_login_node}", MUTED))
         elif not names:
-            self._say(("No cluster is saved yet: the wizard's Cluster step enters one.", MUTED))
+            self.show_status(("No cluster is saved yet: the wizard's Cluster step enters one.", MUTED))
         elif wanted or len(names) == 1:
             self.action_read()
         else:
             self.clusters.focus()
-            self._say(("enter asks the cluster", MUTED))
+            self.show_status(("enter asks the cluster", MUTED))
 
     @background(group="read", exclusive=True)
     async def _read(self, cluster: str) -> None:
-        self._say(("◐ asking ", "$text-warning"), f"{cluster} …")
+        self.show_status(("◐ asking ", "$text-warning"), f"{cluster} …")
         try:
             found = await in_daemon(self._list, cluster)
-            self._runs, self._of = {f"{one.run.folder}{one.run.job_id}": one for one in found}, cluster
+            self._of = cluster
         except Trouble as trouble:
-            self._runs = {}
-            self._say(ERROR_MARK, f"{cluster}: {trouble_line(trouble)}")
+            found = ()
+            self.show_status(ERROR_MARK, f"{cluster}: {trouble_line(trouble)}")
         else:
-            self._say(*counts(cluster, self._runs.values()))
-        self._show_rows()
-        if self._runs:
+            mark: Part = ("● ", "$text-success") if found else "○ "
+            self.show_status(mark, runs_summary(cluster, found))
+        self.take(run_columns(time.time()), {f"{one.run.folder}{one.run.job_id}": one for one in found})
+        if found:
             self.table.focus()
 
     def _list(self, cluster: str) -> tuple[ImportableRun, ...]:
@@ -170,64 +164,4 @@ A run is judged by the preset of its own release: one that no preset has cannot 
         self._cluster = cluster
         rows = (Choice(one.name, one.name, one.place, one.no_login_node or None) for one in self._profiles)
         self.clusters.show(tuple(rows), cluster)
-        self._show_head()
-
-    def _show_head(self) -> None:
-        of = next((one for one in self._profiles if one.name == self._cluster), None)
-        words = notice(of, self._services.policy.observes(of)) if of is not None else ""
-        left = line((" Runs of NVIDIA's llmb-run", "bold"))
-        self.query_one("#llmb-head", Static).update(heading(left, words, self.size.width))
-
-    @property
-    def _chosen(self) -> ImportableRun | None:
-        """Under the cursor."""
-        return self._runs.get(self.table.chosen)
-
-    def _show_rows(self) -> None:
-        columns = (*_COLUMNS, TableColumn("why", "", max(room_beside(_COLUMNS, self.size.width - 2), _LEAST)))
-        now = time.time()
-        self.table.show(columns, {key: row_of(one, now) for key, one in self._runs.items()})
-        self._show_note()
-
-    @on(DataTable.RowHighlighted)
-    def _show_note(self) -> None:
-        one = self._chosen
-        parts: list[Part] = []
-        if one is not None:
-            parts = [("enter opens it", MUTED)]
-            if one.why_not:
-                parts = [("✗ cannot be opened: ", "$text-error"), one.why_not]
-            if one.run.changed:
-                parts.append((f"   started with {', '.join(one.run.changed)} changed", MUTED))
-        self.note.update(line(*parts))
-
-    def _say(self, *parts: Part) -> None:
-        self.said.update(line(*parts))
-
-
-def can_open(one: ImportableRun) -> bool:
-    """It is here already, or has a preset."""
-    return one.plan is not None or bool(one.imported_id)
-
-
-def counts(cluster: str, runs: Collection[ImportableRun]) -> tuple[Part, ...]:
-    """How many runs there are, and how many of them can be opened."""
-    if not runs:
-        return ("○ ", f"No run of llmb-run was found on {cluster}.")
-    return ("● ", "$text-success"), f"{cluster}: {len(runs)} found, {sum(map(can_open, runs))} can be opened"
-
-
-def row_of(one: ImportableRun, now: float) -> Row:
-    """The cells of a run. `now` is Unix time."""
-    run = one.run
-    tone: Tone = "plain" if can_open(one) else "quiet"
-    workload = f"{run.workload.removeprefix('pretrain_')} {run.dtype}".rstrip()
-    return {
-        "job": (run.job_id, tone),
-        "workload": (workload if run.size in workload else f"{workload} {run.size}", tone),
-        "scale": (gpus_cell(run.scale, run.gpu) if run.scale else "–", tone),
-        "release": (run.release or "–", tone),
-        "age": (age(now - run.written_at) if run.written_at else "–", tone),
-        "here": (one.imported_id or "–", tone),
-        "why": (one.why_not, tone),
-    }
+        self.show_heading()

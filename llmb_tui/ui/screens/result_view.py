@@ -1,8 +1,7 @@
-"""`ResultView`: one answer about results: texts and charts that scroll. Each answer is worked out in a thread."""
+"""`ResultView`: one answer about results: text and charts that scroll. Each answer is made in a thread."""
 
 from __future__ import annotations
 
-import contextlib
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -16,13 +15,17 @@ from textual.screen import Screen
 from textual.widgets import Static
 
 from llmb_tui.analysis.chart import Chart
-from llmb_tui.analysis.charts import efficiency_chart, scale_chart
 from llmb_tui.analysis.compare import compare
 from llmb_tui.analysis.difference import difference
 from llmb_tui.analysis.groups import ResultGroup
 from llmb_tui.analysis.result import RunResult
 from llmb_tui.analysis.scaling import ScalingCurve, scaling_curves
 from llmb_tui.analysis.slow_nodes import slow_nodes
+from llmb_tui.answers.answer import Answer
+from llmb_tui.answers.blocks import pictures
+from llmb_tui.answers.comparison import side_by_side
+from llmb_tui.answers.nodes import nodes
+from llmb_tui.answers.scaling import scaling
 from llmb_tui.answers.writers.svg import svg
 from llmb_tui.catalog.catalog import Unknown
 from llmb_tui.errors import Trouble
@@ -35,30 +38,28 @@ from llmb_tui.ui.clipboard import copy
 from llmb_tui.ui.daemon import background, go_on, in_daemon
 from llmb_tui.ui.dialogs import AskLine
 from llmb_tui.ui.text import MUTED, heading, line, notices_words, say, tell, told
-from llmb_tui.ui.widgets.answers import ResultAnswer, by_nodes, compared, exported, over_scales
-from llmb_tui.ui.widgets.chart_view import ChartView
+from llmb_tui.ui.widgets.answer_view import AnswerView
 from llmb_tui.ui.widgets.key_bar import KeyBar
-from llmb_tui.ui.widgets.texts import FixedLines, Scroller
 
 
 class ResultView(Screen[None]):
-    """It shows what it is given, and forgets it when it is left."""
+    """It shows the answer that it is given, and forgets it when it is left."""
 
     HELP = "What can be said of the results that were marked. What is not known, or may not be compared, says why."
     CSS_PATH = "results.tcss"
     BINDINGS: ClassVar[list[BindingType]] = [
-        Binding("y", "copy", "Copy", id="result.copy", tooltip="Copy the nodes to leave out, or the file's name"),
+        Binding("y", "copy", "Copy", id="result.copy", tooltip="Copy the nodes to exclude, or the file's name"),
         Binding("v", "save", "Save SVG…", id="result.save", tooltip="Write the charts as SVG files"),
         Binding("q,escape", "dismiss", "Back", id="result.leave", tooltip="Back to the results"),
     ]
 
     head = getters.query_one("#view-head", Static)
-    body = getters.query_one(Scroller)
+    body = getters.query_one(AnswerView)
 
     def __init__(
         self,
         title: str,
-        work_out: Callable[[], ResultAnswer],
+        work_out: Callable[[], Answer],
         notices: Sequence[tuple[str, str]] = (),
         *,
         agreed: bool = False,
@@ -73,11 +74,12 @@ class ResultView(Screen[None]):
         self._head = line((f"◐ {title} …", MUTED))
         self._work_out = work_out
         self._agreed = agreed
-        self._answer: ResultAnswer | None = None
+        self._answer: Answer | None = None
+        self._charts: list[Chart] = []
 
     def compose(self) -> ComposeResult:
         yield Static(id="view-head", markup=False)
-        yield Scroller()
+        yield AnswerView()
         yield KeyBar()
 
     def on_mount(self) -> None:
@@ -93,7 +95,7 @@ class ResultView(Screen[None]):
 
     async def _answered(self) -> None:
         try:
-            answer = await in_daemon(self._work_out)
+            answer = await in_daemon(self._made)
         except Trouble as trouble:
             if not self.is_attached:
                 raise
@@ -104,11 +106,16 @@ class ResultView(Screen[None]):
             tell(self.app, f"{answer.title}: {answer.copy}")
             return
         self._answer = answer
+        self._charts = [picture.chart for picture in pictures(answer.make_blocks())]
         self._entitle(answer.title)
-        await self.body.mount_all(
-            ChartView(one) if isinstance(one, Chart) else FixedLines(one) for one in answer.blocks
-        )
+        await self.body.show(answer)
         self.refresh_bindings()
+
+    def _made(self) -> Answer:
+        """The answer with its blocks, which are made in this thread too."""
+        answer = self._work_out()
+        blocks = answer.make_blocks()
+        return replace(answer, make_blocks=lambda: blocks)
 
     def on_resize(self) -> None:
         say(self.head, heading(self._head, self._notices, self.head.content_size.width))
@@ -122,7 +129,7 @@ class ResultView(Screen[None]):
         answer = self._answer
         if action == "copy":
             return bool(answer and (answer.copy or answer.no_copy)) and (True if answer and answer.copy else None)
-        return action != "save" or bool(answer and answer.charts)
+        return action != "save" or bool(self._charts)
 
     def on_key(self, event: Key) -> None:
         """A grey key says why it is."""
@@ -136,8 +143,7 @@ class ResultView(Screen[None]):
 
     @background(group="save", exclusive=True)
     async def action_save(self) -> None:
-        if self._answer:
-            await ask_and_save(self.app, self._answer.charts)
+        await ask_and_save(self.app, self._charts)
 
 
 async def ask_and_save(app: App[Any], charts: Sequence[Chart]) -> None:
@@ -166,16 +172,15 @@ def save_charts(charts: Sequence[Chart], folder: Path) -> list[Path]:
     return written
 
 
-def compare_marked(services: Services, marked: Sequence[ResultGroup]) -> ResultAnswer:
-    """Each marked group, or run, beside the others, and held against the first. Raises Trouble."""
+def compare_marked(services: Services, marked: Sequence[ResultGroup]) -> Answer:
+    """Each marked group, or run, side by side, and compared with the first. Raises Trouble."""
     newest = [services.history.result(_telling(one).id) for one in marked]
     comparisons = [compare(one.runs, marked[0].runs) for one in marked[1:]]
     first, *others = (services.history.sources(one) for one in newest)
-    differences = [difference(first, one) for one in others]
-    return compared(marked, newest, comparisons, differences)
+    return side_by_side(marked, newest, comparisons, [difference(first, one) for one in others])
 
 
-def scaling_of(services: Services, results: Sequence[RunResult], chosen: ResultGroup | None) -> ResultAnswer:
+def scaling_of(services: Services, results: Sequence[RunResult], chosen: ResultGroup | None) -> Answer:
     """The scaling curves among results; where a group is chosen those on which a run of it lies. Raises Trouble."""
     wanted = {run.id for run in chosen.runs} if chosen else {run.id for run in results}
     curves = [curve for curve in scaling_curves(results) if wanted & {run.id for run in curve.runs}]
@@ -187,21 +192,23 @@ def scaling_of(services: Services, results: Sequence[RunResult], chosen: ResultG
             "Run another scale, or mark other rows.",
             exit_code=1,
         )
-    return over_scales([(curve, _charts(services, curve)) for curve in curves])
+    return scaling([(curve, _over_scale(services, curve)) for curve in curves])
 
 
-def nodes_of(results: Sequence[RunResult]) -> ResultAnswer:
-    """Which nodes their runs were slow with."""
-    return by_nodes(slow_nodes(results), sorted({run.cluster for run in results}))
+def nodes_of(results: Sequence[RunResult]) -> Answer:
+    """The nodes that runs were slow with."""
+    return nodes(slow_nodes(results), sorted({run.cluster for run in results}))
 
 
 def export_runs(
     services: Services, run_ids: Sequence[str], target: tuple[Path, bool], suites: Sequence[Suite] = ()
-) -> ResultAnswer:
+) -> Answer:
     """Write an archive of runs that are over, and of suites; what became of it. `target`: as `ExportDialog` answers.
 
     Raises Trouble: then there is no file.
     """
+    from llmb_tui.answers.evidence import exported  # loads zstd
+
     file, anonymous = target
     manifest = services.exporter.export(run_ids, file, suites, anonymous=anonymous)
     return exported(file, file.stat().st_size, manifest)
@@ -213,13 +220,10 @@ def _telling(group: ResultGroup) -> RunResult:
     return max(counted, key=lambda run: run.made_at, default=group.first)
 
 
-def _charts(services: Services, curve: ScalingCurve) -> list[Chart]:
-    """Step time and efficiency, as far as twice the largest scale that was measured."""
-    measured = curve.runs
-    selection = replace(measured[0].plan.selection, scale=curve.points[0].gpus)
-    points: tuple[AtScale, ...] = ()
-    with contextlib.suppress(Unknown):  # a recipe that is here no more
-        points = over_scale(services.catalog, selection)
-    near = [point for point in points if point.gpus <= 2 * curve.points[-1].gpus]
-    drawn = (scale_chart(near, measured), efficiency_chart(curve))
-    return [chart for chart in drawn if chart is not None]
+def _over_scale(services: Services, curve: ScalingCurve) -> tuple[AtScale, ...]:
+    """Published and expected step times of a curve's configuration; none of a recipe that is no longer here."""
+    selection = replace(curve.runs[0].plan.selection, scale=curve.points[0].gpus)
+    try:
+        return over_scale(services.catalog, selection)
+    except Unknown:
+        return ()

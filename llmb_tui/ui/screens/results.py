@@ -3,16 +3,16 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import partial
 from typing import TYPE_CHECKING, ClassVar
 
 from textual import getters, on
-from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
-from textual.events import Key as KeyPressed
+from textual.content import Content
 from textual.timer import Timer
-from textual.widgets import DataTable, Input, Static
+from textual.widget import Widget
+from textual.widgets import DataTable
 
 from llmb_tui.analysis.groups import GROUPINGS, Grouping, ResultGroup, narrow, over
 from llmb_tui.analysis.result import RunResult
@@ -22,15 +22,14 @@ from llmb_tui.launch.note import Note
 from llmb_tui.services import Services
 from llmb_tui.ui.daemon import background, in_daemon
 from llmb_tui.ui.screens.runs_screen import RunsScreen
-from llmb_tui.ui.text import MUTED, line, lines, say, tell
+from llmb_tui.ui.text import MUTED, Part, lines, notices_words, tell
 from llmb_tui.ui.widgets.chart_view import ChartView
-from llmb_tui.ui.widgets.job_table import what_is_missing
-from llmb_tui.ui.widgets.key_bar import KeyBar
-from llmb_tui.ui.widgets.keyed_table import Key, KeyedTable, RowFilter
-from llmb_tui.ui.widgets.result_texts import ResultList, ResultQuery, result_list
+from llmb_tui.ui.widgets.keyed_table import Key, KeyedTable
+from llmb_tui.ui.widgets.result_texts import ListedResult, ResultList, ResultQuery, result_list
+from llmb_tui.ui.widgets.run_list import what_is_missing
 
 if TYPE_CHECKING:
-    from llmb_tui.ui.widgets.answers import ResultAnswer
+    from llmb_tui.answers.answer import Answer
     from llmb_tui.watch.state import RunsChanged
 
 _MOST_REPORTED = 30
@@ -46,7 +45,7 @@ class ResultRows(KeyedTable):
     ]
 
 
-class ResultsScreen(RunsScreen):
+class ResultsScreen(RunsScreen[ListedResult]):
     """Groups, or the runs of one, as the one feed of runs says. It asks nobody for a password."""
 
     HELP = """The runs that are over, in groups; one that goes on is in the list of runs until it ends.
@@ -55,8 +54,6 @@ A step time is the mean of the runs that count: those that ended well and did no
     CSS_PATH = "results.tcss"
     VERTICAL_BREAKPOINTS = [(0, "-tiny"), (24, "-low"), (30, "-middle"), (44, "-tall")]  # noqa: RUF012 - Textual's
     BINDINGS: ClassVar[list[BindingType]] = [
-        # With priority, so that of `/word` typed in one burst the letters are the filter's.
-        Binding("slash", "filter", "Find", id="results.filter", tooltip="Show only runs with words", priority=True),
         Binding("x,space", "mark", "Mark", key_display="x", id="results.mark", tooltip="Mark the row to compare it"),
         Binding("g", "group", "Group", id="results.group", tooltip="By configuration, cluster, release, tag, none"),
         Binding("c", "compare", "Compare", id="results.compare", tooltip="The marked rows side by side"),
@@ -68,11 +65,11 @@ A step time is the mean of the runs that count: those that ended well and did no
         Binding("q,escape", "leave", "Back", id="results.leave", tooltip="Back to where you came from"),
     ]
 
-    table = getters.query_one(ResultRows)
-    words = getters.query_one(RowFilter)
+    TABLE = ResultRows
+    FILTERED = "run"
+    AGES = frozenset({"age", "last"})
+
     chart = getters.query_one(ChartView)
-    head = getters.query_one("#results-head", Static)
-    about = getters.query_one("#results-about", Static)
 
     def __init__(self, services: Services, prompter: Prompter, clock: Callable[[], float] = time.time) -> None:
         super().__init__(services, prompter)
@@ -88,66 +85,59 @@ A step time is the mean of the runs that count: those that ended well and did no
         """None until the first is there."""
         self._wanted: Key | None = None
         """The row to which the cursor goes next."""
-        self._marked: dict[Key, ResultGroup] = {}
         self._rest: Timer | None = None
         self._is_due = False
         """Something came while the rows rested."""
 
-    def compose(self) -> ComposeResult:
-        yield Static(line(("Results", "bold"), ("   ◐ reading the runs …", MUTED)), id="results-head", markup=False)
-        yield ChartView()
-        yield ResultRows()
-        yield Static(id="results-about", markup=False)
-        yield RowFilter("words that a run must have", id="results-filter")
-        yield KeyBar()
+    def above(self) -> Iterable[Widget]:
+        return (ChartView(),)
 
     def on_mount(self) -> None:
-        self.table.focus()
+        self.show_status(("◐ reading the runs …", MUTED))
 
     def on_resize(self) -> None:
         self._show()
 
-    def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:  # noqa: ARG002 (Textual's)
-        """What is typed into the filter is a letter of it."""
+    @property
+    def title_parts(self) -> Sequence[Part]:
+        return self._list.title_parts if self._list else [("Results", "bold")]
+
+    @property
+    def notice(self) -> str:
+        clusters = self._list.clusters if self._list else ()
+        return notices_words(one for one in self._notices() if one[0] in clusters)
+
+    @property
+    def filter_words(self) -> list[str]:
+        """None: the words choose runs before they are grouped."""
+        return []
+
+    def apply_filter(self) -> None:
+        self._show()
+
+    def why_not(self, action: str) -> str:
+        if action == "compare" and len(self.marked) < 2:
+            return "Mark two rows or more with x: they are compared with each other."
+        return ""
+
+    def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
         if action == "group":
             return self._within is None
         if action == "save":
             return self._list is not None and self._list.chart is not None
-        if action == "compare":
-            return True if len(self._marked) > 1 else None
-        return action != "filter" or self.focused is not self.words
-
-    def on_key(self, event: KeyPressed) -> None:
-        """A grey key says why it is."""
-        active = self.active_bindings.get(event.key)
-        if active and active.binding.action == "compare" and not active.enabled:
-            tell(self.app, "Mark two rows or more with x: they are compared with each other.", "warning")
+        return super().check_action(action, parameters)
 
     # What the person does.
 
-    @on(DataTable.RowSelected)
-    def open_row(self) -> None:
-        row = self._row
-        if row is None or self._list is None:
-            return
-        if self._list.lists_runs:
-            self.open_run(row.first.id)
+    def open(self, thing: ListedResult) -> None:
+        if thing.run is not None:
+            self.open_run(thing.run.id)
         else:
-            self._within = row
+            self._within = thing.group
             self._show()
 
-    def action_filter(self) -> None:
-        self.words.ask()
-
-    def action_mark(self) -> None:
-        row, key, shown = self._row, self.table.chosen, self._list
-        if row is None or key is None or shown is None:
-            return
-        if key in self._marked:
-            del self._marked[key]
-        else:
-            self._marked[key] = row
-        self._take(shown.with_mark(key, frozenset(self._marked)))
+    def about(self, thing: ListedResult) -> Content:
+        return lines(*self._list.about(thing)) if self._list else Content("")
 
     def action_group(self) -> None:
         self._by = GROUPINGS[(GROUPINGS.index(self._by) + 1) % len(GROUPINGS)]
@@ -156,7 +146,7 @@ A step time is the mean of the runs that count: those that ended well and did no
     def action_compare(self) -> None:
         from llmb_tui.ui.screens.result_view import compare_marked
 
-        marked = list(self._marked.values())
+        marked = self._marked_groups
         runs = [run for one in marked for run in one.runs]
         self._view("comparing", lambda: compare_marked(self._services, marked), runs)
 
@@ -164,14 +154,14 @@ A step time is the mean of the runs that count: those that ended well and did no
         """Of what is marked, or of all that has to do with the row."""
         from llmb_tui.ui.screens.result_view import scaling_of
 
-        runs, row = self._chosen_runs(), None if self._marked else self._row
+        runs, row = self._chosen_runs(), None if self.marked else self._row
         self._view("scaling", lambda: scaling_of(self._services, runs, row), row.runs if row else runs)
 
     def action_nodes(self) -> None:
         """Of what is marked, or of all on the row's cluster: nodes are told apart by whatever ran on them."""
         from llmb_tui.ui.screens.result_view import nodes_of
 
-        clusters = () if self._row is None or self._marked else self._row.clusters
+        clusters = () if self._row is None or self.marked else self._row.clusters
         runs = [run for run in self._chosen_runs() if not clusters or run.cluster in clusters]
         self._view("slow nodes", lambda: nodes_of(runs), runs)
 
@@ -183,10 +173,9 @@ A step time is the mean of the runs that count: those that ended well and did no
             tell(self.app, f"{words} Mark some of them; `llmb-tui report` writes them all.", "warning")
         if not runs or len(runs) > _MOST_REPORTED:
             return
-        say(self.head, line((f"◐ reading {plural(len(runs), 'log')} for the report …", MUTED)))
+        self.show_status((f"◐ reading {plural(len(runs), 'log')} for the report …", MUTED))
         await self.open_report([run.id for run in runs], self._clock)
-        if self._list:
-            say(self.head, self._list.heading)
+        self._show_missing()
 
     @background(group="export", exclusive=True)
     async def action_export(self) -> None:
@@ -205,7 +194,7 @@ A step time is the mean of the runs that count: those that ended well and did no
 
     def _runs_to_hand_over(self) -> list[RunResult]:
         """Of what is marked, or else of the row, oldest first."""
-        groups = list(self._marked.values()) or ([self._row] if self._row else [])
+        groups = self._marked_groups or ([self._row] if self._row else [])
         return sorted({run.id: run for one in groups for run in one.runs}.values(), key=lambda run: run.made_at)
 
     @background(group="save", exclusive=True)
@@ -217,12 +206,12 @@ A step time is the mean of the runs that count: those that ended well and did no
 
     def _chosen_runs(self) -> list[RunResult]:
         """Of what is marked, or else all that the words let through."""
-        if self._marked:
-            return list({run.id: run for one in self._marked.values() for run in one.runs}.values())
+        if self.marked:
+            return list({run.id: run for one in self._marked_groups for run in one.runs}.values())
         return narrow(over(self._results.values()), self.words.value, self._notes)
 
     def _view(
-        self, title: str, work_out: Callable[[], ResultAnswer], runs: Iterable[RunResult], *, agreed: bool = False
+        self, title: str, work_out: Callable[[], Answer], runs: Iterable[RunResult], *, agreed: bool = False
     ) -> None:
         from llmb_tui.ui.screens.result_view import ResultView
 
@@ -230,19 +219,13 @@ A step time is the mean of the runs that count: those that ended well and did no
         notices = [one for one in self._notices() if one[0] in clusters]
         self.app.push_screen(ResultView(title, work_out, notices, agreed=agreed))
 
-    def action_leave(self) -> None:
-        if self.words.forget():
-            return
+    def leave(self) -> None:
         if self._within is not None:
             left, self._within = self._within, None
             self._wanted = left.key
             self._show()
         else:
-            self.dismiss(None)
-
-    @on(Input.Changed)
-    def narrow(self) -> None:
-        self._show()
+            super().leave()
 
     # What is learned.
 
@@ -282,45 +265,34 @@ A step time is the mean of the runs that count: those that ended well and did no
     @property
     def _row(self) -> ResultGroup | None:
         """Under the cursor."""
-        key = self.table.chosen
-        return None if key is None or self._list is None else self._list.groups.get(key)
+        return self.thing.group if self.thing else None
+
+    @property
+    def _marked_groups(self) -> list[ResultGroup]:
+        return [one.group for one in self.marked.values()]
 
     @background(group="show", exclusive=True)
     async def _show(self) -> None:
         """Bring rows and lines to what is known and asked for; the work is done in a thread."""
         if not self._has_heard:
             return
+        results = tuple(self._results.values())
         asked = ResultQuery(
-            tuple(self._results.values()),
-            self._notes,
-            self._by,
-            self.words.value,
-            self._within,
-            frozenset(self._marked),
-            self._clock(),
-            self.size.width,
-            self._notices(),
-            self._missing,
+            results, self._notes, self._by, self.words.value, self._within, self._clock, self.size.width, self.rows
         )
-        shown = await in_daemon(result_list, asked)
-        if asked.marked == frozenset(self._marked):
-            self._take(shown)
-        else:  # something was marked meanwhile
-            self._show()
-
-    def _take(self, shown: ResultList) -> None:
-        self._list = shown
-        self._marked = {key: shown.groups.get(key, one) for key, one in self._marked.items()}
-        self.table.show(shown.columns, shown.rows, self._wanted)
-        self._wanted = None
+        self._list = shown = await in_daemon(result_list, asked)
         self.chart.chart = shown.chart
         self.set_class(shown.chart is not None, "-charted")
-        say(self.head, shown.heading)
-        self.tell_about_row()
+        self.show_rows(shown.rows, self._wanted)
+        self._wanted = None
+        self.show_this_run()
+        self._show_missing()
         self.refresh_bindings()
 
+    def _show_missing(self) -> None:
+        self.show_status(*([(f"! {self._missing}", "$text-warning")] if self._missing else []))
+
     @on(DataTable.RowHighlighted)
-    def tell_about_row(self) -> None:
-        key, shown, row = self.table.chosen, self._list, self._row
-        self.chart.this = row.first.id if row and shown and shown.lists_runs else ""
-        say(self.about, lines(*shown.about(key)) if shown and key in shown.groups else line(""))
+    def show_this_run(self) -> None:
+        """Mark the run under the cursor in the chart."""
+        self.chart.this = self.thing.run.id if self.thing and self.thing.run else ""

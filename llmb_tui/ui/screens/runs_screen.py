@@ -1,4 +1,4 @@
-"""`RunsScreen`: a screen that follows the one feed of runs while it is seen."""
+"""`RunsScreen`: a list that follows the one feed of runs while it is seen."""
 
 from __future__ import annotations
 
@@ -7,21 +7,20 @@ from contextlib import suppress
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from textual.screen import Screen
-
 from llmb_tui.cluster.profile import ClusterProfile
 from llmb_tui.cluster.prompter import Prompter
 from llmb_tui.errors import Trouble
 from llmb_tui.services import Services
 from llmb_tui.ui.compositor import RowCompositor
 from llmb_tui.ui.daemon import background, in_daemon, trouble_shown
+from llmb_tui.ui.screens.table_screen import TableScreen, Thing
 from llmb_tui.watch.state import RunsChanged
 
 if TYPE_CHECKING:
     from llmb_tui.watch.runs_feed import RunsFollowing
 
 
-class RunsScreen(Screen[None]):
+class RunsScreen(TableScreen[Thing, None]):
     """It is told of every run when it is seen, and of each change from then on; one that is covered is told nothing."""
 
     def __init__(self, services: Services, prompter: Prompter) -> None:

@@ -29,13 +29,13 @@ from llmb_tui.suites.suites import SuiteChanged
 from llmb_tui.ui.clipboard import copy
 from llmb_tui.ui.daemon import background, go_on, in_daemon
 from llmb_tui.ui.dialogs import AskLine, Confirm, Failure
-from llmb_tui.ui.screens.suite_dialogs import SuitesDialog, TypeHours, capacity, submit_question
+from llmb_tui.ui.screens.suite_dialogs import TypeHours, capacity, submit_question
 from llmb_tui.ui.text import MUTED, heading, line, lines, tell
 from llmb_tui.ui.widgets.key_bar import KeyBar
-from llmb_tui.ui.widgets.keyed_table import KeyedTable
+from llmb_tui.ui.widgets.keyed_table import KeyedTable, Rows
 from llmb_tui.ui.widgets.status_bar import notice
 from llmb_tui.ui.widgets.suite_form import SuiteForm
-from llmb_tui.ui.widgets.suite_texts import about_row, draft_columns, draft_rows, draft_sums
+from llmb_tui.ui.widgets.suite_texts import DRAFT, about_row, draft_sums, draft_things
 from llmb_tui.ui.widgets.texts import Paragraphs, Scroller, fact
 
 _PATIENCE_S = 0.5
@@ -94,6 +94,7 @@ A row that cannot be run is marked with ✗ and says why; x takes a row out, and
         self._capacity = Nodes()
         self._layouts: tuple[Layout, ...] = ()
         self._observed = False
+        self._rows = Rows()
 
     def compose(self) -> ComposeResult:
         yield Static(id="suite-head", markup=False)
@@ -245,7 +246,9 @@ A row that cannot be run is marked with ✗ and says why; x takes a row out, and
 
     @background(group="suites", exclusive=True)
     async def action_suites(self) -> None:
-        if suite_id := await self.app.push_screen_wait(SuitesDialog(self._services)):
+        from llmb_tui.ui.screens.suites import SuitesScreen
+
+        if suite_id := await self.app.push_screen_wait(SuitesScreen(self._services)):
             self._watch(suite_id)
 
     # What is learned.
@@ -317,7 +320,8 @@ A row that cannot be run is marked with ✗ and says why; x takes a row out, and
         left = line((" Suite", "bold"), chosen, (f"   on {self.draft.cluster}, {self.draft.procedure}", MUTED))
         words = notice(self._profile, self._observed) if self._profile else ""
         self.head.update(heading(left, words, self.size.width))
-        self.table.show(draft_columns(self.table.size.width), draft_rows(plan))
+        self._rows = self._rows.updated(DRAFT, draft_things(plan))
+        self.table.show(DRAFT, self._rows.cells)
         self._show_about()
 
     @on(DataTable.RowHighlighted)

@@ -1,28 +1,20 @@
-"""The dialogs of suites: the one yes, with the nodes that it counts on, and the list of those that were submitted."""
+"""The dialogs before a suite is submitted: the one yes, with the nodes that it counts on."""
 
 from __future__ import annotations
 
-import time
 from dataclasses import replace
-from typing import ClassVar
 
-from textual.binding import Binding, BindingType
 from textual.content import Content
 from textual.widgets import Static
 
 from llmb_tui.cluster.profile import ClusterProfile
 from llmb_tui.cluster.prompter import Prompter
-from llmb_tui.errors import Trouble
-from llmb_tui.language.instants import local_time
 from llmb_tui.language.quantities import gpu_hours, gpu_hours_digits
 from llmb_tui.services import Services
-from llmb_tui.suites.suite import Suite
 from llmb_tui.suites.suite_plan import Nodes, SuitePlan, nodes_of
-from llmb_tui.ui.daemon import background, in_daemon
-from llmb_tui.ui.dialogs import AskLine, ListDialog
-from llmb_tui.ui.text import MUTED, line, lines, told
+from llmb_tui.ui.dialogs import AskLine
+from llmb_tui.ui.text import MUTED, line, lines
 from llmb_tui.ui.widgets.suite_texts import cost, takes
-from llmb_tui.wizard.choices import Choice
 
 
 def submit_question(plan: SuitePlan, nodes: Nodes) -> Content:
@@ -70,37 +62,3 @@ class TypeHours(AskLine):
         else:
             wrong = line((f"✗ That is not {self._hours}: nothing was sent.", "$text-error"))
             self.query_one("#line-hint", Static).update(wrong)
-
-
-class SuitesDialog(ListDialog):
-    """The suites that this machine remembers, newest first; the answer is the id of one."""
-
-    BINDINGS: ClassVar[list[BindingType]] = [
-        Binding("q", "dismiss", "Close", show=False, id="suites.leave", tooltip="Close the list")
-    ]
-
-    def __init__(self, services: Services) -> None:
-        super().__init__("Suites", "Open", "reading")
-        self._services = services
-
-    def on_mount(self) -> None:
-        self._show()
-
-    @background(exclusive=True)
-    async def _show(self) -> None:
-        try:
-            known = await in_daemon(self._read)
-        except Trouble as trouble:
-            self.say(told(trouble))
-            return
-        self.say(line(("enter opens one" if known else "No suite was submitted from here yet.", MUTED)))
-        now = time.time()
-        choices = (
-            Choice(suite.id, suite.name, f"{local_time(suite.created_at, now)} · {stands}") for suite, stands in known
-        )
-        self.offer(tuple(choices), known[0][0].id if known else "")
-
-    def _read(self) -> list[tuple[Suite, str]]:
-        """In a thread."""
-        suites = self._services.suites
-        return [(suite, suites.progress(suite).words) for suite in suites.all()]

@@ -8,11 +8,11 @@ from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING, ClassVar
 
-from textual import getters, on
-from textual.app import ComposeResult
+from textual import getters
 from textual.binding import Binding, BindingType
-from textual.widgets import DataTable, Static
+from textual.widget import Widget
 
+from llmb_tui.answers.run_row import RunRow
 from llmb_tui.errors import Trouble
 from llmb_tui.language.text import plural
 from llmb_tui.suites.draft_plan import names
@@ -23,15 +23,14 @@ from llmb_tui.ui.daemon import background, go_on, in_daemon, trouble_shown
 from llmb_tui.ui.dialogs import Confirm, Failure
 from llmb_tui.ui.screens.runs_screen import RunsScreen
 from llmb_tui.ui.screens.suite_dialogs import capacity
-from llmb_tui.ui.text import MUTED, heading, line, lines, say, tell
-from llmb_tui.ui.widgets.key_bar import KeyBar
+from llmb_tui.ui.text import MUTED, Part, line, lines, tell
 from llmb_tui.ui.widgets.keyed_table import KeyedTable
 from llmb_tui.ui.widgets.status_bar import notice
-from llmb_tui.ui.widgets.suite_texts import progress_columns, progress_rows, progress_sums
+from llmb_tui.ui.widgets.suite_texts import progress_columns, progress_sums, progress_things
 from llmb_tui.ui.widgets.texts import Paragraphs, Scroller
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
+    from collections.abc import Callable, Iterable, Mapping, Sequence
 
     from llmb_tui.cluster.profile import ClusterProfile
     from llmb_tui.cluster.prompter import Prompter
@@ -50,7 +49,7 @@ class SuiteRows(KeyedTable):
     ]
 
 
-class SuiteWatchScreen(RunsScreen):
+class SuiteWatchScreen(RunsScreen[RunRow]):
     """It shows one suite as the feed of runs says. Its submission goes on whether it is shown or not."""
 
     HELP = """A suite, and how each of its runs stands. What is not sent yet is sent as the suite allows, also while you
@@ -63,13 +62,12 @@ The verdict of a run is the recipe's rule against the figure that was expected o
         Binding("r", "report", "Report", id="suite.report", tooltip="The report of the suite, to read and to copy"),
         Binding("e", "export", "Export…", id="suite.export", tooltip="Its runs as one file with all evidence"),
         Binding("y", "copy", "Copy", id="suite.copy", tooltip="Copy the command that watches it"),
-        Binding("q,escape", "dismiss", "Back", id="suite.back", tooltip="Back; the suite goes on"),
+        Binding("q,escape", "leave", "Back", id="suite.back", tooltip="Back; the suite goes on"),
     ]
 
-    table = getters.query_one(SuiteRows)
+    TABLE = SuiteRows
+
     sums = getters.query_one("#watch-sums", Paragraphs)
-    head = getters.query_one("#watch-head", Static)
-    note = getters.query_one("#watch-note", Static)
 
     def __init__(self, services: Services, prompter: Prompter, suite_id: str) -> None:
         super().__init__(services, prompter)
@@ -90,20 +88,13 @@ The verdict of a run is the recipe's rule against the figure that was expected o
         """What cannot be learned at the moment, by who would."""
         self._reading = False
         """Logs are being copied."""
+        self._columns = progress_columns()
 
-    def compose(self) -> ComposeResult:
-        yield Static(id="watch-head", markup=False)
-        yield SuiteRows()
-        with Scroller(id="watch-sums-box"):
-            yield Paragraphs(id="watch-sums")
-        yield Static(id="watch-note", markup=False)
-        yield KeyBar()
+    def below(self) -> Iterable[Widget]:
+        return (Scroller(Paragraphs(id="watch-sums"), id="watch-sums-box"),)
 
     def on_mount(self) -> None:
         self._start()
-
-    def on_resize(self) -> None:
-        self.call_after_refresh(self._show)
 
     @property
     def progress(self) -> SuiteProgress | None:
@@ -123,23 +114,25 @@ The verdict of a run is the recipe's rule against the figure that was expected o
         progress, chosen = self.progress, self.table.chosen
         return next((row for row in progress.rows if row.planned.row.key == chosen), None) if progress else None
 
-    def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:  # noqa: ARG002 (Textual's)
+    def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
         progress = self.progress
         if action in ("report", "export"):
             return progress is not None and progress.count("not sent") < len(progress.rows)
-        if action not in ("go_on", "cancel"):
-            return True
-        if progress is None or not progress.unfinished:
+        if action in ("go_on", "cancel") and (progress is None or not progress.unfinished):
             return False
         sending = self._sending
-        if action == "go_on" and (not progress.to_send or (sending and sending.goes_on)):
+        if action == "go_on" and progress and (not progress.to_send or (sending and sending.goes_on)):
             return False
-        return None if self._services.policy.observes(self._profile) else True
+        return super().check_action(action, parameters)
+
+    def why_not(self, action: str) -> str:
+        if action in ("go_on", "cancel") and self._services.policy.observes(self._profile):
+            return "The cluster of this suite is read-only: nothing is submitted or cancelled there."
+        return ""
 
     # What the person does.
 
-    @on(DataTable.RowSelected)
-    def open_row(self) -> None:
+    def open(self, thing: RunRow) -> None:  # noqa: ARG002 - the run may be newer than the row
         row = self.row
         if row is not None and row.record is not None:
             self.open_run(row.record.run.id)
@@ -208,7 +201,6 @@ The verdict of a run is the recipe's rule against the figure that was expected o
         except Trouble as trouble:
             self.app.push_screen(Failure(trouble), lambda _: self.dismiss(None))
             return
-        self.table.focus()
         if self._profile is None:
             return
         try:
@@ -319,15 +311,23 @@ The verdict of a run is the recipe's rule against the figure that was expected o
 
     # What is shown.
 
+    @property
+    def title_parts(self) -> Sequence[Part]:
+        if self._planned is None:
+            return [("Suite", "bold")]
+        suite = self._planned.suite
+        shared, _ = names(suite.rows)
+        return [("Suite", "bold"), f"   {suite.name}", (f"   {suite.id} on {suite.cluster}   {shared}", MUTED)]
+
+    @property
+    def notice(self) -> str:
+        return notice(self._profile, self._services.policy.observes(self._profile)) if self._profile else ""
+
     def _show(self) -> None:
         if (progress := self.progress) is None:
             return
-        suite = progress.plan.suite
-        shared, labels = names(suite.rows)
-        left = line((" Suite", "bold"), f"   {suite.name}", (f"   {suite.id} on {suite.cluster}   {shared}", MUTED))
-        words = notice(self._profile, self._services.policy.observes(self._profile)) if self._profile else ""
-        say(self.head, heading(left, words, self.size.width))
-        self.table.show(progress_columns(self.table.size.width), progress_rows(progress, labels))
+        _, labels = names(progress.plan.suite.rows)
+        self.take(self._columns, progress_things(progress, labels))
         self.sums.parts = progress_sums(progress, self._sending)
         self.refresh_bindings()
 
@@ -337,8 +337,7 @@ The verdict of a run is the recipe's rule against the figure that was expected o
         self._say("feed", f"{cluster} could not be asked: {silent}" if silent else "")
 
     def _say(self, of: str, words: str) -> None:
-        """Say below the rows what cannot be learned at the moment; of each source the last."""
+        """Say above the rows what cannot be learned at the moment; of each source the last."""
         self._missing[of] = words
         said = "  ".join(dict.fromkeys(filter(None, self._missing.values())))
-        say(self.note, line((f"! {said}" if said else "", "$text-warning")))
-        self.note.display = bool(said)
+        self.show_status((f"! {said}" if said else "", "$text-warning"))

@@ -1,9 +1,11 @@
-"""`ResultList`: all that the list of results says at one moment: its columns, its cells, the lines around. Pure."""
+"""`ResultList`: all that the list of results says at one moment: its rows and the lines around. Pure."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
+from functools import lru_cache
+from typing import NamedTuple
 
 from textual.content import Content
 
@@ -11,11 +13,12 @@ from llmb_tui.analysis.changes import ChangePoint
 from llmb_tui.analysis.chart import Chart
 from llmb_tui.analysis.charts import history_chart
 from llmb_tui.analysis.compare import Group
-from llmb_tui.analysis.groups import Grouping, NoteOf, ResultGroup, grouped, narrow, over, workload_of
+from llmb_tui.analysis.groups import Grouping, NoteOf, ResultGroup, group_name, grouped, narrow, over
 from llmb_tui.analysis.result import RunResult
+from llmb_tui.answers.run_row import RunRow, row_from_result
+from llmb_tui.answers.table import Cell, Column, Quantity, Toned
 from llmb_tui.answers.writers.plot import terminal_glyphs
 from llmb_tui.language.instants import local_day, local_time
-from llmb_tui.language.labels import gpus_cell
 from llmb_tui.language.quantities import (
     percent,
     short_age,
@@ -24,28 +27,23 @@ from llmb_tui.language.quantities import (
     step_time_range_digits,
     two_digits,
 )
-from llmb_tui.language.states import RunStateName, method_phrase, state_label
+from llmb_tui.language.states import Tone, method_phrase, verdict_label
 from llmb_tui.language.text import plural
 from llmb_tui.launch.note import NO_NOTE, Note
 from llmb_tui.launch.procedures import PROCEDURES
-from llmb_tui.ui.text import MUTED, Part, heading, line, notices_words
-from llmb_tui.ui.widgets.job_table import result_cell
-from llmb_tui.ui.widgets.keyed_table import Cell, Key, Row, TableColumn, label_cell, room_beside
+from llmb_tui.ui.text import MUTED, Part, line
+from llmb_tui.ui.widgets.keyed_table import MARK, Key, Rows
+from llmb_tui.ui.widgets.run_list import screen_columns
 from llmb_tui.watch.validity import unknown_words
 
-WIDE_FROM = 116
 _ROOMY_FROM = 132
+"""Cells of a terminal in which a trend is drawn twice as wide."""
 _DAY_S = 86_400.0
 _SPANS = (("1 week", 7), ("4 weeks", 28), ("12 weeks", 84), ("1 year", 365), ("5 years", 5 * 365))
 """How long a trend may be, in days."""
 _SPARK_CELLS = 10
-_PADDING = 2
-"""Cells beside the heading, left and right."""
 # Values within so much of the fastest one are drawn in the lower half: noise is no mountain.
 _LEAST_HEIGHT = 0.1
-MARK: Cell = ("x", "active")
-NO_MARK: Cell = ("", "plain")
-_NONE: Cell = ("–", "quiet")
 _HEADINGS: dict[Grouping, str] = {"release": "recipe release", "none": "workload"}
 """Where it is another word than that of the grouping."""
 
@@ -61,15 +59,26 @@ class ResultQuery:
     """That a run must have."""
     within: ResultGroup | None
     """Whose runs are listed; None: all groups are."""
-    marked: frozenset[Key]
-    now: float
-    """Unix time."""
+    clock: Callable[[], float]
+    """Returns Unix time."""
     width: int
     """Cells of the terminal."""
-    notices: tuple[tuple[str, str], ...] = ()
-    """(cluster, what has to be said of it)."""
-    missing: str = ""
-    """What could not be read."""
+    shown: Rows
+    """The rows so far."""
+
+    @property
+    def lists_runs(self) -> bool:
+        """A row is a run, and no group of some."""
+        return self.within is not None or self.by == "none"
+
+
+class ListedResult(NamedTuple):
+    """A row."""
+
+    group: ResultGroup
+    """A run is a group of its own."""
+    run: RunRow | None
+    """None for a group of several."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,51 +92,31 @@ class ResultList:
     """Of these, those in which the words are."""
     clusters: frozenset[str]
     """On which these were."""
-    columns: tuple[TableColumn, ...]
-    groups: Mapping[Key, ResultGroup]
-    """Of the rows, by their keys; a run is a group of its own."""
-    rows: Mapping[Key, Row]
+    rows: Rows
+    """Of `ListedResult`s."""
     chart: Chart | None
     """Of the repeats whose runs are listed, over time."""
 
     @property
-    def heading(self) -> Content:
-        """The line above the rows."""
+    def title_parts(self) -> Sequence[Part]:
+        """Start of the heading."""
         asked = self.asked
         parts: list[Part] = [("Results", "bold")]
-        if asked.missing:
-            parts.append((f"   ! {asked.missing}", "$text-warning"))
         if not self.ended:
-            return line(*parts, ("   none yet: a run is here once it is over", MUTED))
+            return [*parts, ("   none yet: a run is here once it is over", MUTED)]
         if asked.within:
             parts += ["   ", (group_name(asked.within), "bold")]
         parts.append(f"   {plural(self.found, 'run')} · {plural(len(self.clusters), 'cluster')}")
-        if asked.words.strip():
-            parts.append((f"   filter: {' '.join(asked.words.split())}", "$text-accent"))
-        if asked.marked:
-            parts.append((f"   {len(asked.marked)} marked", "$text-accent"))
         if not asked.within:
             words = "each run by itself" if asked.by == "none" else f"by {asked.by}"
             parts.append((f"   {words}", MUTED))
-        notices = [one for one in asked.notices if one[0] in self.clusters]
-        return heading(line(*parts), notices_words(notices), asked.width - _PADDING)
+        return parts
 
-    def with_mark(self, key: Key, marked: frozenset[Key]) -> ResultList:
-        """The same where that row was marked, or its mark taken away; all that are marked then."""
-        row = {**self.rows[key], "mark": MARK if key in marked else NO_MARK}
-        return replace(self, asked=replace(self.asked, marked=marked), rows={**self.rows, key: row})
-
-    @property
-    def lists_runs(self) -> bool:
-        """A row is a run, and no group of some."""
-        return self.asked.within is not None or self.asked.by == "none"
-
-    def about(self, key: Key) -> list[Content]:
+    def about(self, one: ListedResult) -> list[Content]:
         """What a row has no room for."""
-        one = self.groups[key]
-        if self.lists_runs:
-            return about_run(one.first, self.asked.notes.get(one.first.id, NO_NOTE), self.asked.now)
-        return about_group(one, self.asked.now)
+        if one.run is None:
+            return about_group(one.group, self.asked.clock())
+        return about_run(one.group.first, one.run.note, self.asked.clock())
 
 
 def result_list(asked: ResultQuery) -> ResultList:
@@ -137,22 +126,27 @@ def result_list(asked: ResultQuery) -> ResultList:
     found = narrow(ended, asked.words, notes)
     if within is not None:
         found = next((list(one.runs) for one in grouped(found, asked.by, notes) if one.key == within.key), [])
-    lists_runs = within is not None or asked.by == "none"
-    groups: dict[Key, ResultGroup] = {one.key: one for one in grouped(found, "none" if lists_runs else asked.by, notes)}
+    groups = grouped(found, "none" if asked.lists_runs else asked.by, notes)
     clusters = frozenset(result.cluster for result in found)
-    rows: dict[Key, Row] = {}
-    if lists_runs:
-        columns = run_columns(asked.width, len(clusters) > 1)
-        for key, one in groups.items():
-            rows[key] = run_row(one.first, notes.get(one.first.id, NO_NOTE), key in asked.marked, asked.now)
+    if asked.lists_runs:
+        columns = run_columns(asked.clock, several_clusters=len(clusters) > 1)
+        known = asked.shown.things
+        things: dict[Key, ListedResult] = {
+            one.key: _listed_run(one, notes.get(one.first.id, NO_NOTE), known.get(one.key)) for one in groups
+        }
     else:
-        span = Span.since(min((run.made_at for run in found), default=asked.now), asked.now)
-        columns = group_columns(asked.by, asked.width, len(clusters) > 1, span.name)
-        cells = next((column.width for column in columns if column.key == "trend"), 0)
-        for key, one in groups.items():
-            rows[key] = group_row(one, key in asked.marked, span, cells)
+        span = Span.since(min((run.made_at for run in found), default=asked.clock()), asked.clock())
+        columns = group_columns(groups, span, asked, several_clusters=len(clusters) > 1)
+        things = {one.key: ListedResult(one, None) for one in groups}
     chart = history_chart(found) if within and within.repeats else None
-    return ResultList(asked, len(ended), len(found), clusters, tuple(columns), groups, rows, chart)
+    return ResultList(asked, len(ended), len(found), clusters, asked.shown.updated(columns, things), chart)
+
+
+def _listed_run(run: ResultGroup, note: Note, before: ListedResult | None) -> ListedResult:
+    """The row of a run: the object `before` if the run and its note are the same."""
+    if before is None or before.run is None or before.group.first is not run.first or before.run.note != note:
+        return ListedResult(run, row_from_result(run.first, note))
+    return before
 
 
 @dataclass(frozen=True, slots=True)
@@ -171,93 +165,71 @@ class Span:
         return cls(name, now - days * _DAY_S, now)
 
 
-def group_columns(by: Grouping, width: int, several_clusters: bool, span: str) -> list[TableColumn]:
-    """Of groups, for a terminal of that many cells. The trend over the span takes what is left on a wide one."""
-    wide = width >= WIDE_FROM
-    columns = [TableColumn("mark", "", 1), TableColumn("title", _HEADINGS.get(by, by), 20 if wide else 19)]
-    columns.append(TableColumn("scale", "scale", 10))
-    if several_clusters and by != "cluster":
-        columns.append(TableColumn("where", "where", 8 if wide else 6))
-    columns += [TableColumn("runs", "runs", 5, figures=True), TableColumn("step", "step s", 6, figures=True)]
-    if width >= (_ROOMY_FROM if several_clusters else WIDE_FROM):
-        columns.append(TableColumn("range", "low–high", 11, figures=True))
-    columns += [
-        TableColumn("noise", "± %", 4, figures=True),
-        TableColumn("ratio", "of exp.", 7, figures=True),
-        TableColumn("result", "verdicts" if wide else "result", 12 if wide else 6),
-        TableColumn("last", "last", 4, figures=True),
+def group_columns(
+    groups: Sequence[ResultGroup], span: Span, asked: ResultQuery, *, several_clusters: bool
+) -> list[Column]:
+    """Of groups by what they are grouped by; the trend is over the span."""
+    cells = 2 * _SPARK_CELLS if asked.width >= _ROOMY_FROM else _SPARK_CELLS
+
+    def last(group: ResultGroup) -> Cell:
+        return Quantity(asked.clock() - group.first.made_at, short_age, "quiet")
+
+    columns = [
+        Column(_HEADINGS.get(asked.by, asked.by), _title, "title", 19),
+        Column("scale", _scale, "scale", 10),
+        *([Column("where", _where, "where", 6)] if several_clusters and asked.by != "cluster" else ()),
+        Column("runs", _count, "runs", 5, figures=True),
+        Column("step s", _step, "step", 6, figures=True),
+        Column("low–high", _range, "range", 11, figures=True, drop=3),
+        Column("± %", _noise, "noise", 4, figures=True),
+        Column("of exp.", _ratio, "ratio", 7, figures=True),
+        Column("result", _verdicts, "result", 6),
+        Column("last", last, "last", 4, figures=True),
+        Column(f"over {span.name}", lambda one: _trend(one, span, cells), "trend", cells, drop=2),
     ]
-    room = room_beside(columns, width - 2)
-    if wide or room >= 9:
-        columns.append(TableColumn("trend", f"step time, {span}" if room >= 19 else "trend", room))
-    return columns
+    if any(one.changed for one in groups):
+        columns.append(Column("change", lambda one: _change(one, span.end), "change", 18, drop=1))
+    return [MARK, *(_of("group", column) for column in columns)]
 
 
-def run_columns(width: int, several_clusters: bool) -> list[TableColumn]:
-    """Of runs, for a terminal of that many cells. What is said of a run takes what is left on a wide one."""
-    wide = width >= WIDE_FROM
-    columns = [TableColumn("mark", "", 1), TableColumn("title", "workload", 21), TableColumn("scale", "scale", 10)]
-    if wide:
-        columns.insert(1, TableColumn("run", "run", 16))
-    if several_clusters:
-        columns.append(TableColumn("where", "where", 8 if wide else 6))
-    columns.append(TableColumn("step", "step s", 6, figures=True))
-    if wide:
-        columns.append(TableColumn("noise", "± %", 4, figures=True))
-        columns.append(TableColumn("procedure", "run as", 9))
-    columns += [
-        TableColumn("ratio", "of exp.", 7, figures=True),
-        TableColumn("result", "result", 11 if wide else 9),
-        TableColumn("last", "age", 4, figures=True),
-    ]
-    room = room_beside(columns, width - 2)
-    if room >= 7:
-        columns.append(TableColumn("note", "note", room))
-    return columns
+@lru_cache(maxsize=4)
+def run_columns(clock: Callable[[], float], *, several_clusters: bool) -> list[Column]:
+    """Of runs. A note is worth more here than the run's id, its procedure and its noise; `clock` returns Unix time."""
+    columns = [one for one in screen_columns("results screen", clock) if several_clusters or one.key != "cluster"]
+    return [MARK, *(_of("run", replace(one, drop=1) if one.key == "note" else one) for one in columns)]
 
 
-def group_row(group: ResultGroup, marked: bool, span: Span, trend_cells: int) -> Row:
-    """The cells of a group by column. The trend is over the span, whose end is now."""
-    repeats, scales, clusters = group.repeats, group.scales, group.clusters
+def _of(part: str, column: Column) -> Column:
+    """A column of `ListedResult`s that shows this part of them."""
+    return replace(column, value=lambda one: column.cell(getattr(one, part)))
+
+
+def _title(group: ResultGroup) -> Cell:
+    return f"{group.title} · {group.apart}" if group.apart else group.title
+
+
+def _scale(group: ResultGroup) -> Cell:
     gpus = {run.configuration.gpu.upper() for run in group.runs}
-    kind = f"×{gpus.pop()}" if len(gpus) == 1 else ""
-    scale = f"{scales[0]}{kind}" if len(scales) == 1 else f"{scales[0]}–{scales[-1]}"
-    title = f"{group.title} · {group.apart}" if group.apart else group.title
-    return {
-        "mark": MARK if marked else NO_MARK,
-        "title": (title, "plain"),
-        "scale": (scale, "plain"),
-        "where": (clusters[0] + (f" +{len(clusters) - 1}" if clusters[1:] else ""), "plain"),
-        "runs": (_count(group), "plain"),
-        "step": (step_time_digits(repeats.mean_s), "plain") if repeats else _NONE,
-        "range": _range(repeats),
-        "noise": (two_digits(repeats.noise_pct), "plain") if repeats and repeats.noise_pct is not None else _NONE,
-        "ratio": (percent(100 * group.ratio), "plain") if group.ratio is not None else _NONE,
-        "result": _verdicts(group),
-        "last": (short_age(span.end - group.first.made_at), "quiet"),
-        "trend": _trend(group, span, trend_cells),
-    }
+    kind, scales = f"×{gpus.pop()}" if len(gpus) == 1 else "", group.scales
+    return f"{scales[0]}{kind}" if len(scales) == 1 else f"{scales[0]}–{scales[-1]}"
 
 
-def run_row(result: RunResult, note: Note, marked: bool, now: float) -> Row:
-    """The cells of a run by column. `now` is Unix time."""
-    configuration, verdict, steady = result.configuration, result.verdict, result.steady
-    noise = steady.cv_pct if steady and result.state == "done" else None
-    said = verdict if result.state == "done" else None
-    return {
-        "mark": MARK if marked else NO_MARK,
-        "run": (result.id, "plain"),
-        "title": (workload_of(result), "plain"),
-        "scale": (gpus_cell(configuration.scale, configuration.gpu), "plain"),
-        "where": (result.cluster, "plain"),
-        "procedure": (PROCEDURES[result.procedure].name, "quiet"),
-        "step": (step_time_digits(result.step_time_s), "plain") if result.step_time_s is not None else _NONE,
-        "noise": (two_digits(noise), "plain") if noise is not None else _NONE,
-        "ratio": (percent(100 * said.ratio), "plain") if said else _NONE,
-        "result": result_cell(said.result) if said else _end(result.state),
-        "last": (short_age(now - result.made_at), "quiet"),
-        "note": (note.words, "plain"),
-    }
+def _where(group: ResultGroup) -> Cell:
+    first, *others = group.clusters
+    return first + (f" +{len(others)}" if others else "")
+
+
+def _step(group: ResultGroup) -> Cell:
+    return Quantity(group.repeats.mean_s, step_time_digits) if group.repeats else None
+
+
+def _noise(group: ResultGroup) -> Cell:
+    noise = group.repeats.noise_pct if group.repeats else None
+    return None if noise is None else Quantity(noise, two_digits)
+
+
+def _ratio(group: ResultGroup) -> Cell:
+    return None if group.ratio is None else Quantity(100 * group.ratio, percent)
 
 
 def about_group(group: ResultGroup, now: float) -> list[Content]:
@@ -275,12 +247,6 @@ def about_group(group: ResultGroup, now: float) -> list[Content]:
     elif group.repeats and group.counted > 1:
         rows.append(line(("no change over time that is larger than the noise", MUTED)))
     return rows
-
-
-def group_name(group: ResultGroup) -> str:
-    """What it is called outside of its row: `nemotron4 15b fp8 · 64 × H100 on eos`."""
-    newest = group.first
-    return f"{newest.configuration.label} on {newest.cluster}" if group.is_one_configuration else group.title
 
 
 def _basis(group: ResultGroup) -> list[Part]:
@@ -327,19 +293,22 @@ def change_words(repeats: Group, change: ChangePoint, now: float, *, named: bool
 
 
 def _trend(group: ResultGroup, span: Span, cells: int) -> Cell:
-    """The step times over the span, drawn; and since when they are others."""
-    if cells < _SPARK_CELLS:
-        return "", "plain"
-    words = ""
-    if group.changed:
-        repeats, change = group.changed[-1]
-        word = "slower" if change.percent > 0 else "faster"
-        day = local_day(repeats.runs[change.at].made_at, span.end)
-        words = f" {word} since {day}"
-        if len(words) > cells - _SPARK_CELLS:
-            words = f" {word} {day}"
-    drawn = spark(group.relative, span, _SPARK_CELLS if cells < 2 * _SPARK_CELLS + 20 else 2 * _SPARK_CELLS)
-    return f"{drawn}{words}", "warning" if words.startswith(" slower") else "plain"
+    """The step times over the span, drawn."""
+    return Toned(spark(group.relative, span, cells), _change_tone(group))
+
+
+def _change(group: ResultGroup, now: float) -> Cell:
+    """Since when the step times are others; `now` is Unix time."""
+    if not group.changed:
+        return ""
+    repeats, change = group.changed[-1]
+    word = "slower" if change.percent > 0 else "faster"
+    return Toned(f"{word} since {local_day(repeats.runs[change.at].made_at, now)}", _change_tone(group))
+
+
+def _change_tone(group: ResultGroup) -> Tone:
+    """A step time that became longer is a warning."""
+    return "warning" if group.changed and group.changed[-1][1].percent > 0 else "plain"
 
 
 def spark(values: Sequence[tuple[float, float]], span: Span, cells: int) -> str:
@@ -362,28 +331,22 @@ def spark(values: Sequence[tuple[float, float]], span: Span, cells: int) -> str:
     return "".join(" " if top is None else levels[top] for top in tops)
 
 
-def _end(state: RunStateName) -> Cell:
-    """How a run without a verdict ended."""
-    text, tone = label_cell(state_label(state))
-    return text, "quiet" if state == "done" else tone
-
-
-def _count(group: ResultGroup) -> str:
+def _count(group: ResultGroup) -> Cell:
     """`9`, or `7/9` where not all count."""
     return f"{len(group.runs)}" if group.counted == len(group.runs) else f"{group.counted}/{len(group.runs)}"
 
 
-def _range(repeats: Group | None) -> Cell:
+def _range(group: ResultGroup) -> Cell:
+    repeats = group.repeats
     if repeats is None or len(repeats.runs) == 1:
-        return _NONE
-    return step_time_range_digits(min(repeats.values_s), max(repeats.values_s)), "quiet"
+        return None
+    return Toned(step_time_range_digits(min(repeats.values_s), max(repeats.values_s)), "quiet")
 
 
 def _verdicts(group: ResultGroup) -> Cell:
     """The worst verdict, and how many have it where not all do."""
     worst, total = group.worst, sum(group.verdicts.values())
     if worst is None:
-        return _NONE
-    text, tone = result_cell(worst)
-    count = group.verdicts[worst]
-    return (text if count == total else f"{text} {count}/{total}"), tone
+        return None
+    label, count = verdict_label(worst), group.verdicts[worst]
+    return Toned(label.text if count == total else f"{label.text} {count}/{total}", label.tone)

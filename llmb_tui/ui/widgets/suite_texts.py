@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING
+from collections.abc import Callable, Mapping
+from dataclasses import replace
+from typing import TYPE_CHECKING, NamedTuple
 
+from llmb_tui.answers.run_row import RunRow, row_from_progress
+from llmb_tui.answers.table import Cell, Column, Quantity, Toned, cell_text, expected_cell
 from llmb_tui.language.quantities import (
     duration,
     gpu_hours,
     gpu_hours_digits,
-    percent,
     step_time_digits,
     step_time_range,
     step_time_range_digits,
@@ -20,86 +22,82 @@ from llmb_tui.language.text import plural
 from llmb_tui.plan.plan import expected_step_time
 from llmb_tui.suites.draft_plan import DraftPlan
 from llmb_tui.suites.suite_plan import Nodes, PlannedRow, SuitePlan
-from llmb_tui.suites.suite_progress import RowProgress, SuiteProgress
+from llmb_tui.suites.suite_progress import SuiteProgress
 from llmb_tui.ui.text import MUTED, STYLES, Part
-from llmb_tui.ui.widgets.job_table import job_row
-from llmb_tui.ui.widgets.keyed_table import Cell, Key, Row, TableColumn, label_cell, room_beside
+from llmb_tui.ui.widgets.keyed_table import Key
+from llmb_tui.ui.widgets.run_list import screen_columns
 from llmb_tui.ui.widgets.texts import Paragraph, fact
 
 if TYPE_CHECKING:
     from llmb_tui.suites.submissions import Sending
 
-_BAND_FROM = 64
-_SOURCE_FROM = 100
-_LEAST = 8
-"""Cells for what a row is called."""
-_PROGRESS_WIDE_FROM = 110
 _STANDING = re.compile(r"\d+ of \d+ runs? done")
 """What a submission says while it can send nothing: how the suite stood then."""
 
 
-def draft_columns(width: int) -> tuple[TableColumn, ...]:
-    """Those that a table of so many cells has room for; what a row is called takes what is left."""
-    fixed = [
-        TableColumn("gpus", "GPUs", 5, figures=True),
-        TableColumn("nodes", "nodes", 5, figures=True),
-        TableColumn("step", "step, s", 7, figures=True),
-        *([TableColumn("band", "band", 13, figures=True)] if width >= _BAND_FROM else ()),
-        *([TableColumn("source", "", 13)] if width >= _SOURCE_FROM else ()),
-        TableColumn("hours", "GPU-h", 7, figures=True),
-        TableColumn("limit", "limit", 8, figures=True),
-    ]
-    return _with_name(width, fixed)
+class DraftRow(NamedTuple):
+    """A row of a suite that is being chosen."""
+
+    planned: PlannedRow
+    label: str
+    out: bool
+    """Taken out."""
 
 
-def _with_name(width: int, fixed: Sequence[TableColumn]) -> tuple[TableColumn, ...]:
-    """These columns behind a mark and a name, which is as wide as there is room."""
-    mark = TableColumn("mark", "", 1)
-    room = max(room_beside((mark, *fixed), width - 1), _LEAST)
-    return mark, TableColumn("run", "run", room), *fixed
+def draft_things(plan: DraftPlan) -> dict[Key, DraftRow]:
+    """The rows by their keys."""
+    return {row.row.key: DraftRow(row, plan.labels[row.row.key], plan.is_out(row)) for row in plan.rows}
 
 
-def draft_rows(plan: DraftPlan) -> dict[Key, Row]:
-    """The cells of every row, by its key; those of one that is taken out are faint."""
-    rows: dict[Key, Row] = {}
-    for planned in plan.rows:
-        out = plan.is_out(planned)
-        cells = _cells(planned, plan.labels[planned.row.key])
-        if out:
-            cells = {name: (text, "quiet") for name, (text, _) in cells.items()} | {"mark": ("–", "quiet")}
-        rows[planned.row.key] = cells
-    return rows
+def _quiet_if_out(value: Callable[[PlannedRow], Cell]) -> Callable[[DraftRow], Cell]:
+    """The cell of a planned row, faint in a row that is taken out."""
+
+    def cell(row: DraftRow) -> Cell:
+        made = value(row.planned)
+        return Toned(cell_text(made), "quiet") if row.out else made
+
+    return cell
 
 
-def _cells(planned: PlannedRow, label: str) -> Row:
-    estimate, hours = planned.plan.estimate, planned.plan.gpu_hours
-    return {
-        "mark": _mark(planned),
-        "run": (label, "plain"),
-        "gpus": (str(planned.row.selection.scale), "plain"),
-        "nodes": (str(planned.plan.nodes), "plain"),
-        "step": (expected_step_time(estimate.method)(estimate.step_time_s) if estimate else "–", "plain"),
-        "band": (
-            step_time_range_digits(estimate.low_s, estimate.high_s) if estimate else "no estimate",
-            "quiet",
-        ),
-        "source": (method_word(estimate.method) if estimate else "", "quiet"),
-        "hours": (
-            gpu_hours_digits(hours) if hours is not None else f"≤{gpu_hours_digits(planned.most_gpu_hours)}",
-            "plain",
-        ),
-        "limit": (planned.plan.time_limit, "quiet"),
-    }
+def _hours(planned: PlannedRow) -> Cell:
+    hours = planned.plan.gpu_hours
+    return f"≤{gpu_hours_digits(planned.most_gpu_hours)}" if hours is None else Quantity(hours, gpu_hours_digits)
 
 
-def _mark(planned: PlannedRow) -> Cell:
-    if planned.blockers:
+def _band(planned: PlannedRow) -> Cell:
+    estimate = planned.plan.estimate
+    return Toned(step_time_range_digits(estimate.low_s, estimate.high_s) if estimate else "no estimate", "quiet")
+
+
+def _source(planned: PlannedRow) -> Cell:
+    estimate = planned.plan.estimate
+    return Toned(method_word(estimate.method) if estimate else "", "quiet")
+
+
+def _mark(row: DraftRow) -> Cell:
+    if row.out:
+        return Toned("–", "quiet")
+    if row.planned.blockers:
         worst = severity_label("error")
-    elif any(one.severity == "warning" for one in planned.notes):
+    elif any(one.severity == "warning" for one in row.planned.notes):
         worst = severity_label("warning")
     else:
-        return "", "plain"
-    return worst.glyph, worst.tone
+        return ""
+    return Toned(worst.glyph, worst.tone)
+
+
+DRAFT: tuple[Column, ...] = (
+    Column("", _mark, "mark", 1),
+    Column("run", lambda row: Toned(row.label, "quiet" if row.out else "plain"), "run", 8),
+    Column("GPUs", _quiet_if_out(lambda row: str(row.row.selection.scale)), "gpus", 5, figures=True),
+    Column("nodes", _quiet_if_out(lambda row: str(row.plan.nodes)), "nodes", 5, figures=True),
+    Column("step, s", _quiet_if_out(lambda row: expected_cell(row.plan.estimate)), "step", 7, figures=True),
+    Column("band", _quiet_if_out(_band), "band", 13, figures=True, drop=1),
+    Column("", _quiet_if_out(_source), "source", 13, drop=2),
+    Column("GPU-h", _quiet_if_out(_hours), "hours", 7, figures=True),
+    Column("limit", _quiet_if_out(lambda row: Toned(row.plan.time_limit, "quiet")), "limit", 8, figures=True),
+)
+"""The columns of the rows of a suite that is being chosen."""
 
 
 def about_row(planned: PlannedRow, out: bool) -> tuple[Paragraph, ...]:
@@ -168,43 +166,30 @@ def _against(plan: DraftPlan) -> tuple[Paragraph, ...]:
     return tuple(parts)
 
 
-def progress_columns(width: int) -> tuple[TableColumn, ...]:
-    """Those that a table of so many cells has room for."""
-    wide = width >= _PROGRESS_WIDE_FROM
-    fixed = [
-        TableColumn("gpus", "GPUs", 5, figures=True),
-        TableColumn("state", "state", 15),
-        TableColumn("steps", "steps", 9, figures=True),
-        *([TableColumn("bar", "", 4)] if wide else ()),
-        TableColumn("step", "step, s", 7, figures=True),
-        *([TableColumn("against", "of expected", 23)] if wide else ()),
-        TableColumn("verdict", "result", 6),
-        *([TableColumn("job", "job", 9)] if wide else ()),
-    ]
-    return _with_name(width, fixed)
+def progress_things(progress: SuiteProgress, labels: Mapping[str, str]) -> dict[Key, RunRow]:
+    """The rows by their keys, each called as its label says. A run that is not done has its verdict so far."""
+    rows: dict[Key, RunRow] = {}
+    for row in progress.rows:
+        planned, verdict = row.planned.row, row.record.state.verdict if row.record else None
+        label, scale, result = labels[planned.key], planned.selection.scale, verdict.result if verdict else None
+        rows[planned.key] = replace(row_from_progress(row), key=label, scale=scale, result=result)
+    return rows
 
 
-def progress_rows(progress: SuiteProgress, labels: Mapping[str, str]) -> dict[Key, Row]:
-    """The cells of every row, by its key."""
-    return {row.planned.row.key: _progress_cells(row, labels[row.planned.row.key]) for row in progress.rows}
+def _step(row: RunRow) -> Cell:
+    """The step time by the rule, or the median so far; before the submission what is expected."""
+    step_time_s = row.median_s if row.step_time_s is None else row.step_time_s
+    if step_time_s is not None:
+        return Quantity(step_time_s, step_time_digits)
+    if row.id or row.expected_s is None or row.method is None:
+        return None
+    return Toned(f"~{expected_step_time(row.method)(row.expected_s)}", "quiet")
 
 
-def _progress_cells(row: RowProgress, label: str) -> Row:
-    record, estimate = row.record, row.planned.plan.estimate
-    if record is None:
-        cells: Row = dict.fromkeys(("steps", "bar", "against", "verdict", "job"), ("", "quiet"))
-        expected = f"~{expected_step_time(estimate.method)(estimate.step_time_s)}" if estimate else "–"
-        cells |= {"state": label_cell(row.label), "step": (expected, "quiet")}
-    else:
-        cells = job_row(record.run, record.state, False, record.run.created_at)
-        cells |= {"step": cells["median"], "job": (", ".join(record.run.job_ids), "quiet")}
-        verdict = record.state.verdict
-        if verdict is not None and estimate is not None:  # shorter than in a list of runs, where nothing explains it
-            cells["against"] = f"{percent(verdict.ratio * 100)} of {method_word(estimate.method)}", "plain"
-        if row.step_time_s is not None:
-            cells["step"] = step_time_digits(row.step_time_s), "plain"
-    gpus = str(row.planned.row.selection.scale)
-    return {**cells, "mark": ("", "plain"), "run": (label, "plain"), "gpus": (gpus, "plain")}
+def progress_columns() -> tuple[Column, ...]:
+    """The columns of the rows of a suite that was submitted."""
+    columns = screen_columns("suite screen")
+    return tuple(replace(one, value=_step) if one.key == "step_time_s" else one for one in columns)
 
 
 def progress_sums(progress: SuiteProgress, sending: Sending | None) -> tuple[Paragraph, ...]:

@@ -85,7 +85,7 @@ def test_times_as_servers_write_them(time: str) -> None:
         (("Unschedulable", "Not enough resources"), "No nodes are free for it"),
         (("Failed", 'Failed to pull image "nvcr.io/nvidia/nemo:1": 401'), "The image cannot be pulled"),
         (("BackOff", "Back-off pulling image"), "The image cannot be pulled"),
-        (("BackOff", "Back-off restarting failed container"), "Its container ends again and again"),
+        (("BackOff", "Back-off restarting failed container"), "Its container ends repeatedly"),
         (("ImagePullBackOff", ""), "The image cannot be pulled"),
         (("NonPreemptibleOverQuota", "Workload requested 16 GPUs"), "The project's quota is used up"),
         (("Preempted", "reclaimed by project b"), "Preempted for another workload"),

@@ -24,10 +24,10 @@ REGISTRY = {
         "cannot reach the container registry",
         "https_proxy",
     ),
-    "not-json": ("curl: (22) The requested URL returned error: 401", "refused to hand out the image", "NGC API key"),
+    "not-json": ("curl: (22) The requested URL returned error: 401", "denied access to the image", "NGC API key"),
     "forbidden": (
         "[ERROR] URL https://nvcr.io/v2/nvidia/nemo/manifests/25.02.01 returned error code: 403 Forbidden",
-        "refused to hand out the image",
+        "denied access to the image",
         "NGC API key",
     ),
     "not-found": (
@@ -127,7 +127,7 @@ def test_the_verb_says_how_to_give_a_key_where_the_registry_wants_one(site: Site
     with rig.knob("needs-key", "nvapi-the-right-one"):
         refused = verb(site, "install", name, *SELECTION)
         assert refused.returncode == 2
-        assert "The container registry refused to hand out the image." in refused.stderr
+        assert "The container registry denied access to the image." in refused.stderr
         assert "returned error code: 401 Unauthorized" in refused.stderr
         assert f"`llmb-tui secrets {name} --give ngc` asks for it, or reads it from stdin." in refused.stderr
         given = verb(site, "secrets", name, "--give", "ngc", stdin="nvapi-the-right-one\n")

@@ -265,8 +265,8 @@ def test_a_cancelled_job_is_said_and_taken_up(site: Site, rig: Rig) -> None:
         state = run.join()[1]
         assert state.status == "failed"
         assert "CANCELLED AT" in state.detail
-        assert state.reason == "Somebody cancelled the job of this step."
-        assert state.fix == "Install again: it goes on where it stopped."
+        assert state.reason == "The job of this step was cancelled."
+        assert state.fix == "Install again: the step continues."
         assert not site.image.exists()
         there = len(site.cached()) - 1
         rig.set("import-s", "0")

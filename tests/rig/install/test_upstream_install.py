@@ -193,7 +193,7 @@ def test_a_setup_job_that_is_cancelled_begins_anew_and_killed_pins_are_taken_up(
         (job,) = outside.rig.squeue()
         outside.rig.as_root(["scancel", job], check=True)
         until(lambda: site.look()["setup"].status == "failed", "it is seen")
-        assert site.look()["setup"].reason == "Somebody cancelled the job of this step."
+        assert site.look()["setup"].reason == "The job of this step was cancelled."
     (Path(site.paths.scripts) / "NeMo" / "half").touch()
     assert not_done(site.run("setup")) == {}
     assert not (Path(site.paths.scripts) / "NeMo" / "half").exists()

@@ -77,7 +77,7 @@ def test_the_time_limit(site: Site) -> None:
     assert final.job is not None
     assert (final.stage, final.job.state) == ("timeout", "TIMEOUT")
     reason, line = failure(final)
-    assert reason == "The job ran into its time limit."
+    assert reason == "The job reached its time limit."
     assert "DUE TO TIME LIMIT" in line or line == "Slurm: TIMEOUT"
 
 
@@ -86,7 +86,7 @@ def test_out_of_host_memory(site: Site) -> None:
     final = site.watch(greedy, "--mem=100M").end()
     assert final.stage == "failed"
     reason, line = failure(final)
-    assert reason == "A node ran out of host memory and the kernel or Slurm ended the task."
+    assert reason == "A node ran out of host memory, and the kernel or Slurm killed the task."
     # The kernel ends it where there are cgroups, and Slurm's own sampling where there are none.
     assert "oom-kill event" in line or "exceeded memory limit" in line
 

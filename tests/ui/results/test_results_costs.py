@@ -43,7 +43,7 @@ async def test_each_run_is_read_once_and_a_key_reads_nothing(open_results: OpenR
         await pilot.press("x", "x", "g", "g", "g", "g")
         await until(pilot, lambda: len(cells(app)) == _RUNS, "each run by itself")
         await pilot.press("g", "enter")
-        await until(pilot, lambda: "nemotron4 15b fp8 · 64" in text_of(app, "#results-head"), "the runs of the group")
+        await until(pilot, lambda: "nemotron4 15b fp8 · 64" in text_of(app, "#list-head"), "the runs of the group")
         await pilot.press("slash", *"a01", "escape", "q")
         await on_top(pilot, results.ResultsScreen)
         assert (count["LocalRun"], count["RunResult"]) == (_RUNS, worked_out)

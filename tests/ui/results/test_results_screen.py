@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -11,12 +12,13 @@ from textual.events import Key
 from textual.pilot import Pilot
 
 from llmb_tui.errors import Trouble
+from llmb_tui.launch.note import Note
 from llmb_tui.ui.screens.result_view import ResultView
 from llmb_tui.ui.screens.results import ResultsScreen
 from llmb_tui.ui.screens.run import RunScreen
 from llmb_tui.ui.widgets.chart_view import ChartView
-from llmb_tui.ui.widgets.keyed_table import KeyedTable
-from llmb_tui.ui.widgets.result_texts import run_columns
+from llmb_tui.ui.widgets.keyed_table import KeyedTable, Rows, fitted
+from llmb_tui.ui.widgets.result_texts import ResultQuery, result_list, run_columns
 from tests.kit.history import Past, remember
 from tests.kit.pilot import SIZE, on_screen, on_top, text_of, until
 from tests.kit.runs import NEMOTRON
@@ -32,9 +34,19 @@ def cells(app: App[None]) -> list[list[str]]:
 
 
 def test_on_a_narrow_terminal_there_is_room_for_a_run_that_took_too_long() -> None:
-    width = {column.key: column.width for column in run_columns(80, several_clusters=True)}
-    assert width["result"] >= len("✗ timeout")
-    assert sum(width.values()) + len(width) <= 78
+    columns = run_columns(lambda: NOW, several_clusters=True)
+    width = {column.key: width for column, width in fitted(columns, {one.key: len(one.heading) for one in columns}, 78)}
+    assert width["verdict"] >= len("✗ timeout")
+    assert sum(width.values()) + len(width) - 1 <= 78
+
+
+def test_only_runs_that_are_others_get_another_row(open_results: OpenResults) -> None:
+    _, services = open_results([Past("aaa1", NEMOTRON, 3, 2.0), Past("aaa2", NEMOTRON, 2, 2.0)])
+    results = tuple(services.history.result(run.id) for run in services.runs.all())
+    asked = ResultQuery(results, {}, "none", "", None, lambda: NOW, 120, Rows())
+    first = result_list(asked).rows
+    again = result_list(replace(asked, notes={"aaa1": Note("slow")}, shown=first)).rows
+    assert {row["note"][0]: row is first.cells[key] for key, row in again.cells.items()} == {"": True, "slow": False}
 
 
 async def listed(pilot: Pilot[None], count: int = _GROUPS) -> None:
@@ -57,7 +69,7 @@ async def test_a_row_has_the_figures_of_its_runs(open_results: OpenResults) -> N
     async with app.run_test(size=SIZE) as pilot:
         await read(pilot)
         head = "Results   43 runs · 2 clusters   by configuration"
-        await until(pilot, lambda: text_of(app, "#results-head") == head, "the runs of every row are counted")
+        await until(pilot, lambda: text_of(app, "#list-head") == head, "the runs of every row are counted")
         rows = {(row[1], row[2], row[3]): row[4:] for row in cells(app)}
         assert rows["nemotron4 340b fp8", "256×H100", "eos"][:5] == ["11", "3.842", "4", "76.4 %", "✗ FAIL"]
         assert rows["nemotron4 340b fp8", "256×H100", "eos"][-1].endswith("slower since 3 Nov")
@@ -82,12 +94,12 @@ async def test_what_a_row_rests_on_is_said_below(open_results: OpenResults) -> N
     async with app.run_test(size=SIZE) as pilot:
         await read(pilot)
         await pilot.press("down", "down")
-        about = text_of(app, "#results-about")
+        about = text_of(app, "#list-about")
         assert "nemotron4 340b fp8 · 256 × H100 on eos" in about
         assert "of 11 runs, deviation 4 %, 95 % interval of the mean" in about
         assert "8.7 % slower since 3 Nov, run r035" in about
         await pilot.press("down", "down")
-        assert "without 1 run: it is failed" in text_of(app, "#results-about")
+        assert "without 1 run: it is failed" in text_of(app, "#list-about")
 
 
 async def test_enter_lists_the_runs_with_their_chart_then_opens_one_and_back_finds_the_rows(
@@ -122,7 +134,7 @@ async def test_a_key_groups_by_something_else_and_the_heading_says_which(open_re
         said = ("by cluster", 2), ("by release", 2), ("by tag", 1), ("each run by itself", _RUNS)
         for words, count in (*said, ("by configuration", _GROUPS)):
             await pilot.press("g")
-            await until(pilot, lambda words=words: text_of(app, "#results-head").endswith(f"   {words}"), words)
+            await until(pilot, lambda words=words: text_of(app, "#list-head").endswith(f"   {words}"), words)
             await listed(pilot, count)
 
 
@@ -132,7 +144,7 @@ async def test_a_filter_keeps_runs_with_all_words_and_escape_ends_it(open_result
         await read(pilot)
         await pilot.press("slash", *"eos 15b")
         # Its first letters may leave as many rows.
-        await until(pilot, lambda: "filter: eos 15b" in text_of(app, "#results-head"), "all of it is heeded")
+        await until(pilot, lambda: "filter: eos 15b" in text_of(app, "#list-head"), "all of it is heeded")
         await until(pilot, lambda: "esc Back" in on_screen(app), "q is a letter here")
         await listed(pilot, 4)
         await pilot.press("enter")
@@ -156,12 +168,12 @@ async def test_marks_stay_on_their_rows_whatever_is_listed(open_results: OpenRes
     async with app.run_test(size=SIZE) as pilot:
         await read(pilot)
         await pilot.press("x", "down", "space")
-        await until(pilot, lambda: text_of(app, "#results-head").find("2 marked") > 0, "two marks")
+        await until(pilot, lambda: text_of(app, "#list-head").find("2 marked") > 0, "two marks")
         await pilot.press("g", "g", "g", "g", "g")
         await listed(pilot)
         assert [row[0] for row in cells(app)] == ["x", "x", *[""] * 5]
         await pilot.press("x")
-        await until(pilot, lambda: "1 marked" in text_of(app, "#results-head"), "one mark")
+        await until(pilot, lambda: "1 marked" in text_of(app, "#list-head"), "one mark")
 
 
 async def test_a_note_made_elsewhere_is_found_and_shown(open_results: OpenResults) -> None:
@@ -187,7 +199,7 @@ async def test_what_is_simulated_says_so_in_the_list_and_in_its_views(open_resul
     services.clusters.notice = "simulated, clock x30"
     async with app.run_test(size=(80, 24)) as pilot:
         await read(pilot)
-        assert "eos: simulated, clock x30" in text_of(app, "#results-head")
+        assert "eos: simulated, clock x30" in text_of(app, "#list-head")
         await pilot.press("enter")
         await until(pilot, lambda: "eos: simulated, clock x30" in on_screen(app).split("\n")[0], "and of one group")
         await pilot.press("escape")
@@ -200,7 +212,7 @@ async def test_a_run_that_cannot_be_read_is_said(open_results: OpenResults) -> N
     app, services = open_results([Past("aaa1", NEMOTRON, 3, 2.0), Past("aaa2", NEMOTRON, 2, 2.0)])
     (services.runs.folder("aaa2") / "run.json").write_text("{")
     async with app.run_test(size=SIZE) as pilot:
-        await until(pilot, lambda: "! 1 run file could not be read" in text_of(app, "#results-head"), "the words")
+        await until(pilot, lambda: "! 1 run file could not be read" in text_of(app, "#list-status"), "the words")
         await until(pilot, lambda: [row[3] for row in cells(app)] == ["1"], "the other one")
 
 
@@ -220,6 +232,6 @@ async def test_notes_that_cannot_be_read_hold_up_no_run(
 async def test_nothing_is_over_yet(open_results: OpenResults) -> None:
     app, _ = open_results([])
     async with app.run_test(size=(80, 24)) as pilot:
-        await until(pilot, lambda: "none yet" in text_of(app, "#results-head"), "the words")
+        await until(pilot, lambda: "none yet" in text_of(app, "#list-head"), "the words")
         await pilot.press("x", "enter", "g", "down")
         assert isinstance(app.screen, ResultsScreen)

@@ -68,7 +68,7 @@ def open_disk(install: Path, services_of: Callable[..., Services]) -> Iterator[O
 
 
 async def listed(pilot: Any, app: App[None], count: int) -> None:
-    await until(pilot, lambda: "can be removed" in text_of(app, "#disk-said"), "the cluster was asked")
+    await until(pilot, lambda: "can be removed" in text_of(app, "#list-status"), "the cluster was asked")
     assert app.screen.query_one(KeyedTable).row_count == count
 
 
@@ -76,12 +76,13 @@ async def test_what_stays_says_why_and_what_is_marked_goes_after_a_yes(open_disk
     app, _ = open_disk()
     async with app.run_test(size=SIZE) as pilot:
         await listed(pilot, app, 2)
-        assert "images/brought.sqsh   ✗ stays: This program did not install it." in text_of(app, "#disk-note")
+        assert "images/brought.sqsh   ✗ stays: This program did not install it." in text_of(app, "#list-about")
         await pilot.press("x", "D")
         assert isinstance(app.screen, DiskScreen)
-        assert [one.message for one in app._notifications] == ["Nothing is marked: x marks a thing."]
+        why = "images/brought.sqsh stays: This program did not install it."
+        assert [one.message for one in app._notifications] == [why, "Nothing is marked: x marks a thing."]
         await pilot.press("down", "x")
-        assert f"{IMAGE}   x marks it" in text_of(app, "#disk-note")
+        assert f"{IMAGE}   x marks it" in text_of(app, "#list-about")
         await pilot.press("D")
         await on_top(pilot, Confirm)
         assert "It cannot be undone" in on_screen(app)
@@ -90,7 +91,7 @@ async def test_what_stays_says_why_and_what_is_marked_goes_after_a_yes(open_disk
         await pilot.press("D")
         await on_top(pilot, Confirm)
         await pilot.press("y")
-        await until(pilot, lambda: "1 thing removed." in text_of(app, "#disk-said"), "it is removed")
+        await until(pilot, lambda: "1 thing removed." in text_of(app, "#list-status"), "it is removed")
         await listed(pilot, app, 1)
         assert not (install / IMAGE).exists()
         assert (install / "images" / "brought.sqsh").exists()
@@ -108,12 +109,12 @@ async def test_what_is_needed_since_it_was_listed_stays(open_disk: OpenDisk, ins
         assert "Job 8 is waiting or running, and may need it." in on_screen(app)
         assert (install / IMAGE).exists()
         await pilot.press("escape")
-        assert "cannot be removed" in text_of(app, "#disk-said")
+        assert "cannot be removed" in text_of(app, "#list-status")
         queue(install, "")
         await pilot.press("D")
         await on_top(pilot, Confirm)
         await pilot.press("y")
-        await until(pilot, lambda: "1 thing removed." in text_of(app, "#disk-said"), "it is removed")
+        await until(pilot, lambda: "1 thing removed." in text_of(app, "#list-status"), "it is removed")
         assert not (install / IMAGE).exists()
 
 
@@ -126,8 +127,10 @@ async def test_a_cluster_that_cannot_be_asked_says_what_to_do(
     monkeypatch.setattr(housekeeping, "belongings", silent)
     app, _ = open_disk(notice="simulated")
     async with app.run_test(size=(80, 24)) as pilot:
-        await until(pilot, lambda: "It is silent. Nobody answers. Start it." in text_of(app, "#disk-said"), "all of it")
-        assert text_of(app, "#disk-head").rstrip().endswith(" simulated")
+        await until(
+            pilot, lambda: "It is silent. Nobody answers. Start it." in text_of(app, "#list-status"), "all of it"
+        )
+        assert text_of(app, "#list-head").rstrip().endswith(" simulated")
 
 
 async def test_a_key_that_removes_nothing_does_not_end_the_reading(
@@ -142,7 +145,7 @@ async def test_a_key_that_removes_nothing_does_not_end_the_reading(
     monkeypatch.setattr(housekeeping, "measured", slow)
     app, _ = open_disk()
     async with app.run_test(size=SIZE) as pilot:
-        await until(pilot, lambda: "Asking eos" in text_of(app, "#disk-said"), "it is asked")
+        await until(pilot, lambda: "Asking eos" in text_of(app, "#list-status"), "it is asked")
         await pilot.press("D")
         go.set()
         await listed(pilot, app, 2)
@@ -167,7 +170,7 @@ async def test_what_became_of_a_removal_is_told_although_the_screen_is_left(
         await pilot.press("down", "x", "D")
         await on_top(pilot, Confirm)
         await pilot.press("y")
-        await until(pilot, lambda: "removing" in text_of(app, "#disk-said"), "it is being removed")
+        await until(pilot, lambda: "removing" in text_of(app, "#list-status"), "it is being removed")
         await pilot.press("q")
         await until(pilot, lambda: not isinstance(app.screen, DiskScreen), "the screen is left")
         go.set()
@@ -193,14 +196,14 @@ async def test_no_key_loses_what_became_of_a_removal(open_disk: OpenDisk, monkey
         await pilot.press("down", "x", "D")
         await on_top(pilot, Confirm)
         await pilot.press("y")
-        await until(pilot, lambda: "removing" in text_of(app, "#disk-said"), "it is being removed")
-        actions = ("mark", "remove", "read", "dismiss")
+        await until(pilot, lambda: "removing" in text_of(app, "#list-status"), "it is being removed")
+        actions = ("mark", "remove", "read", "leave")
         assert [app.screen.check_action(name, ()) for name in actions] == [None, None, None, True]
         await pilot.press("r", "D")
         assert isinstance(app.screen, DiskScreen)
-        assert "removing" in text_of(app, "#disk-said")
+        assert "removing" in text_of(app, "#list-status")
         go.set()
-        await until(pilot, lambda: f"{IMAGE} stays. It is of others." in text_of(app, "#disk-said"), "it is said")
+        await until(pilot, lambda: f"{IMAGE} stays. It is of others." in text_of(app, "#list-status"), "it is said")
         await listed(pilot, app, 2)
         await until(pilot, lambda: app.screen.check_action("read", ()) is True, "it can be looked again")
 
@@ -218,4 +221,4 @@ async def test_a_cluster_that_cannot_be_asked_is_said(open_disk: OpenDisk, insta
     app, _ = open_disk()
     install.rename(install.with_name("elsewhere"))
     async with app.run_test(size=SIZE) as pilot:
-        await until(pilot, lambda: "cannot be used" in text_of(app, "#disk-said"), "why not")
+        await until(pilot, lambda: "cannot be used" in text_of(app, "#list-status"), "why not")

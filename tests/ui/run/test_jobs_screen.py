@@ -2,32 +2,35 @@
 
 from __future__ import annotations
 
+import re
 import shutil
 import threading
 from collections.abc import Callable
 from dataclasses import replace
 from functools import cache
 from types import SimpleNamespace
-from typing import Any, cast, get_args
+from typing import Any, cast
 
 import pytest
 from textual.app import App
 from textual.events import Key
 from textual.widgets import Static
 
+from llmb_tui.answers.run_columns import run_columns
+from llmb_tui.answers.run_row import row_from_record
 from llmb_tui.cluster.job import Job
+from llmb_tui.cluster.prompter import Unattended
 from llmb_tui.cluster.slurm.cluster import SlurmCluster
 from llmb_tui.errors import Trouble
-from llmb_tui.language.states import Stage, state_label
 from llmb_tui.launch.policy import Policy
 from llmb_tui.launch.run import Cancel, Run
 from llmb_tui.ui.dialogs import Confirm, Failure
-from llmb_tui.ui.screens.jobs import JobsScreen
+from llmb_tui.ui.screens.jobs import JobsScreen, JobTable
 from llmb_tui.ui.screens.run import RunScreen
-from llmb_tui.ui.widgets.job_table import JobTable, job_columns, job_row
+from llmb_tui.ui.widgets.keyed_table import fitted, make_row
 from llmb_tui.watch.job_poller import JobPoller
 from llmb_tui.watch.report import label_of
-from llmb_tui.watch.state import RunState
+from llmb_tui.watch.state import RunRecord, RunState
 from tests.kit.frames import Frames
 from tests.kit.pilot import SIZE, on_screen, on_top, rows, text_of, until
 from tests.kit.runs import CREATED_AT, PLAN, make_run
@@ -38,7 +41,7 @@ OpenJobs = Callable[..., tuple[App[None], Any]]
 
 def cells(app: App[None]) -> list[list[str]]:
     table = app.screen.query_one(JobTable)
-    return [[str(cell) for cell in table.get_row_at(row)] for row in range(table.row_count)]
+    return [[str(cell).strip() for cell in table.get_row_at(row)] for row in range(table.row_count)]
 
 
 async def listed(pilot: Any, app: App[None], count: int) -> None:
@@ -61,29 +64,39 @@ async def test_frames_of_the_list_add_up_to_the_whole_screen(
             assert frames.cells == frames.whole(), key
 
 
-@pytest.mark.parametrize(("terminal", "together"), [(80, 78), (120, 119)])
-def test_the_columns_have_room_for_what_stands_in_them(terminal: int, together: int) -> None:
-    width = {column.key: column.width for column in job_columns(terminal)}
-    assert sum(width.values()) + len(width) == together
-    assert width.get("against", 99) >= len("100.0 % of published")
+@pytest.mark.parametrize("longest", [len("● measuring"), len("○ not submitted")])
+@pytest.mark.parametrize(
+    ("terminal", "further"), [(80, set()), (120, {"procedure", "bar", "speed"}), (160, {"procedure", "speed", "note"})]
+)
+def test_the_columns_have_room_for_what_stands_in_them(
+    open_jobs: OpenJobs, terminal: int, further: set[str], longest: int
+) -> None:
+    _, services = open_jobs()
+    columns = JobsScreen(services, Unattended()).columns
+    widest = {column.key: longest if column.key == "state" else len(column.heading) for column in columns}
+    width = {column.key: width for column, width in fitted(columns, widest, terminal - 2)}
+    assert sum(width.values()) + len(width) - 1 <= terminal - 2
+    assert {"mark", "state", "workload", "gpus", "cluster", "steps", "median_step_time_s", "verdict"} <= width.keys()
+    assert further <= width.keys()
+    assert width.get("speed", 99) >= len("100.0 % of published")
     assert width["steps"] >= len("1000/1000")
-    assert width["state"] == max(len(state_label(stage).text) for stage in get_args(Stage))
+    assert width["state"] == longest
 
 
 @pytest.mark.parametrize("size", [(80, 24), SIZE])
 async def test_cells_that_are_too_long_do_not_run_into_the_next(open_jobs: OpenJobs, size: tuple[int, int]) -> None:
     app, services = open_jobs(runs=())
-    for number, total in enumerate((1000, 12000)):
+    for number, total in enumerate((1000, 12_000_000)):
         run = make_run(f"aaa{number}", plan=replace(PLAN, steps=total), created_at=CREATED_AT - number)
         services.runs.save(run)
         log = log_line(total - 2, 1.98).replace("/49 ", f"/{total - 1} ")
         (services.runs.folder(run.id) / "log").write_text(f"{log}\n")
     async with app.run_test(size=size) as pilot:
         await listed(pilot, app, 2)
-        await until(pilot, lambda: "11999" in on_screen(app), "both logs read")
-        first, second = rows(app)[2:4]
+        await until(pilot, lambda: "1199999" in on_screen(app), "both logs read")
+        first, second = (row for row in rows(app) if "nemotron4" in row)
         assert " 999/1000 " in first
-        assert " 11999/12… " in second
+        assert re.search(r" 11999999\S*… ", second)
 
 
 async def test_each_run_has_a_row_with_what_is_known_of_it(open_jobs: OpenJobs) -> None:
@@ -102,18 +115,18 @@ async def test_each_run_has_a_row_with_what_is_known_of_it(open_jobs: OpenJobs) 
             "■ cancelled",
             "? unknown",
         ]
-        assert text_of(app, "#jobs-head").startswith("Runs   3 active · 3 finished")
+        assert text_of(app, "#list-head").startswith("Runs   3 active · 3 finished")
 
 
 async def test_a_simulated_cluster_is_called_so(open_jobs: OpenJobs) -> None:
     app, services = open_jobs()
     services.clusters.notice = "simulated, clock x30"
     async with app.run_test(size=(80, 24)) as pilot:
-        await until(pilot, lambda: "eos: simulated, clock x30" in text_of(app, "#jobs-head"), "the notice")
+        await until(pilot, lambda: "eos: simulated, clock x30" in text_of(app, "#list-head"), "the notice")
         for width in (160, 80):
             await pilot.resize_terminal(width, 24)
-            await until(pilot, lambda at=width: at - 4 < len(text_of(app, "#jobs-head")) <= at, "the whole line")
-            assert text_of(app, "#jobs-head").rstrip().endswith("clock x30")
+            await until(pilot, lambda at=width: at - 4 < len(text_of(app, "#list-head")) <= at, "the whole line")
+            assert text_of(app, "#list-head").rstrip().endswith("clock x30")
 
 
 async def test_a_narrow_terminal_shows_every_row_whole(open_jobs: OpenJobs) -> None:
@@ -127,7 +140,7 @@ async def test_a_narrow_terminal_shows_every_row_whole(open_jobs: OpenJobs) -> N
 async def test_no_runs_says_where_they_come_from(open_jobs: OpenJobs) -> None:
     app, _ = open_jobs(runs=())
     async with app.run_test(size=(80, 24)) as pilot:
-        await until(pilot, lambda: "none yet" in text_of(app, "#jobs-head"), "the words")
+        await until(pilot, lambda: "none yet" in text_of(app, "#list-head"), "the words")
 
 
 async def test_the_cursor_stays_on_its_run_when_rows_change_and_come(open_jobs: OpenJobs) -> None:
@@ -168,7 +181,7 @@ async def test_a_run_that_went_while_the_list_was_covered_is_in_it_no_more(open_
         await pilot.press("q")
         await on_top(pilot, JobsScreen)
         await until(pilot, lambda: len(cells(app)) == 5, "five runs")
-        assert text_of(app, "#jobs-head").startswith("Runs   3 active · 2 finished")
+        assert text_of(app, "#list-head").startswith("Runs   3 active · 2 finished")
 
 
 async def test_a_first_look_that_fails_takes_only_those_off_the_list_that_are_gone(open_jobs: OpenJobs) -> None:
@@ -183,11 +196,11 @@ async def test_a_first_look_that_fails_takes_only_those_off_the_list_that_are_go
         folder.write_text("no folder")
         await pilot.press("q")
         await on_top(pilot, JobsScreen)
-        await until(pilot, lambda: "This machine" in text_of(app, "#jobs-note"), "the failed look")
+        await until(pilot, lambda: "This machine" in text_of(app, "#list-status"), "the failed look")
         folder.unlink()
         away.rename(folder)
-        await until(pilot, lambda: "This machine" not in text_of(app, "#jobs-note"), "a look that did not fail")
-        assert text_of(app, "#jobs-head").startswith("Runs   3 active · 2 finished")
+        await until(pilot, lambda: "This machine" not in text_of(app, "#list-status"), "a look that did not fail")
+        assert text_of(app, "#list-head").startswith("Runs   3 active · 2 finished")
         assert len(cells(app)) == 5
 
 
@@ -239,7 +252,7 @@ async def test_cancel_asks_and_takes_the_marked_ones(open_jobs: OpenJobs, monkey
     async with app.run_test(size=SIZE) as pilot:
         await listed(pilot, app, 6)
         await pilot.press("x", "down", "x")
-        assert text_of(app, "#jobs-head").endswith("2 marked")
+        assert text_of(app, "#list-head").endswith("2 marked")
         await pilot.press("c")
         await until(pilot, lambda: not isinstance(app.screen, JobsScreen), "the question")
         await pilot.press("enter")  # No is the default
@@ -270,14 +283,16 @@ async def test_all_that_was_agreed_to_is_cancelled_although_the_list_is_left(
         await on_top(pilot, Confirm)
         await pilot.press("y")
         await on_top(pilot, JobsScreen)
-        await pilot.press("c")  # is at work
+        await pilot.press("c")
         assert isinstance(app.screen, JobsScreen)
+        told = [note.message for note in app._notifications]
+        assert told == ["The runs that you agreed to cancel are being cancelled."]
         await pilot.press("q")
         await until(pilot, lambda: not isinstance(app.screen, JobsScreen), "the list is left")
         left.set()
-        await until(pilot, lambda: [note.message for note in app._notifications], "the outcome is told")
+        await until(pilot, lambda: len(app._notifications) == 2, "the outcome is told")
         assert cancelled == ["aaa1", "aaa2"]
-        assert "asked to cancel 2 jobs" in next(iter(app._notifications)).message
+        assert "asked to cancel 2 jobs" in [note.message for note in app._notifications][1]
 
 
 async def test_what_was_prepared_says_what_can_be_done_and_is_withdrawn(open_jobs: OpenJobs) -> None:
@@ -286,14 +301,14 @@ async def test_what_was_prepared_says_what_can_be_done_and_is_withdrawn(open_job
         services.runs.save(make_run(run_id, submission="intended", job_ids=(), job_state=None))
     async with app.run_test(size=SIZE) as pilot:
         await listed(pilot, app, 2)
-        await until(pilot, lambda: "not submitted to submit" in text_of(app, "#jobs-note"), "what can be done")
-        assert text_of(app, "#jobs-head") == "Runs   0 active · 0 finished · 2 not submitted"
+        await until(pilot, lambda: "not submitted to submit" in text_of(app, "#list-status"), "what can be done")
+        assert text_of(app, "#list-head") == "Runs   0 active · 0 finished · 2 not submitted"
         await pilot.press("x", "c")
         await until(pilot, lambda: not isinstance(app.screen, JobsScreen), "the question")
         assert "Withdraw 1 run of which nothing was sent?" in on_screen(app)
         await pilot.press("y")
         await until(
-            pilot, lambda: text_of(app, "#jobs-head") == "Runs   0 active · 1 finished · 1 not submitted", "withdrawn"
+            pilot, lambda: text_of(app, "#list-head") == "Runs   0 active · 1 finished · 1 not submitted", "withdrawn"
         )
     assert {services.runs.load(run_id).submission for run_id in ("bbb1", "bbb2")} == {"intended", "withdrawn"}
 
@@ -316,7 +331,7 @@ async def test_where_a_cluster_is_only_looked_at_cancel_is_grey_and_the_list_say
     services.policy, services.clusters.observed = Policy(read_only=by == "flag"), by == "profile"
     async with app.run_test(size=SIZE) as pilot:
         await listed(pilot, app, 6)
-        assert "eos: observer mode" in text_of(app, "#jobs-head")
+        assert "eos: observer mode" in text_of(app, "#list-head")
         keys = app.screen.active_bindings.values()
         assert {"mark", "cancel"} == {active.binding.action for active in keys if not active.enabled}
         await pilot.press("x", "c")
@@ -350,7 +365,7 @@ async def test_a_cluster_that_does_not_answer_is_named_and_changes_nothing(open_
     app, services = open_jobs()
     async with app.run_test(size=SIZE) as pilot:
         await listed(pilot, app, 6)
-        await until(pilot, lambda: "eos could not be asked" in text_of(app, "#jobs-note"), "the note")
+        await until(pilot, lambda: "eos could not be asked" in text_of(app, "#list-status"), "the note")
         assert services.runs.load("aaa2").job_state == "PENDING"
 
 
@@ -395,12 +410,13 @@ async def test_a_cancel_whose_answer_was_lost_is_said_below_the_rows(open_jobs: 
     app, services = open_jobs(("aaa1",))
     services.runs.save(replace(services.runs.load("aaa1"), cancel=Cancel("1", 0.0)))
     async with app.run_test(size=SIZE) as pilot:
-        await until(pilot, lambda: "Slurm was asked to cancel job 1" in text_of(app, "#jobs-note"), "the note")
+        await until(pilot, lambda: "Slurm was asked to cancel job 1" in text_of(app, "#list-status"), "the note")
 
 
 def test_names_from_outside_are_no_markup_in_a_cell() -> None:
-    row = job_row(make_run(cluster="[/x] [red]"), RunState("k3f9a2"), marked=False, now=0.0)
-    assert row["where"][0] == "[/x] [red]"
+    record = RunRecord(make_run(cluster="[/x] [red]"), RunState("k3f9a2"))
+    row = make_row(run_columns("runs screen"), row_from_record(record))
+    assert row["cluster"][0] == "[/x] [red]"
 
 
 @pytest.mark.parametrize(
@@ -422,15 +438,15 @@ async def test_a_note_is_said_of_a_run_shown_and_found_by_the_filter(open_jobs: 
     async with app.run_test(size=SIZE) as pilot:
         await listed(pilot, app, 6)
         await pilot.press("down", "n", *"slow node", "tab", *"after 570", "enter")
-        await until(pilot, lambda: text_of(app, "#jobs-said") == "#after #570 slow node", "the note")
+        await until(pilot, lambda: text_of(app, "#list-about") == "#after #570 slow node", "the note")
         assert [row[0] for row in cells(app)] == ["", "•", "", "", "", ""]
         assert services.notes.of("aaa2").tags == ("after", "570")
         await pilot.press("up")
-        assert text_of(app, "#jobs-said") == ""
+        assert text_of(app, "#list-about") == ""
         await pilot.press("slash", *"#after", "enter")
         assert [row[1] for row in cells(app)] == ["◌ queued"]
         await pilot.press("n", "tab", *"after", "enter")
-        await until(pilot, lambda: text_of(app, "#jobs-said") == "#after slow node", "one tag less")
+        await until(pilot, lambda: text_of(app, "#list-about") == "#after slow node", "one tag less")
         await pilot.press("n", *"gone", "escape")
         await on_top(pilot, JobsScreen)
         assert services.notes.of("aaa2").text == "slow node"
@@ -444,7 +460,7 @@ async def test_a_tag_that_can_be_none_is_said_beside_what_was_typed(open_jobs: O
         assert "cannot be a tag" in text_of(app, "#note-fault")
         await pilot.press(*["backspace"] * 4, *"-570", "enter")
         await on_top(pilot, JobsScreen)
-        await until(pilot, lambda: text_of(app, "#jobs-said") == "#driver-570 slow", "the note")
+        await until(pilot, lambda: text_of(app, "#list-about") == "#driver-570 slow", "the note")
     assert services.notes.of("aaa1").text == "slow"
 
 
@@ -452,4 +468,4 @@ async def test_what_somebody_wrote_beside_a_run_is_shown_clean_and_no_markup(ope
     app, services = open_jobs(runs=("aaa1",))
     (services.runs.folder("aaa1") / "note.json").write_text('{"note": "[/red] \\u001b[2J[bold"}')
     async with app.run_test(size=(80, 24)) as pilot:
-        await until(pilot, lambda: text_of(app, "#jobs-said") == "[/red] [bold", "the note")
+        await until(pilot, lambda: text_of(app, "#list-about") == "[/red] [bold", "the note")

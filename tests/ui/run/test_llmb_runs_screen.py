@@ -15,11 +15,10 @@ from llmb_tui.launch.llmb.import_run import ImportableRun, importable_runs
 from llmb_tui.launch.llmb.llmb_run import LlmbRun
 from llmb_tui.launch.llmb.run import run_of
 from llmb_tui.launch.runs import Runs
-from llmb_tui.ui.screens.jobs import JobsScreen
+from llmb_tui.ui.screens.jobs import JobsScreen, JobTable
 from llmb_tui.ui.screens.llmb_runs import LlmbRunsScreen
 from llmb_tui.ui.screens.run import RunScreen
 from llmb_tui.ui.widgets.choices import ChoiceList
-from llmb_tui.ui.widgets.job_table import JobTable
 from llmb_tui.ui.widgets.keyed_table import KeyedTable
 from tests.kit.pilot import SIZE, on_top, text_of, until
 from tests.kit.runs import CATALOG
@@ -84,8 +83,8 @@ async def test_the_runs_of_the_cluster_of_the_run_under_the_cursor_are_listed(op
         assert cluster.asked == ["eos"]
         assert [row[0] for row in rows(app)] == ["300", "200", "100"]
         assert rows(app)[0][1:4] == ["nemotron4-340b fp8", "256×GB200", "25.12"]
-        assert text_of(app, "#llmb-said") == "● eos: 3 found, 1 can be opened"
-        assert "No preset has nemotron4-340b of release 25.08" in rows(app)[1][-1]
+        assert text_of(app, "#list-status") == "● eos: 3 found, 1 can be opened"
+        assert rows(app)[1][-1].startswith("No preset has nemotron4-340b")
         assert "\x1b" not in rows(app)[2][1]
         assert "[red]evil" in rows(app)[2][1]
         assert not app.screen.query_one("#llmb-clusters").display
@@ -118,8 +117,8 @@ async def test_one_that_cannot_be_opened_says_why_and_stays_where_it_is(opened: 
     async with app.run_test(size=(80, 24)) as pilot:
         await others(pilot, app)
         await pilot.press("down")
-        await until(pilot, lambda: "cannot be opened" in text_of(app, "#llmb-note"), "the reason in full")
-        assert "only nemotron4-340b@25.12" in text_of(app, "#llmb-note")
+        await until(pilot, lambda: "cannot be opened" in text_of(app, "#list-about"), "the reason in full")
+        assert "only nemotron4-340b@25.12" in text_of(app, "#list-about")
         await pilot.press("enter")
         await pilot.pause()
         assert isinstance(app.screen, LlmbRunsScreen)
@@ -133,8 +132,8 @@ async def test_a_cluster_that_does_not_answer_is_told_and_asked_again_by_key(ope
     cluster.trouble = Trouble("eos [/x] cannot be reached.", "Nothing listens there.")
     async with app.run_test(size=(80, 24)) as pilot:
         await others(pilot, app, count=0)
-        await until(pilot, lambda: "✗" in text_of(app, "#llmb-said"), "why")
-        assert "eos [/x] cannot be reached. Nothing listens there." in text_of(app, "#llmb-said")
+        await until(pilot, lambda: "✗" in text_of(app, "#list-status"), "why")
+        assert "eos [/x] cannot be reached. Nothing listens there." in text_of(app, "#list-status")
         cluster.trouble = None
         await pilot.press("r")
         await until(pilot, lambda: len(rows(app)) == 3, "the runs")
@@ -163,4 +162,4 @@ async def test_without_a_saved_cluster_there_is_nothing_to_ask(
         await until(pilot, lambda: len(app.screen.query(JobTable)) == 1, "the jobs")
         await pilot.press("o")
         await on_top(pilot, LlmbRunsScreen)
-        await until(pilot, lambda: "No cluster is saved yet" in text_of(app, "#llmb-said"), "the words")
+        await until(pilot, lambda: "No cluster is saved yet" in text_of(app, "#list-status"), "the words")

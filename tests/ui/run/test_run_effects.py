@@ -18,10 +18,9 @@ from llmb_tui.errors import Trouble
 from llmb_tui.ui.clipboard import copy, native_tool
 from llmb_tui.ui.daemon import background, go_on, in_daemon
 from llmb_tui.ui.dialogs import Failure
-from llmb_tui.ui.screens.jobs import JobsScreen
+from llmb_tui.ui.screens.jobs import JobsScreen, JobTable
 from llmb_tui.ui.screens.report import ReportScreen
 from llmb_tui.ui.screens.run import RunScreen
-from llmb_tui.ui.widgets.job_table import JobTable
 from llmb_tui.ui.widgets.log_pane import LogPane
 from llmb_tui.ui.widgets.log_view import LogView
 from tests.kit.pilot import on_screen, until

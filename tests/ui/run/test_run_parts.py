@@ -108,7 +108,7 @@ def test_of_a_run_that_is_over_nothing_is_told_as_of_now() -> None:
 
 def test_a_waiting_job_says_why_in_plain_words() -> None:
     job = header_lines(make_run(), "", STATES["queued"], 78)[1].plain
-    assert job.startswith("job 48123 · PENDING · 8 nodes · Other jobs are before it in the queue.")
+    assert job.startswith("job 48123 · PENDING · 8 nodes · Other jobs have a higher priority.")
 
 
 def test_remote_words_in_the_header_are_no_markup() -> None:

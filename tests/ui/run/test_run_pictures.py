@@ -10,11 +10,11 @@ import pytest
 from textual.app import App
 from textual.pilot import Pilot
 
+from llmb_tui.ui.screens.jobs import JobTable
 from llmb_tui.ui.screens.run import RunScreen
-from llmb_tui.ui.widgets.job_table import JobTable
 from llmb_tui.ui.widgets.log_pane import LogPane
 from llmb_tui.ui.widgets.log_view import LogView
-from tests.kit.pilot import until
+from tests.kit.pilot import text_of, until
 from tests.ui.run.run_states import STATES, log_text
 
 Compare = Callable[..., bool]
@@ -85,8 +85,8 @@ def test_jobs(size: tuple[int, int], snap_compare: Compare, open_jobs: Callable[
         await until(pilot, lambda: table.row_count == 6, "the rows")
         for row, steps in ((0, "31/50"), (2, "50/50"), (3, "3/50"), (4, "10/50")):
             cells = partial(table.get_row_at, row)
-            await until(pilot, lambda: steps in [str(cell) for cell in cells()], "what the logs say")  # noqa: B023
-        await until(pilot, lambda: app.screen.has_class("-noted"), "what the cluster says")
+            await until(pilot, lambda: steps in [str(cell).strip() for cell in cells()], "what the logs say")  # noqa: B023
+        await until(pilot, lambda: "could not be asked" in text_of(app, "#list-status"), "what the cluster says")
         await pilot.press("space")
         peek = app.screen.query_one("#jobs-peek")
         await until(pilot, lambda: "30/49" in str(peek.render()), "the last lines")

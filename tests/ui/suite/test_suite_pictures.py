@@ -56,7 +56,7 @@ def test_watch(
     async def ready(pilot: Pilot[Any]) -> None:
         await until(pilot, lambda: "free" in text_of(app, "#watch-sums"), "the cluster was asked")
         await until(pilot, lambda: app.screen.query_one(SuiteRows).row_count == 5, "the rows")
-        await until(pilot, lambda: "could not be asked" in text_of(app, "#watch-note"), "what the cluster says")
+        await until(pilot, lambda: "could not be asked" in text_of(app, "#list-status"), "what the cluster says")
         await keys_are_shown(pilot)
 
     assert snap_compare(app, terminal_size=size, run_before=ready)

@@ -19,8 +19,9 @@ from llmb_tui.suites.suite_plan import SuitePlan
 from llmb_tui.suites.suites import SuiteChanged, Suites
 from llmb_tui.ui.dialogs import AskLine, Confirm, Failure
 from llmb_tui.ui.screens.suite import DraftRows, SuiteScreen
-from llmb_tui.ui.screens.suite_dialogs import SuitesDialog, TypeHours
+from llmb_tui.ui.screens.suite_dialogs import TypeHours
 from llmb_tui.ui.screens.suite_watch import SuiteWatchScreen
+from llmb_tui.ui.screens.suites import SuitesScreen
 from llmb_tui.ui.widgets.choices import Switches
 from tests.kit.pilot import SIZE, actions, burst, on_screen, on_top, text_of, until
 from tests.kit.runs import CATALOG
@@ -163,7 +164,7 @@ async def test_one_yes_that_names_the_gpu_hours_sends_it(open_suite: OpenSuite) 
         await pilot.press("q")
         await on_top(pilot, SuiteScreen)
         await pilot.press("o")
-        await on_top(pilot, SuitesDialog)
+        await on_top(pilot, SuitesScreen)
         await until(pilot, lambda: "0 of 3 runs done" in on_screen(app), "it is listed")
         await pilot.press("enter")
         await on_top(pilot, SuiteWatchScreen)

@@ -23,6 +23,7 @@ from llmb_tui.ui.screens.report import ReportScreen
 from llmb_tui.ui.screens.result_view import ResultView
 from llmb_tui.ui.screens.run import RunScreen
 from llmb_tui.ui.screens.suite_watch import SuiteRows, SuiteWatchScreen
+from llmb_tui.ui.widgets.keyed_table import fitted
 from llmb_tui.ui.widgets.suite_texts import progress_columns, progress_sums
 from tests.kit.pilot import SIZE, actions, by_head, on_screen, on_top, text_of, until
 from tests.ui.run.run_states import log_text
@@ -43,8 +44,13 @@ async def read(pilot: Pilot[Any]) -> SuiteWatchScreen:
 
 @pytest.mark.parametrize("terminal", [80, 120])
 def test_the_columns_have_room_for_what_stands_in_them(terminal: int) -> None:
-    width = {column.key: column.width for column in progress_columns(terminal)}
-    assert width["state"] == max(len(state_label(state).text) for state in (*get_args(Stage), *get_args(Submission)))
+    longest = max(len(state_label(state).text) for state in (*get_args(Stage), *get_args(Submission)))
+    columns = progress_columns()
+    widest = {column.key: longest if column.key == "state" else len(column.heading) for column in columns}
+    width = {column.key: width for column, width in fitted(columns, widest, terminal - 2)}
+    assert {"row", "gpus", "state", "steps", "step_time_s", "verdict"} <= width.keys()
+    assert sum(width.values()) + len(width) - 1 <= terminal - 2
+    assert width["state"] == longest
     assert width["steps"] >= len("1000/1000")
 
 
@@ -57,10 +63,10 @@ async def test_each_run_has_a_row_and_all_of_them_sums(open_watch: OpenWatch) ->
     async with app.run_test(size=SIZE) as pilot:
         await read(pilot)
         assert column(app, "state") == ["✓ done", "● measuring", "◌ queued", "✗ failed", "○ not submitted"]
-        assert column(app, "steps") == ["50/50", "31/50", "–", "3/50", ""]
+        assert column(app, "steps") == ["50/50", "31/50", "0/50", "3/50", "–"]
         assert column(app, "verdict")[0] == "✓ PASS"
         assert column(app, "gpus") == ["64", "64", "16", "32", "128"]
-        assert column(app, "step")[-1].startswith("~")
+        assert column(app, "step_time_s")[-1].startswith("~")
         sums = text_of(app, "#watch-sums")
         assert "1 of 5 runs done: 1 PASS · 1 failed · 1 running · 1 queued · 1 not submitted" in sums
         assert "GPU-hours" in sums

@@ -7,7 +7,7 @@ from llmb_tui.services import Services
 from llmb_tui.ui.app import LlmbApp
 from llmb_tui.ui.screens.jobs import JobsScreen
 from llmb_tui.ui.screens.suite import SuiteScreen
-from llmb_tui.ui.screens.suite_dialogs import SuitesDialog
+from llmb_tui.ui.screens.suites import SuitesScreen
 from llmb_tui.ui.screens.wizard import WizardScreen
 from tests.kit.pilot import SIZE, actions, at_scale, choose, loaded, on_top, state_of, text_of, until
 
@@ -58,7 +58,7 @@ async def test_the_list_of_runs_leads_to_the_suites(app: LlmbApp) -> None:
         await pilot.press("J")
         await on_top(pilot, JobsScreen)
         await pilot.press("S")
-        await on_top(pilot, SuitesDialog)
-        await until(pilot, lambda: "No suite was submitted" in text_of(app, "#choices-said"), "there is none")
+        await on_top(pilot, SuitesScreen)
+        await until(pilot, lambda: "No suite was submitted" in text_of(app, "#list-status"), "there is none")
         await pilot.press("escape")
         await on_top(pilot, JobsScreen)

@@ -1,0 +1,34 @@
+"""What else differs between two runs: versions, plan, launch, environment and settings, scripts and files. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from llmb_tui.analysis.difference import Change, RunDifference, TextDiff
+from llmb_tui.answers.blocks import Block, Bullets, Fact, Facts, Listing, Section, Text
+from llmb_tui.language.text import plural
+
+
+def change_blocks(changed: RunDifference, *, with_texts: bool) -> Iterator[Block]:
+    """A section of what differs; `with_texts`: also in scripts and files, and what is unknown."""
+    blocks: list[Block] = []
+    if changed.changes:
+        blocks.append(Facts(tuple(map(_fact, changed.changes))))
+    if with_texts:
+        blocks += map(_listing, changed.texts)
+        if not changed.texts:
+            blocks.append(Text("No difference between their scripts and files is known.", "quiet"))
+        if changed.unknown:
+            blocks.append(Bullets(changed.unknown))
+    yield Section(f"Changed from run {changed.before} to run {changed.after}", tuple(blocks))
+
+
+def _fact(change: Change) -> Fact:
+    return Fact(change.part, f"{change.name}: {change.before or 'not set'} → {change.after or 'not set'}")
+
+
+def _listing(text: TextDiff) -> Listing:
+    """Without the names of its two sides, which say nothing here."""
+    lines = [line for line in text.lines if not line.startswith(("--- ", "+++ "))]
+    more = [f"… {plural(text.cut, 'further line')}"] if text.cut else []
+    return Listing(text.name, "\n".join((*lines, *more)), diff=True)

@@ -1,0 +1,94 @@
+"""`export` and `verify`: contents of an archive of runs, and whether what it claims follows from its contents."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+from llmb_tui.answers.answer import Answer
+from llmb_tui.answers.blocks import Block, Bullets, Fact, Facts, Grid, Text
+from llmb_tui.answers.table import Column, State, Table
+from llmb_tui.evidence.anonymous import WHAT
+from llmb_tui.evidence.manifest import Manifest
+from llmb_tui.evidence.verify import CAVEAT, Verification
+from llmb_tui.language.quantities import byte_size, percent, step_time
+from llmb_tui.language.states import finding_label, state_label
+from llmb_tui.language.text import plural
+
+_FINDING: tuple[Column, ...] = (
+    Column("run", lambda one: one.run or None),
+    Column("what", "what"),
+    Column("outcome", lambda one: State(one.outcome, finding_label(one.outcome))),
+    Column("found", "words"),
+)
+
+
+def exported(file: Path, size: int, manifest: Manifest) -> Answer:
+    """An archive that was written, of that many bytes, and what is not in it."""
+    runs, files = plural(len(manifest.runs), "run"), plural(len(manifest.members), "file")
+    lacks = [f"run {one.run}: missing is the {one.what}. {one.why}" for one in manifest.missing]
+    blocks = (
+        Text(f"{file}: {runs}, {files}, {byte_size(size)}", strong=True),
+        Bullets((*lacks, *([WHAT] if manifest.anonymous else []), f"Left out: {', '.join(manifest.left_out)}.")),
+        Text(f"`llmb-tui verify {file.name}` checks it, on any machine. {CAVEAT}", "quiet"),
+    )
+    return Answer("Exported", lambda: blocks, lambda: _export_document(file, size, manifest), copy=str(file))
+
+
+def verified(file: str, verification: Verification) -> Answer:
+    """Whether all that can be checked of an archive agrees."""
+    return Answer(
+        f"Verification of {file}",
+        lambda: tuple(_verification_blocks(verification)),
+        lambda: _verification_document(file, verification),
+    )
+
+
+def _verification_blocks(verification: Verification) -> Iterator[Block]:
+    if verification.agrees:
+        yield Text("All that can be checked agrees.", "good", strong=True)
+    else:
+        yield Text("Not all of it agrees.", "bad", strong=True)
+    yield Grid("", Table.by(_FINDING, verification.findings))
+    if verification.results:
+        yield Facts(
+            tuple(Fact(f"run {run_id}", _result_words(result)) for run_id, result in verification.results.items())
+        )
+    yield Text(CAVEAT, "quiet")
+
+
+def _result_words(result: Mapping[str, Any]) -> str:
+    """How a run came out, by what was worked out again."""
+    verdict, step = result["verdict"], result["step_time_s"]
+    time = f"{step_time(step)} by the rule ({result['rule']})" if step is not None else "no step time by the rule"
+    said = f"{verdict['result']} {percent(verdict['ratio'] * 100)} of {verdict['against']}" if verdict else "no verdict"
+    simulated = "simulated, " if result["simulated"] else ""
+    state = state_label(result["state"]).word
+    return f"{simulated}{state}, {result['steps_done']} of {result['steps_total']} steps, {time}, {said}"
+
+
+def _export_document(file: Path, size: int, manifest: Manifest) -> dict[str, Any]:
+    return {
+        "file": str(file),
+        "bytes": size,
+        "files": len(manifest.members),
+        **{name: getattr(manifest, name) for name in ("runs", "suites", "anonymous", "left_out")},
+        "missing": [{"id": one.run, "what": one.what, "why": one.why} for one in manifest.missing],
+    }
+
+
+def _verification_document(file: str, verification: Verification) -> dict[str, Any]:
+    manifest = verification.manifest
+    return {
+        "file": file,
+        "caveat": CAVEAT,
+        "agrees": verification.agrees,
+        "made_by": manifest.made_by,
+        "anonymous": manifest.anonymous,
+        "runs": [{"id": run_id, **result} for run_id, result in verification.results.items()],
+        "findings": [
+            {"id": one.run or None, "what": one.what, "outcome": one.outcome, "found": one.words}
+            for one in verification.findings
+        ],
+    }

@@ -1,0 +1,96 @@
+"""`layouts_answer`: the valid layouts of a selection, the fastest by the estimate first."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
+
+from llmb_tui.answers.answer import Answer
+from llmb_tui.answers.blocks import Block, Fact, Grid, Text
+from llmb_tui.answers.plan import memory_words, parallelism_column, plan_title, step_time_words
+from llmb_tui.answers.table import Cell, Column, State, Table, expected_cell, quantity
+from llmb_tui.language.quantities import count, gigabytes, percent_digits, step_time_digits
+from llmb_tui.language.states import memory_label
+from llmb_tui.language.text import plural
+from llmb_tui.plan.document import document
+from llmb_tui.plan.plan import Plan
+
+if TYPE_CHECKING:
+    from llmb_tui.plan.layouts import Layout, Layouts
+
+BANDS = (
+    "Two layouts whose bands overlap are equally fast as far as is known; a layout that was never tuned can be slower "
+    "than its band."
+)
+
+
+def _memory_use(layout: Layout) -> Cell:
+    memory = layout.memory
+    return None if memory is None else State(memory.verdict, memory_label(memory.verdict))
+
+
+def _marks(layout: Layout) -> str:
+    return " ".join([*(["published"] if layout.published else []), *layout.unusual])
+
+
+LAYOUT: tuple[Column, ...] = (
+    *(parallelism_column(name, "parallelism.") for name in ("tp", "pp", "cp", "ep", "dp", "vp", "mbs", "ga")),
+    Column("step s", lambda layout: expected_cell(layout.estimate)),
+    Column("low", quantity("estimate.low_s", step_time_digits)),
+    Column("high", quantity("estimate.high_s", step_time_digits)),
+    Column("MFU %", quantity("estimate.mfu_pct", percent_digits)),
+    Column("memory", quantity("memory.peak_gb", gigabytes)),
+    Column("verdict", _memory_use),
+    Column("marks", _marks),
+)
+
+
+def layouts_answer(plan: Plan, ranking: Layouts) -> Answer:
+    """The layouts of a plan's selection."""
+    return Answer(
+        f"Layouts of {plan_title(plan)}",
+        lambda: tuple(_blocks(plan, ranking)),
+        lambda: {
+            "selection": document(plan)["selection"],
+            "valid": ranking.valid,
+            "layouts": [_document(plan, layout) for layout in ranking.best],
+        },
+    )
+
+
+def layouts_summary(ranking: Layouts) -> str:
+    """The number of layouts, and of those that are listed."""
+    if not ranking.best:
+        return "no layout divides these GPUs, this batch and this model: choose other numbers first"
+    if ranking.valid <= len(ranking.best):
+        return f"every valid layout: {count(ranking.valid)}"
+    return f"the fastest {len(ranking.best)} of {count(ranking.valid)} valid layouts"
+
+
+def layout_facts(layout: Layout) -> Iterator[Fact]:
+    """The step time and the memory of a layout, and what is unusual about it."""
+    estimate, memory = layout.estimate, layout.memory
+    yield Fact("step time", step_time_words(estimate) if estimate else "no honest number can be given")
+    if memory is not None:
+        yield Fact("memory", memory_words(memory), tone=memory_label(memory.verdict).tone)
+    yield from (Fact("unusual", words, tone="warning") for words in layout.unusual)
+
+
+def _blocks(plan: Plan, ranking: Layouts) -> Iterator[Block]:
+    runs = plan.parallelism
+    sizes = f"GBS {count(runs.gbs)}, sequence {count(runs.seq_len)}, {plural(runs.layers, 'layer')}"
+    yield Text(f"{plan_title(plan)} · {sizes}: {layouts_summary(ranking)}", strong=True)
+    if ranking.best:
+        yield Grid("", Table.by(LAYOUT, ranking.best))
+        yield Text(BANDS)
+
+
+def _document(plan: Plan, layout: Layout) -> dict[str, Any]:
+    parts = document(replace(plan, parallelism=layout.parallelism, estimate=layout.estimate, memory=layout.memory))
+    return {
+        "overrides": layout.overrides.set_fields(),
+        **{name: parts[name] for name in ("parallelism", "estimate", "memory")},
+        "published": layout.published,
+        "unusual": list(layout.unusual),
+    }

@@ -1,0 +1,88 @@
+"""`SuitesScreen`: the suites that were submitted from this machine."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Sequence
+from typing import ClassVar, NamedTuple
+
+from textual.binding import Binding, BindingType
+from textual.content import Content
+
+from llmb_tui.answers.table import Column
+from llmb_tui.errors import Trouble
+from llmb_tui.language.instants import local_time
+from llmb_tui.services import Services
+from llmb_tui.suites.suite import Suite
+from llmb_tui.ui.daemon import background, in_daemon
+from llmb_tui.ui.screens.table_screen import TableScreen
+from llmb_tui.ui.text import ERROR_MARK, MUTED, Part, line, trouble_line
+from llmb_tui.ui.widgets.keyed_table import Key, KeyedTable
+
+
+class ListedSuite(NamedTuple):
+    """A suite, and how its runs stand."""
+
+    suite: Suite
+    words: str
+
+
+COLUMNS: tuple[Column, ...] = (
+    Column("suite", "suite.name", "suite", 12),
+    Column("where", "suite.cluster", "cluster", 5),
+    Column("submitted", lambda one: local_time(one.suite.created_at, time.time()), "submitted", 21),
+    Column("id", "suite.id", "id", 17, drop=1),
+    Column("so far", "words", "words", 36),
+)
+
+
+class SuitesTable(KeyedTable):
+    """Suites."""
+
+    BINDINGS: ClassVar[list[BindingType]] = [
+        Binding("enter", "select_cursor", "Open", id="list.take", tooltip="Open the suite")
+    ]
+
+
+class SuitesScreen(TableScreen[ListedSuite, str | None]):
+    """The suites that this machine remembers, newest first. Its answer is the id of the suite to open, or None."""
+
+    HELP = "The suites that were submitted from this machine, newest first. Enter opens one."
+    BINDINGS: ClassVar[list[BindingType]] = [
+        Binding("q", "leave", "Back", id="suites.leave", tooltip="Close the list"),
+        Binding("escape", "leave", "Back", show=False, id="dialog.leave", tooltip="Close the list"),
+    ]
+    TABLE = SuitesTable
+
+    def __init__(self, services: Services) -> None:
+        super().__init__()
+        self._services = services
+
+    def on_mount(self) -> None:
+        self._read()
+
+    @property
+    def title_parts(self) -> Sequence[Part]:
+        return [("Suites", "bold")]
+
+    def open(self, thing: ListedSuite) -> None:
+        self.dismiss(thing.suite.id)
+
+    def about(self, thing: ListedSuite) -> Content:
+        return line((thing.suite.name, "bold"), f"   {thing.suite.id} on {thing.suite.cluster}   {thing.words}")
+
+    @background(exclusive=True)
+    async def _read(self) -> None:
+        self.show_status("◐ reading …")
+        try:
+            things: dict[Key, ListedSuite] = {one.suite.id: one for one in await in_daemon(self._suites)}
+        except Trouble as trouble:
+            self.show_status(ERROR_MARK, trouble_line(trouble))
+            return
+        self.show_status(*([] if things else [("No suite was submitted from here yet.", MUTED)]))
+        self.take(COLUMNS, things)
+
+    def _suites(self) -> list[ListedSuite]:
+        """In a thread."""
+        suites = self._services.suites
+        return [ListedSuite(suite, suites.progress(suite).words) for suite in suites.all()]

@@ -1,0 +1,290 @@
+"""`TableScreen`: a list. Its columns, its actions and the target of a row make a list screen."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from typing import ClassVar, Generic, TypeVar
+
+from textual import getters, on
+from textual.app import ComposeResult
+from textual.binding import Binding, BindingType
+from textual.content import Content
+from textual.events import Key as KeyPressed
+from textual.screen import Screen
+from textual.timer import Timer
+from textual.widget import Widget
+from textual.widgets import DataTable, Input, Static
+
+from llmb_tui.answers import table
+from llmb_tui.answers.table import Column, bare, cell_text
+from llmb_tui.ui.text import MUTED, Part, heading, line, say, tell
+from llmb_tui.ui.widgets.key_bar import KeyBar
+from llmb_tui.ui.widgets.keyed_table import MARK, Cell, Key, KeyedTable, Row, RowFilter, Rows
+
+Thing = TypeVar("Thing")
+Result = TypeVar("Result")
+
+_MARKED: Cell = ("x", "active")
+_AGE_EVERY_S = 2.0
+"""Ages change by themselves; this often they are written again."""
+
+
+class TableScreen(Screen[Result], Generic[Thing, Result]):
+    """Heading, rows of things by key, lines about the row under the cursor, a filter, marks and an order."""
+
+    DEFAULT_CSS = """
+    TableScreen {
+        #list-head {
+            height: 1;
+            padding: 0 1;
+            background: $panel;
+            text-wrap: nowrap;
+            text-overflow: ellipsis;
+        }
+        #list-status, #list-about {
+            display: none;
+            height: auto;
+            max-height: 4;
+            padding: 0 1;
+        }
+        KeyedTable { min-height: 4; }
+    }
+    """
+    BINDINGS: ClassVar[list[BindingType]] = [
+        # With priority, so that of `/word` typed in one burst the letters are the filter's.
+        Binding("slash", "filter", "Find", id="results.filter", tooltip="Show only rows with words", priority=True),
+        # Without ids: those that `config show` lists are fixed.
+        Binding("greater_than_sign", "sort(1)", "Sort", show=False, tooltip="Sort by the next column"),
+        Binding("less_than_sign", "sort(-1)", "Sort", show=False, tooltip="Sort by the column before"),
+    ]
+    TABLE: ClassVar[type[KeyedTable]] = KeyedTable
+    """Its key bindings say what enter does."""
+    FILTERED: ClassVar[str] = "row"
+    """Noun for what the words of the filter must be in."""
+    AGES: ClassVar[frozenset[str]] = frozenset()
+    """Keys of the columns whose cells change with time alone."""
+
+    table = getters.query_one(KeyedTable)
+    words = getters.query_one(RowFilter)
+    head = getters.query_one("#list-head", Static)
+    status = getters.query_one("#list-status", Static)
+    about_row = getters.query_one("#list-about", Static)
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.rows = Rows()
+        """Of all things, also of those that the filter leaves out."""
+        self.marked: dict[Key, Thing] = {}
+        self._sorted_by = ""
+        """Key of a column; empty for the list's own order."""
+        self._ages: Timer | None = None
+
+    # What a list defines.
+
+    @property
+    def title_parts(self) -> Sequence[Part]:
+        """Start of the heading."""
+        raise NotImplementedError
+
+    @property
+    def notice(self) -> str:
+        """What the clusters of the list want said; empty for nothing."""
+        return ""
+
+    def open(self, thing: Thing) -> None:
+        """Do what enter does to a row; nothing where a row has nothing to open."""
+
+    def about(self, thing: Thing) -> Content:  # noqa: ARG002 - a list may have nothing to add
+        """What the row under the cursor has no room for."""
+        return Content("")
+
+    def why_not(self, action: str) -> str:  # noqa: ARG002 - a list may offer all of its actions
+        """Reason why an action cannot be done now; empty if it can."""
+        return ""
+
+    def why_unmarkable(self, thing: Thing) -> str:  # noqa: ARG002 - as above
+        """Reason why a thing cannot be marked; empty if it can."""
+        return ""
+
+    def above(self) -> Iterable[Widget]:
+        """Widgets between the heading and the rows."""
+        return ()
+
+    def below(self) -> Iterable[Widget]:
+        """Widgets between the lines about the row and the keys."""
+        return ()
+
+    # What it shows.
+
+    def compose(self) -> ComposeResult:
+        yield Static(id="list-head", markup=False)
+        yield from self.above()
+        yield Static(id="list-status", markup=False)
+        yield self.TABLE()
+        yield Static(id="list-about", markup=False)
+        yield from self.below()
+        yield RowFilter(f"words that a {self.FILTERED} must have", id="list-filter")
+        yield KeyBar()
+
+    def on_mount(self) -> None:
+        self.table.focus()
+        if self.AGES:
+            self._ages = self.set_interval(_AGE_EVERY_S, self._grow_older)
+
+    def on_resize(self) -> None:
+        self.call_after_refresh(self.show_heading)
+
+    def on_screen_suspend(self) -> None:
+        if self._ages is not None:
+            self._ages.pause()
+
+    def on_screen_resume(self) -> None:
+        if self._ages is not None:
+            self._ages.resume()
+
+    @property
+    def thing(self) -> Thing | None:
+        """The thing under the cursor."""
+        key = self.table.chosen
+        found: Thing | None = self.rows.things.get(key)
+        return found
+
+    def take(self, columns: Sequence[Column], things: Mapping[Key, Thing], chosen: Key | None = None) -> None:
+        """Show these things, in this order."""
+        self.show_rows(self.rows.updated(columns, things), chosen)
+
+    def show_rows(self, rows: Rows, chosen: Key | None = None) -> None:
+        """Show rows that were made of things, in a thread perhaps."""
+        self.rows = rows
+        self.marked = {key: rows.things.get(key, thing) for key, thing in self.marked.items()}
+        self.lay_out(chosen)
+
+    def lay_out(self, chosen: Key | None = None) -> None:
+        """Bring the table to the rows that the filter lets through, in their order and with their marks."""
+        words = self.filter_words
+        shown = {key: row for key, row in self.rows.cells.items() if has_words(key, row, words)}
+        if (by := self._order_column) is not None:
+            shown = dict(sorted(shown.items(), key=lambda one: _order(by.cell(self.rows.things[one[0]]))))
+        shown |= {key: shown[key] | {MARK.key: _MARKED} for key in self.marked if key in shown}
+        self.table.show(self.rows.columns, shown, chosen)
+        self.show_heading()
+        self._show_about()
+
+    @property
+    def _order_column(self) -> Column | None:
+        """The column by which the user sorted the rows."""
+        return next((column for column in self.rows.columns if column.key == self._sorted_by), None)
+
+    def show_heading(self) -> None:
+        parts: list[Part] = []
+        if words := self.words.value.split():
+            parts.append((f"   filter: {' '.join(words)}", "$text-accent"))
+        if len(self.table.shown) != len(self.rows.things):
+            parts.append((f"   {len(self.table.shown)} shown", "$text-accent"))
+        if self.marked:
+            parts.append((f"   {len(self.marked)} marked", "$text-accent"))
+        if (by := self._order_column) is not None:
+            parts.append((f"   sorted by {by.heading}", MUTED))
+        width = self.head.content_size.width
+        say(self.head, heading(line(*self.title_parts), self.notice, width, line(*parts)))
+
+    def show_status(self, *parts: Part) -> None:
+        """Say above the rows how the asking stands, or what could not be learned."""
+        text = line(*parts)
+        say(self.status, text)
+        self.status.display = bool(text)
+
+    @on(DataTable.RowHighlighted)
+    def _show_about(self) -> None:
+        text = Content("") if self.thing is None else self.about(self.thing)
+        say(self.about_row, text)
+        self.about_row.display = bool(text)
+
+    def _grow_older(self) -> None:
+        rows = self.rows.refreshed(self.AGES)
+        if any(row is not self.rows.cells[key] for key, row in rows.cells.items()):
+            self.show_rows(rows)
+
+    # What the user does.
+
+    @property
+    def filter_words(self) -> list[str]:
+        """Words that a row must have, in lower case."""
+        return self.words.value.lower().split()
+
+    def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:  # noqa: ARG002 (Textual's)
+        """While the user types into the filter, its own key is a letter."""
+        if action == "filter":
+            return self.focused is not self.words
+        return None if self.why_not(action) else True
+
+    def on_key(self, event: KeyPressed) -> None:
+        """A grey key says why it is."""
+        active = self.active_bindings.get(event.key)
+        if active and not active.enabled and (why := self.why_not(active.binding.action)):
+            tell(self.app, why, "warning")
+
+    @on(DataTable.RowSelected)
+    def open_row(self) -> None:
+        if self.thing is not None:
+            self.open(self.thing)
+
+    def action_filter(self) -> None:
+        self.words.ask()
+
+    @on(Input.Changed, "#list-filter")
+    def _filter_changed(self) -> None:
+        self.apply_filter()
+
+    def apply_filter(self) -> None:
+        """Show the rows that have the words of the filter."""
+        self.lay_out()
+
+    def action_sort(self, step: int) -> None:
+        """Sort by the next column, or by the one before; past the last one the list has its own order again."""
+        names = ["", *(column.key for column in self.rows.columns if column.heading)]
+        at = names.index(self._sorted_by) if self._order_column is not None else 0
+        self._sorted_by = names[(at + step) % len(names)]
+        self.lay_out()
+
+    def action_mark(self) -> None:
+        """Mark the row under the cursor, or take its mark away."""
+        key, thing = self.table.chosen, self.thing
+        if key is None or thing is None:
+            return
+        if why := self.why_unmarkable(thing):
+            tell(self.app, why, "warning")
+            return
+        if key in self.marked:
+            del self.marked[key]
+        else:
+            self.marked[key] = thing
+        self.lay_out()
+        self.refresh_bindings()
+
+    def unmark(self, keys: Iterable[Key]) -> None:
+        for key in keys:
+            self.marked.pop(key, None)
+        self.lay_out()
+
+    def action_leave(self) -> None:
+        """Forget the filter, or else go back."""
+        if not self.words.forget():
+            self.leave()
+
+    def leave(self) -> None:
+        self.dismiss(None)
+
+
+def has_words(key: Key, row: Row, words: Sequence[str]) -> bool:
+    """True if a row has every word, all lower case, in its key or a cell."""
+    text = " ".join([str(key), *(cell for cell, _ in row.values())]).lower() if words else ""
+    return all(word in text for word in words)
+
+
+def _order(cell: table.Cell) -> tuple[int, float, str]:
+    """Numbers first, the largest before the others, then texts, then what is unknown."""
+    value = bare(cell)
+    if isinstance(value, int | float) and value == value:  # noqa: PLR0124 - nan is unknown
+        return 0, -value, ""
+    return (2, 0.0, "") if value in (None, "") else (1, 0.0, cell_text(cell).lower())

@@ -1,0 +1,72 @@
+"""Columns that lists of runs add to those of `run_columns`, and what is told around their rows."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Mapping, Sequence
+
+from textual.content import Content
+
+from llmb_tui.answers.run_columns import RunTable, run_columns
+from llmb_tui.answers.run_row import RunRow
+from llmb_tui.answers.table import Cell, Column, Quantity, Toned
+from llmb_tui.language.quantities import short_age
+from llmb_tui.language.states import state_label
+from llmb_tui.language.text import plural
+from llmb_tui.launch.run import Run
+from llmb_tui.ui.text import MUTED, line, lines
+from llmb_tui.ui.units import filled
+from llmb_tui.ui.widgets.run_header import what_runs
+
+_BAR_CELLS = 4
+_NAMED_IN_QUESTION = 8
+
+
+def _bar(row: RunRow) -> Cell:
+    return Toned(filled(row.steps_done or 0, row.steps_total or 0, _BAR_CELLS), "active")
+
+
+def screen_columns(table: RunTable, clock: Callable[[], float] | None = None) -> list[Column]:
+    """The columns of a list of runs: those of `run_columns`, a bar behind the steps, and an age before the note.
+
+    `clock` returns Unix time; without it there is no age.
+    """
+    columns: list[Column] = []
+    for column in run_columns(table):
+        if column.key == "note" and clock is not None:
+            columns.append(age_column(clock))
+        columns.append(column)
+        if column.key == "steps":
+            columns.append(Column("", _bar, "bar", _BAR_CELLS, drop=10))
+    return columns
+
+
+def age_column(clock: Callable[[], float]) -> Column:
+    """The time since the submission; `clock` returns Unix time."""
+    return Column("age", lambda row: Quantity(clock() - row.made_at, short_age, "quiet"), "age", 3, True, drop=1)
+
+
+def what_is_missing(silent: Mapping[str, str], unreadable: int, beside: Sequence[str] = ()) -> list[str]:
+    """What the rows do not say: what could not be asked or read, and what else is known that is `beside` them."""
+    notes = [f"{cluster} could not be asked: {why}" for cluster, why in silent.items()]
+    notes += beside
+    if unreadable:
+        notes.append(f"{plural(unreadable, 'run file')} could not be read: `llmb-tui jobs` says why.")
+    return notes
+
+
+def cancel_question(runs: Sequence[Run]) -> Content:
+    """What would be cancelled, and withdrawn."""
+    named = runs[:_NAMED_IN_QUESTION]
+    jobs = Counter(run.words for run in runs for _ in run.job_ids)
+    prepared = sum(not run.job_ids for run in runs)
+    what = [f"Cancel {words.count(number)}" for words, number in jobs.items()]
+    what += [f"Withdraw {plural(prepared, 'run')} of which nothing was sent"] * bool(prepared)
+    rows = [line(f"{'; '.join(what)}?"), Content("")]
+    for run in named:
+        job = f"{', '.join(run.job_ids) or state_label('intended').word:<13}"
+        rows.append(line((job, "bold"), f"  {what_runs(run)} · {run.cluster}"))
+    if len(runs) > len(named):
+        rows.append(line((f"and {len(runs) - len(named)} more", MUTED)))
+    rows += [Content(""), *(line((words.cancelling, MUTED)) for words in jobs)] if jobs else []
+    return lines(*rows)

@@ -1,0 +1,203 @@
+"""What every list has: columns that leave in their order, a filter, marks, an order, and rows that change alone."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Iterator, Sequence
+from typing import ClassVar, NamedTuple
+
+import pytest
+from rich.text import Text
+from textual.binding import Binding, BindingType
+from textual.content import Content
+from textual.coordinate import Coordinate
+
+from llmb_tui.answers.table import Column, Quantity
+from llmb_tui.language.quantities import byte_size
+from llmb_tui.ui.screens.table_screen import TableScreen
+from llmb_tui.ui.text import Part, line
+from llmb_tui.ui.widgets.keyed_table import MARK, Key, KeyedTable, Rows, fitted
+from tests.kit.pilot import SIZE, rows, text_of
+from tests.ui.run.conftest import Host
+
+
+class File(NamedTuple):
+    name: str
+    size: int | None
+    locked: bool = False
+
+
+FILES: dict[Key, File] = {
+    one.name: one for one in (File("b/two", 200), File("a/one", None), File("c/three", 3_000, locked=True))
+}
+COLUMNS = (
+    MARK,
+    Column("name", "name", "name", 6),
+    Column("size", lambda one: None if one.size is None else Quantity(one.size, byte_size), "size", 8, figures=True),
+    Column("again", "name", "again", 8, drop=1),
+)
+
+
+class Files(TableScreen[File, None]):
+    """Files, some of which cannot be marked."""
+
+    BINDINGS: ClassVar[list[BindingType]] = [
+        Binding("x", "mark", "Mark"),
+        Binding("d", "delete", "Delete"),
+        Binding("q,escape", "leave", "Back"),
+    ]
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.opened: list[str] = []
+
+    def on_mount(self) -> None:
+        self.take(COLUMNS, FILES)
+
+    @property
+    def title_parts(self) -> Sequence[Part]:
+        return ["Files of a title that is too long for its line" + " and longer" * 20]
+
+    def open(self, thing: File) -> None:
+        self.opened.append(thing.name)
+
+    def about(self, thing: File) -> Content:
+        return line(f"about {thing.name}")
+
+    def why_not(self, action: str) -> str:
+        return "" if action != "delete" or self.marked else "Nothing is marked."
+
+    def why_unmarkable(self, thing: File) -> str:
+        return "It is locked." if thing.locked else ""
+
+
+@pytest.fixture
+def files() -> Files:
+    return Files()
+
+
+@pytest.fixture
+def app(files: Files) -> Host:
+    return Host(lambda: files)
+
+
+def names(files: Files) -> list[object]:
+    return list(files.table.shown)
+
+
+@pytest.mark.parametrize(
+    ("room", "widths"),
+    [
+        (40, {"": 1, "name": 6, "size": 8, "again": 8}),
+        (26, {"": 1, "name": 6, "size": 8, "again": 8}),
+        (25, {"": 1, "name": 6, "size": 8}),
+    ],
+)
+def test_columns_without_room_leave_by_their_order(room: int, widths: dict[str, int]) -> None:
+    widest = {column.key: len(column.heading) for column in COLUMNS}
+    assert {column.heading: width for column, width in fitted(COLUMNS, widest, room)} == widths
+
+
+def test_spare_room_goes_to_the_columns_that_lack_least_and_the_last_has_what_remains() -> None:
+    columns = (Column("a", "a", width=4), Column("b", "b", width=4), Column("c", "c"))
+    widest = {"a": 40, "b": 6, "c": 90}
+    assert [width for _, width in fitted(columns, widest, 60)] == [40, 6, 12]
+
+
+def test_only_rows_of_changed_things_are_made_again() -> None:
+    made = Rows().updated(COLUMNS, FILES)
+    again = made.updated(COLUMNS, {**FILES, "a/one": File("a/one", 7)})
+    assert [key for key in FILES if again.cells[key] is not made.cells[key]] == ["a/one"]
+    assert again.cells["a/one"]["size"] == ("7 bytes", "plain")
+
+
+def test_only_cells_that_time_has_changed_are_made_again() -> None:
+    clock: Iterator[int] = itertools.count()
+    ages = (Column("name", "name", "name", 6), Column("age", lambda _: f"{next(clock) // 2}", "age", 3))
+    made = Rows().updated(ages, {name: FILES[name] for name in ("b/two", "a/one")})
+    again = made.refreshed({"age"})
+    assert [again.cells[name]["age"][0] for name in again.cells] == ["1", "1"]
+    assert again.columns == made.columns
+    same = Rows().updated(COLUMNS, FILES)
+    assert all(row is same.cells[key] for key, row in same.refreshed({"size"}).cells.items())
+
+
+async def test_enter_opens_the_row_and_the_line_below_is_about_it(app: Host, files: Files) -> None:
+    async with app.run_test(size=SIZE) as pilot:
+        await pilot.pause()
+        await pilot.press("down", "enter")
+        assert files.opened == ["a/one"]
+        assert text_of(app, "#list-about") == "about a/one"
+
+
+async def test_the_filter_leaves_rows_with_all_words_and_back_forgets_it_first(app: Host, files: Files) -> None:
+    async with app.run_test(size=SIZE) as pilot:
+        await pilot.pause()
+        await pilot.press("slash", *"one A/")
+        assert names(files) == ["a/one"]
+        assert text_of(app, "#list-head").endswith("   filter: one A/   1 shown")
+        await pilot.press("enter", "q")
+        assert names(files) == list(FILES)
+        await pilot.press("q")
+        assert app.screen is not files
+
+
+async def test_keys_sort_by_the_next_column_and_past_the_last_as_the_list_is(app: Host, files: Files) -> None:
+    async with app.run_test(size=SIZE) as pilot:
+        await pilot.pause()
+        orders = []
+        for key in (">", ">", ">", ">", "<", "<"):
+            await pilot.press("greater_than_sign" if key == ">" else "less_than_sign")
+            orders.append("".join(str(name)[0] for name in names(files)))
+        assert orders == ["abc", "cba", "abc", "bac", "abc", "cba"]
+        assert text_of(app, "#list-head").endswith("   sorted by size")
+        files.take(COLUMNS[:2], FILES)
+        assert "sorted" not in text_of(app, "#list-head")
+        await pilot.press("greater_than_sign")
+        assert text_of(app, "#list-head").endswith("   sorted by name")
+
+
+async def test_a_mark_stays_on_its_row_and_what_cannot_be_marked_says_why(app: Host, files: Files) -> None:
+    async with app.run_test(size=(80, 24)) as pilot:
+        await pilot.pause()
+        await pilot.press("d", "x", "down", "down", "x")
+        assert [one.message for one in app._notifications] == ["Nothing is marked.", "It is locked."]
+        assert [row[:8] for row in rows(app)[2:5]] == [" x b/two", "   a/one", "   c/thr"]
+        assert text_of(app, "#list-head").endswith("…   1 marked"), "the title gives way"
+        files.take(COLUMNS, dict(reversed(FILES.items())))
+        await pilot.pause()
+        assert [row[:8] for row in rows(app)[2:5]] == ["   c/thr", "   a/one", " x b/two"]
+        await pilot.press("down", "down", "x")
+        assert not files.marked
+
+
+async def test_another_width_shows_other_columns_and_writes_no_cell_for_the_same(
+    app: Host, files: Files, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    written: list[Coordinate] = []
+    update = KeyedTable.update_cell_at
+
+    def count(table: KeyedTable, at: Coordinate, value: Text) -> None:
+        written.append(at)
+        update(table, at, value)
+
+    monkeypatch.setattr(KeyedTable, "update_cell_at", count)
+    async with app.run_test(size=(80, 24)) as pilot:
+        await pilot.pause()
+        assert "again" in files.table.columns
+        await pilot.resize_terminal(26, 24)
+        await pilot.pause()
+        assert "again" not in files.table.columns
+        files.take(COLUMNS, dict(FILES))
+        assert written == []
+        files.take(COLUMNS, {**FILES, "a/one": File("a/one", 7)})
+        assert [(at.row, at.column) for at in written] == [(1, 2)]
+
+
+async def test_a_path_keeps_its_end(app: Host, files: Files, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(KeyedTable, "CUT_AT_START", frozenset({"name"}))
+    async with app.run_test(size=(26, 24)) as pilot:
+        await pilot.pause()
+        files.take(COLUMNS, {"p": File("images/of/a/nemo.sqsh", 1)})
+        await pilot.pause()
+        assert any("…a/nemo.sqsh " in row for row in rows(app))
