@@ -1,4 +1,4 @@
-"""`History`: the results of the runs that this machine remembers, each worked out once."""
+"""`History`: the results of the runs that this machine remembers, each computed once."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from llmb_tui.watch.state import RunRecord
 
 
 class History:
-    """Works out a result again only when its record is another. Thread-safe; takes no connection."""
+    """Computes a result again only if its record changes. Thread-safe; opens no connection."""
 
     def __init__(self, records: RunRecords, runs: Runs) -> None:
         self._records = records
@@ -29,15 +29,15 @@ class History:
         self._results = RecordCache(RunResult)
 
     def all(self) -> tuple[RunResult, ...]:
-        """Of every run that can be read, newest first; no log is read again for it."""
+        """Results of every run that can be read, newest first; no log is read again."""
         return self.of(self._records.all())
 
     def of(self, records: Iterable[RunRecord]) -> tuple[RunResult, ...]:
-        """Of these, as `all` has them."""
+        """Results of these records, in the form of `all`."""
         return tuple(self._results.of(records))
 
     def result(self, run_id: str) -> RunResult:
-        """Of one run, with all that its log says. Raises Trouble (exit code 1) if there is no such run."""
+        """Result of one run with all facts of its log. Raises Trouble (exit code 1) if there is no such run."""
         run = self._runs.load(run_id)
         record = self._records.record(run)
         log = self._runs.folder(run_id) / record.state.log_name
@@ -49,7 +49,7 @@ class History:
         return RunSources(result.run, self._runs.script(result.id), result.facts)
 
     def first_of(self, configuration: Configuration) -> RunResult | None:
-        """The first run of it that came to its end, with all that its log says."""
+        """First finished run of a configuration, with all facts of its log; None without one."""
         for run in reversed(self._runs.all()):
             if configuration_of(run.plan) == configuration and self._records.record(run).state.stage == "done":
                 return self.result(run.id)
@@ -57,13 +57,13 @@ class History:
 
 
 class Losses:
-    """How losses differ from those of the first run of the same configuration. For one answer: firsts are kept."""
+    """Differences of losses from the first run of the same configuration. For one answer: it caches first runs."""
 
     def __init__(self, history: History) -> None:
         self._first_of = cache(history.first_of)
 
     def against_first(self, result: RunResult) -> LossDifference | None:
-        """None where it is itself the first, none can be read, or there is nothing to hold against each other."""
+        """Difference for one run; None if it is the first, if that cannot be read, or if no losses can be compared."""
         try:
             first = self._first_of(result.configuration)
         except Trouble:

@@ -1,1 +1,1 @@
-"""How does it compare? Run results in; comparisons, scaling, slow nodes and changes over time out."""
+"""Comparison of run results: repeats, scaling, slow nodes and changes over time."""

@@ -1,4 +1,4 @@
-"""`Chart`: what is drawn, as data. A screen draws it in cells and `svg` as a picture; neither adds anything."""
+"""`Chart`: the content of a chart as data. A screen draws it in cells, `svg` as a picture; neither adds anything."""
 
 from __future__ import annotations
 
@@ -13,11 +13,11 @@ from llmb_tui.language.quantities import count, four_digits
 from llmb_tui.language.ticks import multiples, round_steps, tick_label
 
 Role = Literal["expected", "published", "estimated", "measured", "this", "ideal", "change"]
-"""What a part of a chart is. `this`: the run that the chart is about; `change`: where runs became faster or slower."""
+"""Meaning of a part of a chart. `this`: the run that the chart is about; `change`: runs became faster or slower."""
 AxisKind = Literal["linear", "log", "time"]
 
-# Values farther than this from the band and from the median are left out, and marked at the edge: the first step
-# compiles and takes many times as long, and would press the rest into one row.
+# Values farther than this from the band and from the median are left out and marked at the edge: the first step
+# compiles, takes many times as long, and would squeeze the other steps into one row.
 _REACH = 1.12
 _HOUR, _DAY = 3600.0, 86_400.0
 _TIME_STEPS = (
@@ -37,35 +37,35 @@ class Tick:
 
 @dataclass(frozen=True, slots=True)
 class Axis:
-    """The range of values that is drawn. `log` is for counts, `time` for Unix times."""
+    """Range of the drawn values. `log` is for counts, `time` for Unix times."""
 
     title: str
-    """What it is, with its unit; a writer names the zone of times (`name`)."""
+    """Quantity with its unit; `name` adds the time zone."""
     low: float
     high: float
     kind: AxisKind = "linear"
     known: tuple[float, ...] = ()
-    """Of a `log` axis: the only values that there are."""
+    """The only possible values of a `log` axis."""
     text: Callable[[float], str] = four_digits
-    """Writes a value of this axis, without the unit."""
+    """Formats a value of this axis, without the unit."""
 
     def place(self, value: float) -> float:
-        """Where a value stands: 0 at the low end, 1 at the high one; less or more for one outside of the range."""
+        """Relative position of a value: 0 at the low end, 1 at the high end; outside the range less or more."""
         low, high = self.low, self.high
         if self.kind == "log":
             low, high, value = math.log(low), math.log(high), math.log(value)
         return (value - low) / (high - low)
 
     def name(self, *, local: bool = False) -> str:
-        """The title, for times with their zone: UTC on paper, the local one on a screen."""
+        """The title; for times with their zone: UTC in files, the local one on a screen."""
         if self.kind != "time":
             return self.title
         return f"{self.title}, {local_zone(self.high)[0] if local else 'UTC'}"
 
     def ticks(self, most: int, *, local: bool = False) -> tuple[Tick, ...]:
-        """Round values, ascending, at most so many: steps of 1, 2 or 5, of whole hours or days, or what is known.
+        """At most `most` round values, ascending: steps of 1, 2 or 5, of whole hours or days, or the known values.
 
-        `local`: times in the local zone of the axis's end, else in UTC.
+        `local`: times in the local zone of the axis's end; otherwise in UTC.
         """
         if most < 1:
             return ()
@@ -94,32 +94,32 @@ class Axis:
 
 @dataclass(frozen=True, slots=True)
 class Point:
-    """One value; `low` and `high` say how far those go that it is made of."""
+    """One value; `low` and `high` give the range of the values that it combines."""
 
     x: float
     y: float
     label: str = ""
-    """What stands beside it."""
+    """Text next to the point."""
     low: float | None = None
     high: float | None = None
     name: str = ""
-    """Whose value it is, such as a run's id."""
+    """Owner of the value, such as a run's id."""
 
 
 @dataclass(frozen=True, slots=True)
 class Series:
-    """Points of one kind, ascending; `joined` by a line, or marks of their own."""
+    """Points of one kind, ascending; `joined` by a line, or single marks."""
 
     role: Role
     label: str
-    """In the legend."""
+    """Text in the legend."""
     points: tuple[Point, ...]
     joined: bool = False
 
 
 @dataclass(frozen=True, slots=True)
 class Band:
-    """(x, low, high), ascending: an area between two values of y."""
+    """An area between two values of y: (x, low, high), ascending."""
 
     role: Role
     label: str
@@ -128,7 +128,7 @@ class Band:
 
 @dataclass(frozen=True, slots=True)
 class ReferenceLine:
-    """A straight line over the whole chart, at a value of y or, `upright`, of x."""
+    """A straight line across the chart, at a value of y or, if `upright`, of x."""
 
     role: Role
     label: str
@@ -138,10 +138,10 @@ class ReferenceLine:
 
 @dataclass(frozen=True, slots=True)
 class Chart:
-    """A picture without its picture."""
+    """A chart as data."""
 
     name: str
-    """Of a file: lower-case letters, digits and dashes."""
+    """Base name of a file: lower-case letters, digits and dashes."""
     title: str
     x: Axis
     y: Axis
@@ -149,15 +149,15 @@ class Chart:
     rules: tuple[ReferenceLine, ...] = ()
     series: tuple[Series, ...] = ()
     summary: str = ""
-    """What is seen, in words, for who does not see it."""
+    """Description of the chart, for readers who cannot see it."""
     notes: tuple[str, ...] = ()
-    """How to read it: what a mark rests on."""
+    """Explanations of its marks."""
 
 
 def shown_values(step_times_s: Sequence[float], expected: tuple[float, float] | None) -> list[float]:
-    """What a picture of step times reaches from and to: those near the band (low, high) or the median, and the band.
+    """Values that a chart of step times must show: those near the band (low, high) or the median, and the band.
 
-    The band keeps half of its own height free above and below, so that it is seen as one.
+    Half of the band's height stays free above and below it, so that the band is recognisable.
     """
     margin = (expected[1] - expected[0]) / 2 if expected else 0.0
     band = (expected[0] - margin, expected[1] + margin) if expected else ()
@@ -167,7 +167,7 @@ def shown_values(step_times_s: Sequence[float], expected: tuple[float, float] | 
 
 
 def value_axis(title: str, values: Sequence[float], text: Callable[[float], str]) -> Axis:
-    """An axis that holds all values, with some room at both ends."""
+    """An axis that includes all values, with a margin at both ends."""
     low, high = min(values), max(values)
     room = (high - low or abs(high) * 0.1 or 1.0) * 0.08
     return Axis(title, low - room, high + room, text=text)
@@ -187,19 +187,19 @@ def time_axis(title: str, values: Sequence[float]) -> Axis:
 
 
 def apart(wanted: Sequence[float], size: float, low: float, high: float) -> list[float]:
-    """Where labels of that size stand so that none covers another, each as near to where it should be as may be.
+    """Positions of labels of this size: none covers another, and each is as close to its wanted place as possible.
 
-    Positions are middles, and so are the answers, in the given order. Where there is no room for all they are spread
-    evenly and overlap.
+    Positions are the middles of labels, in the given order. If there is not enough room, the labels are spread evenly
+    and overlap.
     """
-    order = sorted(range(len(wanted)), key=lambda at: wanted[at])
+    order = sorted(range(len(wanted)), key=lambda i: wanted[i])
     step = min(size, (high - low) / max(len(wanted), 1))
-    places = [min(max(wanted[at], low + step / 2), high - step / 2) for at in order]
-    for at in range(1, len(places)):
-        places[at] = max(places[at], places[at - 1] + step)
+    places = [min(max(wanted[i], low + step / 2), high - step / 2) for i in order]
+    for i in range(1, len(places)):
+        places[i] = max(places[i], places[i - 1] + step)
     limit = high - step / 2
-    for at in reversed(range(len(places))):
-        places[at] = limit = min(places[at], limit)
+    for i in reversed(range(len(places))):
+        places[i] = limit = min(places[i], limit)
         limit -= step
-    found = dict(zip(order, places, strict=True))
-    return [found[at] for at in range(len(wanted))]
+    positions = dict(zip(order, places, strict=True))
+    return [positions[i] for i in range(len(wanted))]

@@ -1,4 +1,4 @@
-"""The charts of finished runs: step time over steps, step time and efficiency over GPUs, runs over time. Pure."""
+"""Charts of finished runs: step time over steps, step time and efficiency over GPUs, runs over time. Pure."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ _Times = Sequence[tuple[int, float]]
 
 
 def step_chart(result: RunResult) -> Chart | None:
-    """Step time over the steps of a run, with what was expected; None where its log has no step time."""
+    """Step time over the steps of a run, with the expected step time; None if its log has no step time."""
     times = result.facts.step_times_s if result.facts else result.progress.step_times_s
     estimate = result.plan.estimate
     if not times:
@@ -52,16 +52,18 @@ def step_chart(result: RunResult) -> Chart | None:
     points = _thinned(times)
     expected = (estimate.low_s, estimate.high_s) if estimate else None
     y = value_axis(_SECONDS, shown_values([value for _, value in times], expected), step_time_digits)
-    outside = [(at, value) for at, value in times if not y.low <= value <= y.high]
+    outside = [(index, value) for index, value in times if not y.low <= value <= y.high]
     notes = []
     if len(points) < len(times):
         together = -(-len(times) // _MOST_STEPS)
-        notes.append(f"Each point is the median of up to {together} steps; lines reach to all, or to the edge.")
+        notes.append(
+            f"Each point is the median of up to {together} steps; its line spans all of them, or ends at the edge."
+        )
     if outside:
-        at, value = max(outside, key=lambda pair: pair[1])
-        slowest = f": iteration {at}" if len(outside) == 1 else f"; the slowest is iteration {at}"
+        index, value = max(outside, key=lambda pair: pair[1])
+        slowest = f": iteration {index}" if len(outside) == 1 else f"; the slowest is iteration {index}"
         are = "step is" if len(outside) == 1 else "steps are"
-        notes.append(f"{count(len(outside))} {are} outside of the picture{slowest} with {step_time(value)}.")
+        notes.append(f"{count(len(outside))} {are} outside the chart{slowest} with {step_time(value)}.")
     return Chart(
         name="steps",
         title="Step time over the run",
@@ -80,8 +82,8 @@ def scale_chart(
 ) -> Chart | None:
     """Step time over the number of GPUs: published, expected with its band, measured here, and the run itself.
 
-    `measured` are runs that differ in their scale alone; those that cannot be compared are left out, and `this` where
-    it is the only one of its scale. None where there is nothing to draw.
+    `measured`: runs that differ only in their scale. Runs that cannot be compared are left out, and so is `this` if it
+    is the only run of its scale. None if there is nothing to draw.
     """
     alone = [run.id for run in measured if this and run.plan.selection.scale == this.plan.selection.scale]
     groups = by_scale([run for run in measured if this is None or alone != [this.id] or run.id != this.id])
@@ -91,12 +93,12 @@ def scale_chart(
     values += [value for times in groups.values() for value in times] + ([own[1]] if own else [])
     if not values or not (points or measured):
         return None
-    published = [Point(at.gpus, at.estimate.step_time_s) for at in points if at.published]
-    estimated = [Point(at.gpus, at.estimate.step_time_s) for at in points if not at.published]
-    otherwise = sorted({method_word(at.estimate.method) for at in points if not at.published})
+    published = [Point(point.gpus, point.estimate.step_time_s) for point in points if point.published]
+    estimated = [Point(point.gpus, point.estimate.step_time_s) for point in points if not point.published]
+    estimate_words = sorted({method_word(point.estimate.method) for point in points if not point.published})
     series = [
         Series("published", "published", tuple(published)),
-        Series("estimated", " or ".join(otherwise), tuple(estimated)),
+        Series("estimated", " or ".join(estimate_words), tuple(estimated)),
         Series("measured", "measured here", tuple(_repeats(scale, times) for scale, times in sorted(groups.items()))),
     ]
     if own:
@@ -108,30 +110,30 @@ def scale_chart(
         x=scale_axis(_GPUS, scales),
         y=value_axis(_SECONDS, values, step_time_digits),
         bands=(Band("expected", "band of the expected step time", tuple(bands)),) if len(bands) > 1 else (),
-        series=tuple(one for one in series if one.points),
+        series=tuple(entry for entry in series if entry.points),
         summary=_scale_summary(points, groups, own),
     )
 
 
 def efficiency_chart(curve: ScalingCurve) -> Chart:
-    """Tokens/s of each GPU over the number of GPUs, in per cent of the fewest that were measured."""
+    """Tokens/s of each GPU over the number of GPUs, in per cent of the smallest measured scale."""
     base, largest = curve.points[0], curve.points[-1]
     measured = tuple(_efficiency(point) for point in curve.points)
     published = tuple(
         Point(point.gpus, point.published_efficiency_pct) for point in curve.points if point.published_efficiency_pct
     )
-    values = [value for one in measured for value in (one.y, one.low, one.high) if value is not None]
+    values = [value for point in measured for value in (point.y, point.low, point.high) if value is not None]
     share = percent(largest.efficiency_pct)
-    said = f"On {count(largest.gpus)} GPUs each is {share} as fast as on {count(base.gpus)}"
+    summary = f"On {count(largest.gpus)} GPUs each is {share} as fast as on {count(base.gpus)}"
     if largest.published_efficiency_pct is not None:
-        said += f"; by what is published it is {percent(largest.published_efficiency_pct)}"
+        summary += f"; by the published figures {percent(largest.published_efficiency_pct)}"
     return Chart(
         name="efficiency",
         title="Scaling efficiency",
         x=scale_axis(_GPUS, [point.gpus for point in curve.points]),
         y=value_axis(
             f"tokens/s of a GPU, % of that on {count(base.gpus)} GPUs",
-            [100.0, *values, *(one.y for one in published)],
+            [100.0, *values, *(point.y for point in published)],
             percent_digits,
         ),
         rules=(ReferenceLine("ideal", "as fast on each GPU", 100.0),),
@@ -139,15 +141,15 @@ def efficiency_chart(curve: ScalingCurve) -> Chart:
             *((Series("published", "published", published, joined=True),) if len(published) > 1 else ()),
             Series("measured", "measured here", measured, joined=True),
         ),
-        summary=f"{said}.",
-        notes=("The mean of repeats; bars are its 95 % interval.",) if any(one.low for one in measured) else (),
+        summary=f"{summary}.",
+        notes=("The mean of repeats; bars are its 95 % interval.",) if any(point.low for point in measured) else (),
     )
 
 
 def history_chart(results: Sequence[RunResult]) -> Chart | None:
-    """Step time of the runs of one configuration over time, with where they became faster or slower.
+    """Step time of the runs of one configuration over time, with its lasting changes.
 
-    Runs that cannot be compared are left out; None unless two are left.
+    Runs that cannot be compared are left out; None if fewer than two remain.
     """
     runs = sorted(results, key=lambda run: (run.made_at, run.id))
     timed = [(run, run.step_time_s) for run in runs if run.comparable and run.step_time_s is not None]
@@ -157,14 +159,14 @@ def history_chart(results: Sequence[RunResult]) -> Chart | None:
     newest = runs[-1]
     estimate = newest.plan.estimate
     x = time_axis("submitted", [run.made_at for run in runs])
-    marks, said = [], []
-    for one in changes(values):
-        label = f"{two_digits(abs(one.percent))} % {'slower' if one.percent > 0 else 'faster'}"
+    marks, texts = [], []
+    for change in changes(values):
+        label = f"{two_digits(abs(change.percent))} % {'slower' if change.percent > 0 else 'faster'}"
         marks.append(
-            ReferenceLine("change", label, (runs[one.at - 1].made_at + runs[one.at].made_at) / 2, upright=True)
+            ReferenceLine("change", label, (runs[change.at - 1].made_at + runs[change.at].made_at) / 2, upright=True)
         )
-        times = f"{step_time(one.before)} before, {step_time(one.after)} since"
-        said.append(f"{label} from run {runs[one.at].id} on ({times})")
+        times = f"{step_time(change.before)} before, {step_time(change.after)} since"
+        texts.append(f"{label} from run {runs[change.at].id} on ({times})")
     points = [Point(run.made_at, value, name=run.id) for run, value in timed]
     points[-1] = replace(points[-1], label=step_time(values[-1]))
     return Chart(
@@ -176,17 +178,17 @@ def history_chart(results: Sequence[RunResult]) -> Chart | None:
         rules=(*_expected_rule(newest.plan), *marks),
         series=(Series("measured", "run", tuple(points), joined=True),),
         summary=f"{plural(len(runs), 'run')}, from {step_time(min(values))} to {step_time(max(values))}; "
-        + f"{'; '.join(said) or 'no change larger than what they differ by anyway'}.",
+        + f"{'; '.join(texts) or 'no change larger than their noise'}.",
         notes=(RULE,),
     )
 
 
 def _thinned(times: _Times) -> tuple[Point, ...]:
-    """At most so many points: medians of neighbours, with the fastest and the slowest of them."""
+    """At most `_MOST_STEPS` points: medians of neighbouring steps, with the fastest and the slowest of them."""
     if len(times) <= _MOST_STEPS:
-        return tuple(Point(at, value) for at, value in times)
+        return tuple(Point(index, value) for index, value in times)
     size = -(-len(times) // _MOST_STEPS)
-    parts = [times[at : at + size] for at in range(0, len(times), size)]
+    parts = [times[index : index + size] for index in range(0, len(times), size)]
     return tuple(
         Point(part[len(part) // 2][0], median(v for _, v in part), "", min(v for _, v in part), max(v for _, v in part))
         for part in parts
@@ -194,7 +196,7 @@ def _thinned(times: _Times) -> tuple[Point, ...]:
 
 
 def _counted(result: RunResult) -> tuple[Series, ...]:
-    """The result by the recipe's rule, over the steps that it is made of."""
+    """The result by the recipe's rule, drawn over the steps that it uses."""
     value, rule = result.step_time_s, result.rule
     if value is None:
         return ()
@@ -203,7 +205,7 @@ def _counted(result: RunResult) -> tuple[Series, ...]:
     if rule.kind == "mean":
         first, last = rule.first or 0, last if rule.last is None else min(rule.last, last)
     ends = [*([Point(first, value)] if first < last else []), Point(last, value, step_time(value))]
-    return (Series("this", f"what counts: {result.rule_words}", tuple(ends), joined=True),)
+    return (Series("this", f"result ({result.rule_words})", tuple(ends), joined=True),)
 
 
 def _expected_band(estimate: Estimate | None, low: float, high: float) -> tuple[Band, ...]:
@@ -223,7 +225,7 @@ def _expected_rule(plan: Plan) -> tuple[ReferenceLine, ...]:
 
 
 def by_scale(measured: Sequence[RunResult]) -> dict[int, list[float]]:
-    """Step times, seconds, of the runs that count, by number of GPUs."""
+    """Step times, seconds, of comparable runs, by number of GPUs."""
     groups: dict[int, list[float]] = {}
     for run in measured:
         if run.comparable and run.step_time_s is not None:
@@ -232,7 +234,7 @@ def by_scale(measured: Sequence[RunResult]) -> dict[int, list[float]]:
 
 
 def _repeats(scale: int, times: Sequence[float]) -> Point:
-    """The mean of runs on one scale, with the fastest and the slowest of them."""
+    """Mean of the runs at one scale, with the fastest and the slowest of them."""
     mean = fmean(times)
     return Point(scale, mean, step_time(mean), *((min(times), max(times)) if len(times) > 1 else ()))
 
@@ -247,12 +249,14 @@ def _step_summary(result: RunResult, times: _Times) -> str:
     steady, estimate = result.steady, result.plan.estimate
     text = plural(len(times), "step")
     if steady is not None:
-        text += f"; the steady ones {step_time_range(steady.low, steady.high)}"
+        text += f"; steady steps take {step_time_range(steady.low, steady.high)}"
         text += f", median {step_time(steady.median)}"
     if result.step_time_s is not None:
-        text += f"; what counts ({result.rule_words}) is {step_time(result.step_time_s)}"
+        text += f"; the result ({result.rule_words}) is {step_time(result.step_time_s)}"
     if estimate is not None:
-        text += f"; expected were {estimate.step_time_text}, {method_phrase(estimate.method)}, in a band of "
+        text += (
+            f"; the expected step time is {estimate.step_time_text}, {method_phrase(estimate.method)}, with a band of "
+        )
         text += step_time_range(estimate.low_s, estimate.high_s)
     return f"{text}."
 
@@ -261,11 +265,11 @@ def _scale_summary(points: Sequence[AtScale], groups: dict[int, list[float]], ow
     text = ""
     if points:
         first, last = points[0], points[-1]
-        text = f"Expected are {first.estimate.step_time_text} on {count(first.gpus)} GPUs"
+        text = f"Expected: {first.estimate.step_time_text} on {count(first.gpus)} GPUs"
         text += f" to {last.estimate.step_time_text} on {count(last.gpus)}." if len(points) > 1 else "."
     if groups:
         means = ", ".join(f"{step_time(fmean(times))} on {count(scale)}" for scale, times in sorted(groups.items()))
-        text += f" Measured here were {means}."
+        text += f" Measured here: {means}."
     if own:
         text += f" This run took {step_time(own[1])} on {count(own[0])}."
     return text.strip()

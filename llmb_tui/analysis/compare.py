@@ -1,8 +1,8 @@
-"""`compare`: finished runs side by side, repeats with their noise, and which differences are larger than that. Pure.
+"""`compare`: finished runs side by side, repeats with their noise, and the differences that exceed the noise. Pure.
 
-What is compared of a run is its step time by the recipe's rule. Where the recipes count other steps, it is the median
-of those that count for each. Differences are of the time that a GPU takes for a token, which is the difference of the
-step times where batch and scale are the same, and holds over scales as well.
+A run is compared by its step time by the recipe's rule. If the recipes count different steps, the median of the steps
+that count is used instead. Differences are of the time that a GPU takes for a token. That equals the difference of the
+step times if batch and scale are the same, and is valid across scales too.
 """
 
 from __future__ import annotations
@@ -27,65 +27,65 @@ from llmb_tui.watch.validity import failed
 
 Measure = Literal["rule", "median"]
 Basis = Literal["repeats", "one side's repeats", "single runs", "unknown"]
-"""What the noise of a difference is known from."""
+"""Source of the noise of a difference."""
 MEASURE_WORDS: dict[Measure, str] = {
     "rule": "step time by the recipe's rule",
     "median": "median of the steps that count",
 }
 _BASIS_WORDS: dict[Basis, str] = {
     "repeats": "by the noise between repeats, 95 %",
-    "one side's repeats": "by the noise between the repeats of one side, taken for both, 95 %",
-    "single runs": "by the noise within the runs, 95 %; that between runs is not known: repeat them",
-    "unknown": "the noise is not known: repeat the runs",
+    "one side's repeats": "by the noise between the repeats of one side, assumed for both, 95 %",
+    "single runs": "by the noise within the runs, 95 %; the noise between runs is unknown: repeat them",
+    "unknown": "the noise is unknown: repeat the runs",
 }
 _OVER = (*ENDED, "refused", "withdrawn")
 _OVER_TIME: tuple[Purpose, ...] = ("changes", "clusters", "releases")
-"""For what one side is held against another where nobody says it."""
+"""Default purposes of a comparison of two sides."""
 
 
 @dataclass(frozen=True)
 class Group:
-    """Repeats: comparable runs of one configuration on one cluster by one procedure, oldest first."""
+    """Repeats: comparable runs of one configuration, cluster and procedure, oldest first."""
 
     configuration: Configuration
     cluster: str
     procedure: ProcedureId
     runs: tuple[RunResult, ...]
-    """One or more; each has a value."""
+    """At least one run; each has a value."""
     measure: Measure
 
     @property
     def label(self) -> str:
-        """In a few words."""
+        """Short text of configuration, cluster and procedure."""
         where = f"{self.cluster}, {PROCEDURES[self.procedure].name}"
         return f"{self.configuration.label}, {self.configuration.release} on {where}"
 
     @cached_property
     def values_s(self) -> tuple[float, ...]:
-        """What each run is compared by, seconds."""
+        """Values by which the runs are compared, seconds."""
         return tuple(s for run in self.runs if (s := value_s(run, self.measure)) is not None)
 
     @cached_property
     def mean_s(self) -> float:
-        """Of the runs' values, seconds."""
+        """Mean of the runs' values, seconds."""
         return fmean(self.values_s)
 
     @cached_property
     def noise_pct(self) -> float | None:
-        """Deviation between runs in per cent of the mean; None for a single run."""
+        """Standard deviation between runs in per cent of the mean; None for a single run."""
         return 100 * stdev(self.values_s) / self.mean_s if len(self.values_s) > 1 else None
 
     @cached_property
     def half_width_pct(self) -> float | None:
-        """Half of the 95 % confidence interval of the mean, in per cent of it; None for a single run."""
+        """Half of the 95 % confidence interval of the mean, in per cent of the mean; None for a single run."""
         half = mean_half_width(self.values_s)
         return None if half is None else max(FINEST_PCT, 100 * half / self.mean_s)
 
     @cached_property
     def within_run_pct(self) -> float | None:
-        """For a single run: half of the 95 % interval by the noise of its own steps; None where that is not known.
+        """For a single run: half of the 95 % interval by the noise of its own steps; None if that noise is unknown.
 
-        Of the mean of a window, or of the one step that counts. It is not the noise between runs, which is larger.
+        The interval of the mean of a window, or of the one step that counts. The noise between runs is larger.
         """
         steady = self.runs[0].steady if len(self.runs) == 1 else None
         if steady is None or steady.stdev is None:
@@ -96,49 +96,49 @@ class Group:
 
     @property
     def gpu_token_s(self) -> float:
-        """Seconds that one GPU takes for one token: what scales and batches have in common."""
+        """Seconds that one GPU takes for one token, which is comparable across scales and batches."""
         layout = self.configuration.layout
         return self.mean_s * self.configuration.scale / (layout.gbs * layout.seq_len)
 
     @property
     def published_s(self) -> float | None:
-        """Printed step time of this very configuration; None where there is none."""
+        """Published step time of exactly this configuration; None without one."""
         published = self.runs[-1].plan.published
         return published.step_time_s if published else None
 
     @property
     def of_published_pct(self) -> float | None:
-        """How fast, in per cent of what is printed; None where nothing is."""
+        """Speed in per cent of the published one; None without a published step time."""
         return None if self.published_s is None else 100 * self.published_s / self.mean_s
 
     @property
     def noise_words(self) -> str:
-        """Mean and noise in a sentence."""
+        """Mean and noise as a sentence."""
         mean = f"mean {step_time(self.mean_s)} of {plural(len(self.runs), 'run')}"
         if self.noise_pct is not None and self.half_width_pct is not None:
             noise, half = two_digits(self.noise_pct), two_digits(self.half_width_pct)
             return f"{mean}, deviation {noise} %, 95 % interval of the mean ± {half} %"
         if self.within_run_pct is not None:
             half = two_digits(self.within_run_pct)
-            return f"{mean}, ± {half} % by its own steps; the noise between runs is not known"
-        return f"{mean}; its noise is not known"
+            return f"{mean}, ± {half} % by its own steps; the noise between runs is unknown"
+        return f"{mean}; its noise is unknown"
 
 
 @dataclass(frozen=True, slots=True)
 class Contrast:
-    """One group against another."""
+    """Difference between two groups."""
 
     base: Group
     other: Group
     difference_pct: float
-    """How much longer the other one takes for a token on a GPU, in per cent; below 0 it is faster."""
+    """Additional time of the other group for a token on a GPU, in per cent; negative if it is faster."""
     half_width_pct: float | None
-    """Half of the 95 % interval of the difference, same unit; None where no noise is known."""
+    """Half of the 95 % interval of the difference, in the same unit; None if the noise is unknown."""
     basis: Basis
 
     @property
     def outcome(self) -> ContrastOutcome:
-        """What can be said of the difference; of single runs whether their steps' own noise could make it."""
+        """Result of the contrast; for single runs, whether the noise of their own steps could cause it."""
         if self.half_width_pct is None:
             return "not known"
         if abs(self.difference_pct) <= self.half_width_pct:
@@ -147,7 +147,7 @@ class Contrast:
 
     @property
     def words(self) -> str:
-        """In a sentence."""
+        """The contrast as a sentence."""
         percent, basis = two_digits(abs(self.difference_pct)), _BASIS_WORDS[self.basis]
         way = "slower" if self.difference_pct > 0 else "faster"
         if self.half_width_pct is None:
@@ -160,37 +160,37 @@ class Contrast:
 
 @dataclass(frozen=True, slots=True)
 class Comparison:
-    """Runs side by side."""
+    """Runs side by side, with their groups and contrasts."""
 
     runs: tuple[RunResult, ...]
-    """As they were given, those that others are held against first."""
+    """Runs in the given order, those of the base side first."""
     likeness: Likeness
     measure: Measure
     groups: tuple[Group, ...]
-    """Of the runs that are comparable, in the order of their first run; with two sides the base comes first."""
+    """Groups of the comparable runs, in order of their first run; with two sides the base comes first."""
     names: tuple[str, ...]
-    """Of the groups: in what they differ; in nothing, then which runs they are."""
+    """Names of the groups by their differences, or by their runs if there are none."""
     contrasts: tuple[Contrast, ...]
-    """Each other group against the first, or against its own counterpart; none where the runs may not be compared."""
+    """Each other group against the first, or against its counterpart; empty if the runs may not be compared."""
     left_out: tuple[tuple[str, str], ...]
-    """(run id, why) of the runs that are in no group."""
+    """(run id, reason) of the runs that are in no group."""
     unpaired: tuple[str, ...] = ()
-    """Labels of groups that have no counterpart."""
+    """Labels of the groups without a counterpart."""
 
-    def name(self, of: Group) -> str:
-        """That of one of the groups."""
-        return next(name for one, name in zip(self.groups, self.names, strict=True) if one is of)
+    def name(self, wanted: Group) -> str:
+        """Name of one of the groups."""
+        return next(name for member, name in zip(self.groups, self.names, strict=True) if member is wanted)
 
 
 def compare(runs: Sequence[RunResult], against: Sequence[RunResult] = (), purpose: Purpose | None = None) -> Comparison:
-    """Compare runs with each other, the first group being what others are held against.
+    """Compare runs with each other; the first group is the base.
 
-    Two runs of one configuration are held against each other as well, unless they are to be repeats.
-    Without a purpose, runs that may not be compared with the others are compared among themselves, where there are
-    several of a kind: a suite of scales in two precisions is two curves.
-    With `against` every group of `runs` is held against its counterpart there, which differs from it in nothing but
-    what the purpose lets differ; without a purpose that is time, container, cluster or release, and for a single pair
-    what it differs in.
+    Two runs of one configuration are compared with each other too, unless the purpose is `repeats`.
+    Without a purpose, runs that may not be compared with the others are compared among themselves if there are
+    several of a kind: a suite of scales in two precisions gives two curves.
+    With `against`, every group of `runs` is compared with its counterpart there, which differs from it only in what the
+    purpose allows. Without a purpose that is time, container, cluster or release, and for a single pair whatever
+    differs.
     """
     everything = (*against, *runs)
     purposes = (purpose,) if purpose else ()
@@ -203,7 +203,7 @@ def compare(runs: Sequence[RunResult], against: Sequence[RunResult] = (), purpos
         base = group(against, measure)
         pairs = _pairs(base, groups, purposes)
         paired = {id(member) for *pair, _ in pairs for member in pair}
-        unpaired = tuple(one.label for one in (*groups, *base) if id(one) not in paired)
+        unpaired = tuple(member.label for member in (*groups, *base) if id(member) not in paired)
         alike = _worst([alike for *_, alike in pairs]) if pairs else alike
         groups = (*base, *groups)
         contrasts = tuple(contrast(base, other) for base, other, _ in pairs)
@@ -221,42 +221,42 @@ def compare(runs: Sequence[RunResult], against: Sequence[RunResult] = (), purpos
 
 
 def value_s(run: RunResult, measure: Measure) -> float | None:
-    """What a run is compared by, seconds."""
+    """Value by which a run is compared, seconds."""
     if measure == "rule":
         return run.step_time_s
     return run.steady.median if run.steady else None
 
 
 def why_left_out(run: RunResult, measure: Measure = "rule") -> str:
-    """Why a run tells nothing about others; empty where it does."""
+    """Reason why a run cannot be compared with others; empty if it can."""
     value = value_s(run, measure)
     if value is not None and not SHORTEST_STEP_S <= value <= LONGEST_STEP_S:
-        return f"its step time, {given(value)} s, is none that a step can take"
+        return f"its step time, {given(value)} s, is not a possible step time"
     if run.comparable and value is not None:
         return ""
     if run.state != "done":
-        return f"it is {state_label(run.state).word}{'' if run.state in _OVER else ', as far as is known here'}"
+        return f"it is {state_label(run.state).word}{'' if run.state in _OVER else ' (last known state)'}"
     if run.step_time_s is None:
         return "it has no step time by its recipe's rule"
     if failures := failed(run.validity):
         return f"validity check failed: {', '.join(check.id for check in failures)}"
-    return "it was profiled, traced, began with a checkpoint, or is too short"
+    return "it was profiled or traced, loaded a checkpoint, or is too short"
 
 
 def group(runs: Iterable[RunResult], measure: Measure = "rule") -> tuple[Group, ...]:
-    """Repeats among the runs that are comparable, in the order of their first run."""
-    found: dict[tuple[Configuration, str, ProcedureId], list[RunResult]] = {}
+    """Groups of repeats among the comparable runs, in order of their first run."""
+    by_key: dict[tuple[Configuration, str, ProcedureId], list[RunResult]] = {}
     for run in runs:
         if not why_left_out(run, measure):
-            found.setdefault((run.configuration, run.cluster, run.procedure), []).append(run)
-    return tuple(Group(*key, tuple(sorted(same, key=lambda run: run.made_at)), measure) for key, same in found.items())
+            by_key.setdefault((run.configuration, run.cluster, run.procedure), []).append(run)
+    return tuple(Group(*key, tuple(sorted(same, key=lambda run: run.made_at)), measure) for key, same in by_key.items())
 
 
 def contrast(base: Group, other: Group) -> Contrast:
-    """How much slower the other group is, and what its noise allows to say.
+    """Difference of the other group from the base, with the noise that is known.
 
-    Repeats on both sides: Welch's interval. On one side: its deviation for both. On none: the noise within the two
-    runs, which is less than that between runs.
+    With repeats on both sides: Welch's interval. On one side: its deviation, assumed for both. On no side: the noise
+    within the two runs, which is less than the noise between runs.
     """
     ratio = other.gpu_token_s / base.gpu_token_s
     half, basis = _noise(base, other, ratio)
@@ -264,7 +264,7 @@ def contrast(base: Group, other: Group) -> Contrast:
 
 
 def _noise(base: Group, other: Group, ratio: float) -> tuple[float | None, Basis]:
-    """Half of the interval of other / base, whose value is `ratio`, and what it is known from."""
+    """Half of the interval of other / base, whose value is `ratio`, and the source of its noise."""
     firsts = [value / base.mean_s for value in base.values_s]
     seconds = [ratio * value / other.mean_s for value in other.values_s]
     if (half := welch_half_width(firsts, seconds)) is not None:
@@ -281,49 +281,49 @@ def _noise(base: Group, other: Group, ratio: float) -> tuple[float | None, Basis
 
 
 def _by_kind(groups: Sequence[Group], refused: Likeness) -> tuple[Likeness, list[tuple[Group, ...]]]:
-    """The groups that may be compared with each other, and what that leaves to say; none where no two may be."""
+    """Comparable groups by kind, with the remaining remarks; no kinds if no two groups may be compared."""
     kinds: dict[tuple[str, ...], list[Group]] = {}
-    for one in groups:
-        key = tuple(aspect_words(one.runs[0], remark.aspect) for remark in refused.refusals)
-        kinds.setdefault(key, []).append(one)
+    for member in groups:
+        key = tuple(aspect_words(member.runs[0], remark.aspect) for remark in refused.refusals)
+        kinds.setdefault(key, []).append(member)
     several = [tuple(kind) for kind in kinds.values() if len(kind) > 1]
-    found = [likeness([run for one in kind for run in one.runs], refused.purpose) for kind in several]
-    if not found or not all(one.comparable for one in found):
+    by_kind = [likeness([run for member in kind for run in member.runs], refused.purpose) for kind in several]
+    if not by_kind or not all(kind.comparable for kind in by_kind):
         return refused, []
-    apart = [
+    separated = [
         Remark(remark.aspect, f"{remark.words} Each is compared with its own kind.", refused=False)
         for remark in refused.refusals
     ]
-    worst = _worst(found)
-    return Likeness(worst.purpose, (), (*apart, *worst.warnings)), several
+    worst = _worst(by_kind)
+    return Likeness(worst.purpose, (), (*separated, *worst.warnings)), several
 
 
 def _pairs(
     base: Sequence[Group], groups: Sequence[Group], purposes: Sequence[Purpose]
 ) -> list[tuple[Group, Group, Likeness]]:
-    """Each group with its counterpart. A single one on either side go together, whether they may be compared or not."""
-    found = []
+    """Each group with its counterpart. One group on each side are paired even if they may not be compared."""
+    paired = []
     single = len(base) == len(groups) == 1
-    for one in groups:
-        pairs = [(other, one, likeness((*other.runs, *one.runs), *(purposes or _OVER_TIME))) for other in base]
+    for member in groups:
+        pairs = [(other, member, likeness((*other.runs, *member.runs), *(purposes or _OVER_TIME))) for other in base]
         if fitting := [pair for pair in pairs if pair[2].comparable or (single and purposes)]:
-            found.append(min(fitting, key=lambda pair: len(pair[2].warnings)))
+            paired.append(min(fitting, key=lambda pair: len(pair[2].warnings)))
         elif single:
-            found.append((base[0], one, likeness((*base[0].runs, *one.runs))))
-    return found
+            paired.append((base[0], member, likeness((*base[0].runs, *member.runs))))
+    return paired
 
 
-def _worst(found: Sequence[Likeness]) -> Likeness:
-    """What is refused or warned of in one is in all."""
-    refusals = dict.fromkeys(remark for one in found for remark in one.refusals)
-    warnings = dict.fromkeys(remark for one in found for remark in one.warnings)
-    return Likeness(found[0].purpose, tuple(refusals), tuple(warnings))
+def _worst(several: Sequence[Likeness]) -> Likeness:
+    """Union of the refusals and warnings of several."""
+    refusals = dict.fromkeys(remark for entry in several for remark in entry.refusals)
+    warnings = dict.fromkeys(remark for entry in several for remark in entry.warnings)
+    return Likeness(several[0].purpose, tuple(refusals), tuple(warnings))
 
 
 def _names(groups: Sequence[Group]) -> tuple[str, ...]:
-    by_aspect = distinctions([one.runs[0] for one in groups])
-    found = [name or one.configuration.label for name, one in zip(by_aspect, groups, strict=True)]
+    by_aspect = distinctions([member.runs[0] for member in groups])
+    names = [name or member.configuration.label for name, member in zip(by_aspect, groups, strict=True)]
     return tuple(
-        f"{name} ({run_names([run.id for run in one.runs])})" if found.count(name) > 1 else name
-        for name, one in zip(found, groups, strict=True)
+        f"{name} ({run_names([run.id for run in member.runs])})" if names.count(name) > 1 else name
+        for name, member in zip(names, groups, strict=True)
     )

@@ -1,7 +1,8 @@
-"""`difference`: what differs between two runs beside their times: versions, environment, settings, script. Pure.
+"""`difference`: differences between two runs besides their times: versions, environment, settings, script. Pure.
 
-Known is what each run was submitted from, its script, and what its log says of driver, container and libraries. What
-neither says is named as unknown. Names that are another's in every run, its id and its folders, are no difference.
+The sources are the submitted specification and script of each run, and what its log states about driver, container and
+libraries. Missing facts are reported as unknown. Names that differ in every run, such as its id and folders, are
+ignored.
 """
 
 from __future__ import annotations
@@ -23,9 +24,9 @@ from llmb_tui.watch.log_facts import LogFacts
 _OWN = frozenset(
     "run_id experiment task experiment_dir task_dir job_name folder workload log files env overridden".split()
 )
-"""Of a spec: what every run has for itself, and what is compared by its parts."""
+"""Fields of a spec that belong to one run, or that are compared by their parts."""
 _WANTED = ("driver", "NCCL", "NeMo")
-"""Versions that a difference in speed is asked for."""
+"""Versions that may explain a difference in speed."""
 _PLAN = "configs/plan.json"
 _LONG_LINE = 160
 _LONGEST_DIFF = 400
@@ -34,55 +35,55 @@ Part = Literal["versions", "plan", "launch", "environment", "settings"]
 
 @dataclass(frozen=True, slots=True)
 class RunSources:
-    """One run with everything that is known of how it ran."""
+    """One run with the sources of a comparison."""
 
     run: Run
     script: str
-    """As it was submitted; empty where it is not kept."""
+    """Submitted script; empty if it is not stored."""
     facts: LogFacts | None
-    """What its log says; None without one."""
+    """Facts of its log; None without a log."""
 
 
 @dataclass(frozen=True, slots=True)
 class Change:
-    """One thing that is another. Texts are clean, and without secrets."""
+    """One difference. Texts are clean and contain no secrets."""
 
     part: Part
-    """`versions`: as the log says; `settings`: what NeMo trained with, as the log says."""
+    """Source of the difference. `versions`: from the log; `settings`: NeMo's settings, from the log."""
     name: str
     before: str | None
-    """None where it is not set."""
+    """Value in the earlier run; None if it is not set there."""
     after: str | None
 
 
 @dataclass(frozen=True, slots=True)
 class TextDiff:
-    """What differs in a text, as `diff -u` writes it. Clean, and without secrets."""
+    """Difference of a text in the form of `diff -u`. Clean, and without secrets."""
 
     name: str
     lines: tuple[str, ...]
     cut: int = 0
-    """Lines that are left out at its end."""
+    """Number of lines omitted at the end."""
 
 
 @dataclass(frozen=True, slots=True)
 class RunDifference:
-    """From the run before to the one after."""
+    """Differences from an earlier run to a later one."""
 
     before: str
-    """Run ids."""
+    """Id of the earlier run."""
     after: str
     changes: tuple[Change, ...]
     texts: tuple[TextDiff, ...]
     unknown: tuple[str, ...]
-    """What nobody can say, a sentence each."""
+    """Facts that are missing, one sentence each."""
 
 
 def difference(before: RunSources, after: RunSources) -> RunDifference:
-    """What differs between two runs; what is known of one of them only is no difference."""
-    changes = [change for part, of in _PARTS.items() for change in _changes(part, of(before), of(after))]
-    was, now = _texts(before), _texts(after)
-    texts = [_text_diff(name, was[name], now[name]) for name in was if name in now]
+    """Differences between two runs; a fact that is known of only one of them is no difference."""
+    changes = [change for part, read in _PARTS.items() for change in _changes(part, read(before), read(after))]
+    old, new = _texts(before), _texts(after)
+    texts = [_text_diff(name, old[name], new[name]) for name in old if name in new]
     differ, unknown = tuple(text for text in texts if text.lines), tuple(_unknown(before, after))
     return RunDifference(before.run.id, after.run.id, tuple(changes), differ, unknown)
 
@@ -90,73 +91,75 @@ def difference(before: RunSources, after: RunSources) -> RunDifference:
 def _changes(part: Part, before: Mapping[str, str] | None, after: Mapping[str, str] | None) -> Iterator[Change]:
     if before is not None and after is not None:
         for name in dict.fromkeys((*before, *after)):
-            was, now = before.get(name), after.get(name)
-            # A version that one log does not name is not known; a setting that one run has not is another.
-            if was != now and (part != "versions" or None not in (was, now)):
-                yield Change(part, clean(name), _shown(name, was), _shown(name, now))
+            old, new = before.get(name), after.get(name)
+            # A version that one log does not name is unknown; a setting that only one run has is a difference.
+            if old != new and (part != "versions" or None not in (old, new)):
+                yield Change(part, clean(name), _shown(name, old), _shown(name, new))
 
 
 def _shown(name: str, value: str | None) -> str | None:
     return None if value is None else clean(hidden_value(name, value))
 
 
-def _versions(ran: RunSources) -> dict[str, str]:
-    return ran.facts.versions_by_name if ran.facts else {}
+def _versions(sources: RunSources) -> dict[str, str]:
+    return sources.facts.versions_by_name if sources.facts else {}
 
 
-def _plan(ran: RunSources) -> dict[str, str]:
-    """What was trained and where."""
-    run = ran.run
-    what = configuration_of(run.plan)
-    found: dict[str, object] = {}
-    for part in (what, what.layout, what.options):
-        found |= {field.name: getattr(part, field.name) for field in fields(part)}
-    del found["layout"], found["options"]
-    found |= {"steps": run.plan.steps, "container": run.plan.container, "cluster": run.cluster}
-    found["procedure"] = PROCEDURES[run.procedure].title
-    return {name: _plain(value, run) for name, value in found.items() if is_given(value)}
+def _plan(sources: RunSources) -> dict[str, str]:
+    """Trained configuration, and where it was trained."""
+    run = sources.run
+    configuration = configuration_of(run.plan)
+    values: dict[str, object] = {}
+    for part in (configuration, configuration.layout, configuration.options):
+        values |= {field.name: getattr(part, field.name) for field in fields(part)}
+    del values["layout"], values["options"]
+    values |= {"steps": run.plan.steps, "container": run.plan.container, "cluster": run.cluster}
+    values["procedure"] = PROCEDURES[run.procedure].title
+    return {name: _plain(value, run) for name, value in values.items() if is_given(value)}
 
 
-def _launch(ran: RunSources) -> dict[str, str] | None:
-    """The fields of its spec that have a value."""
-    spec = ran.run.spec
+def _launch(sources: RunSources) -> dict[str, str] | None:
+    """Fields of the run's spec that have a value."""
+    spec = sources.run.spec
     if spec is None:
         return None
-    found = {field.name: getattr(spec, field.name) for field in fields(spec) if field.name not in _OWN}
-    return {name: text for name, value in found.items() if (text := _plain(value, ran.run))}
+    values = {field.name: getattr(spec, field.name) for field in fields(spec) if field.name not in _OWN}
+    return {name: text for name, value in values.items() if (text := _plain(value, sources.run))}
 
 
-def _environment(ran: RunSources) -> dict[str, str] | None:
-    """NVIDIA's own scripts set one of their own, which no spec has."""
-    env = getattr(ran.run.spec, "env", None)
-    return None if env is None else {name: _plain(value, ran.run) for name, value in env}
+def _environment(sources: RunSources) -> dict[str, str] | None:
+    """Environment variables; None for NVIDIA's own scripts, which set their own and have none in the spec."""
+    env = getattr(sources.run.spec, "env", None)
+    return None if env is None else {name: _plain(value, sources.run) for name, value in env}
 
 
 _PARTS: dict[Part, Callable[[RunSources], Mapping[str, str] | None]] = {
-    "versions": lambda ran: _versions(ran) or None,
+    "versions": lambda sources: _versions(sources) or None,
     "plan": _plan,
     "launch": _launch,
     "environment": _environment,
-    "settings": lambda ran: dict(ran.facts.settings) or None if ran.facts else None,
+    "settings": lambda sources: dict(sources.facts.settings) or None if sources.facts else None,
 }
 
 
-def _texts(ran: RunSources) -> dict[str, str]:
-    """By name: the script, and the files that travelled with it; the plan is compared by its parts."""
-    files = {name: _without_own(text, ran.run) for name, text in getattr(ran.run.spec, "files", ()) if name != _PLAN}
-    return files | ({"script": _without_own(ran.script, ran.run)} if ran.script else {})
+def _texts(sources: RunSources) -> dict[str, str]:
+    """Texts by name: the script, and the files sent with it, except the plan, which is compared by its parts."""
+    files = {
+        name: _without_own(text, sources.run) for name, text in getattr(sources.run.spec, "files", ()) if name != _PLAN
+    }
+    return files | ({"script": _without_own(sources.script, sources.run)} if sources.script else {})
 
 
 def _plain(value: object, run: Run) -> str:
     """A value on one line; pairs as `name=value`."""
     if not isinstance(value, tuple):
         return _without_own(str(value), run)
-    pairs = (one if isinstance(one, tuple) else (one,) for one in value)
+    pairs = (item if isinstance(item, tuple) else (item,) for item in value)
     return _without_own(" ".join("=".join(str(part) for part in pair if part is not None) for pair in pairs), run)
 
 
 def _without_own(text: str, run: Run) -> str:
-    """Without its folder, its name and its id, which say again what was planned, and when."""
+    """Replace the run's folder, name and id, which differ in every run."""
     for name in ("task_dir", "experiment"):
         own = getattr(run.spec, name, "")
         text = text.replace(own, name.upper()) if own else text
@@ -164,13 +167,13 @@ def _without_own(text: str, run: Run) -> str:
 
 
 def _text_diff(name: str, before: str, after: str) -> TextDiff:
-    was, now = (_lines(clean(without_secrets(text))) for text in (before, after))
-    lines = tuple(difflib.unified_diff(was, now, "before", "after", lineterm="", n=1))
+    old, new = (_lines(clean(without_secrets(text))) for text in (before, after))
+    lines = tuple(difflib.unified_diff(old, new, "before", "after", lineterm="", n=1))
     return TextDiff(clean(name), lines[:_LONGEST_DIFF], max(0, len(lines) - _LONGEST_DIFF))
 
 
 def _lines(text: str) -> list[str]:
-    """A long command is broken before each option: what differs in it is one of them."""
+    """Lines of a text; a long command is split before each option, so that one option can differ."""
     lines: list[str] = []
     for line in text.splitlines():
         first, *options = re.split(r" (?=--\w)", line) if len(line) > _LONG_LINE else [line]
@@ -179,14 +182,14 @@ def _lines(text: str) -> list[str]:
 
 
 def _unknown(before: RunSources, after: RunSources) -> Iterable[str]:
-    for ran in (before, after):
-        if ran.facts is None:
-            yield f"The log of run {ran.run.id} is not here: it would name versions."
-        if ran.run.spec is None:
-            yield f"Run {ran.run.id} was started by somebody else: its environment is not known."
-        elif not ran.script:
-            yield f"The script of run {ran.run.id} is not kept here."
+    for sources in (before, after):
+        if sources.facts is None:
+            yield f"The log of run {sources.run.id} is not on this machine, so its versions are unknown."
+        if sources.run.spec is None:
+            yield f"Run {sources.run.id} was started by another program, so its environment is unknown."
+        elif not sources.script:
+            yield f"The script of run {sources.run.id} is not stored on this machine."
     if before.facts and after.facts:
-        said = {*_versions(before)} & {*_versions(after)}
-        if silent := [name for name in _WANTED if name not in said]:
-            yield f"The logs do not both say: {', '.join(silent)}."
+        named = {*_versions(before)} & {*_versions(after)}
+        if missing := [name for name in _WANTED if name not in named]:
+            yield f"Not stated in both logs: {', '.join(missing)}."

@@ -1,4 +1,4 @@
-"""The JSON objects of results, for other programs (docs/results.md): every number in full, times in seconds. Pure."""
+"""JSON objects of results for other programs (docs/results.md): numbers in full precision, times in seconds. Pure."""
 
 from __future__ import annotations
 
@@ -34,14 +34,14 @@ _POINT = (
 
 
 def run_result(result: RunResult, against: LossDifference | None = None) -> dict[str, Any]:
-    """What the object of a run holds beside its other keys. `against`: how losses differ from the first run like it."""
+    """Additional keys of a run's object. `against`: difference of its losses from the configuration's first run."""
     nodes = result.job.node_list if result.job else ""
     figures = _figures(result.plan, result.step_time_s, result.steady, result.facts, against)
     return {**figures, "restarts": result.restarts, "earlier_logs": [], "nodes": nodes or None}
 
 
 def log_document(result: LogResult) -> dict[str, Any]:
-    """The object of a run of which there is a log; what that does not say is null."""
+    """JSON object of a run that is known by its log; facts that the log lacks are null."""
     log, verdict, run = result.log, result.verdict, result.log.run
     reasons = [*(verdict.reasons if verdict else (result.reason,)), log.note]
     last, times = (result.facts.steps or (None,))[-1], result.facts.step_times_s
@@ -78,7 +78,7 @@ def log_document(result: LogResult) -> dict[str, Any]:
 
 
 def upstream_document(result: UpstreamResult) -> dict[str, Any]:
-    """What one of NVIDIA's tools says."""
+    """JSON object of the result by one of NVIDIA's tools."""
     time, tflops = result.step_time_s, result.tflops_per_gpu
     return {
         **_of(result, "rule", "status"),
@@ -94,8 +94,8 @@ def upstream_document(result: UpstreamResult) -> dict[str, Any]:
 def comparison_document(
     comparison: Comparison, curves: Sequence[ScalingCurve], changed: RunDifference | None
 ) -> dict[str, Any]:
-    """What `compare` answers. `changed`: what else differs between two runs, where two are held against each other."""
-    places = {id(one): at for at, one in enumerate(comparison.groups)}
+    """JSON object of `compare`. `changed`: other differences between the two runs or sides that are compared."""
+    places = {id(member): index for index, member in enumerate(comparison.groups)}
     left_out = dict(comparison.left_out)
     return {
         **_of(comparison.likeness, "purpose", "comparable"),
@@ -103,10 +103,10 @@ def comparison_document(
         "warnings": [_of(remark, *_REMARK) for remark in comparison.likeness.warnings],
         "measure": comparison.measure,
         "runs": [_compared(run, left_out.get(run.id)) for run in comparison.runs],
-        "groups": [_group(one, name) for one, name in zip(comparison.groups, comparison.names, strict=True)],
+        "groups": [_group(member, name) for member, name in zip(comparison.groups, comparison.names, strict=True)],
         "differences": [
-            {"base": places[id(one.base)], "other": places[id(one.other)], **_of(one, *_CONTRAST)}
-            for one in comparison.contrasts
+            {"base": places[id(contrast.base)], "other": places[id(contrast.other)], **_of(contrast, *_CONTRAST)}
+            for contrast in comparison.contrasts
         ],
         "unpaired": list(comparison.unpaired),
         "scaling": [curve_document(curve) for curve in curves],
@@ -120,7 +120,7 @@ def curve_document(curve: ScalingCurve) -> dict[str, Any]:
 
 
 def nodes_document(nodes: SlowNodes) -> dict[str, Any]:
-    """What `compare --nodes` answers."""
+    """JSON object of `compare --nodes`."""
     return {
         **_of(nodes, "runs", "passed_over", "suspected", "exclude", "words"),
         "rule": RULE,
@@ -128,8 +128,8 @@ def nodes_document(nodes: SlowNodes) -> dict[str, Any]:
     }
 
 
-def _of(one: object, *names: str) -> dict[str, Any]:
-    return {name: getattr(one, name) for name in names}
+def _of(value: object, *names: str) -> dict[str, Any]:
+    return {name: getattr(value, name) for name in names}
 
 
 def _figures(
@@ -155,7 +155,7 @@ def _figures(
 
 
 def _logged(facts: LogFacts) -> Spread | None:
-    """Of the TFLOPS that the program itself wrote of its steps, but for the warm-up."""
+    """Statistics of the TFLOPS that the program itself logged, without the warm-up."""
     return spread([step.tflops_per_gpu for step in facts.steps[WARM_UP_STEPS:] if step.tflops_per_gpu is not None])
 
 
@@ -188,9 +188,9 @@ def _configuration(run: RunResult) -> dict[str, Any]:
     }
 
 
-def _group(one: Group, name: str) -> dict[str, Any]:
-    runs = [run.id for run in one.runs]
-    return {"name": name, **_configuration(one.runs[0]), "runs": runs, **_of(one, *_GROUP)}
+def _group(group: Group, name: str) -> dict[str, Any]:
+    runs = [run.id for run in group.runs]
+    return {"name": name, **_configuration(group.runs[0]), "runs": runs, **_of(group, *_GROUP)}
 
 
 def _point(point: ScalePoint) -> dict[str, Any]:

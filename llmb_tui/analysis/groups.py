@@ -1,4 +1,4 @@
-"""`ResultGroup`: results that are listed together: a row of the results screen. `grouped` makes them. Pure."""
+"""`ResultGroup`: results that are shown in one row of the results screen; `grouped` creates them. Pure."""
 
 from __future__ import annotations
 
@@ -21,24 +21,24 @@ from llmb_tui.watch.state import ENDED
 Grouping = Literal["configuration", "cluster", "release", "tag", "none"]
 GROUPINGS: tuple[Grouping, ...] = ("configuration", "cluster", "release", "tag", "none")
 NoteOf = Mapping[str, Note]
-"""What people say of runs, by their ids."""
+"""Notes of users by run id."""
 _UNTAGGED = "without a tag"
 _WORST_FIRST: tuple[VerdictResult, ...] = ("FAIL", "WARN", "PASS")
 
 
 @dataclass(frozen=True)
 class ResultGroup:
-    """Some runs, at least one. What they have in common is what they are grouped by."""
+    """One run or more, with the grouping that they have in common."""
 
     key: tuple[object, ...]
-    """The same for the same group, whichever runs come to it."""
+    """Identity of the group, independent of its runs."""
     by: Grouping
-    """What it was grouped by; `none`: it is one run."""
+    """The grouping; `none` for a single run."""
     title: str
     runs: tuple[RunResult, ...]
-    """Newest first."""
+    """Runs, newest first."""
     apart: str = ""
-    """In what it differs from another one that would read the same."""
+    """Difference from a group with the same title."""
 
     @property
     def first(self) -> RunResult:
@@ -47,43 +47,43 @@ class ResultGroup:
 
     @cached_property
     def is_one_configuration(self) -> bool:
-        """All its runs, also those that do not count, are of one configuration on one cluster, by one procedure."""
+        """Whether all runs, also those that do not count, have one configuration, cluster and procedure."""
         return len({_repeats_key(run) for run in self.runs}) == 1
 
     @cached_property
     def sets(self) -> tuple[Group, ...]:
-        """Its runs that count, as sets of repeats."""
+        """Runs that count, as sets of repeats."""
         return group(self.runs)
 
     @property
     def repeats(self) -> Group | None:
-        """The runs that count, where they are repeats of each other: only then are their times one figure."""
+        """Runs that count, if all are repeats of each other; only then do their times make one figure."""
         return self.sets[0] if len(self.sets) == 1 else None
 
     @cached_property
     def counted(self) -> int:
-        """How many runs the figures rest on."""
-        return sum(len(one.runs) for one in self.sets)
+        """Number of runs behind the figures."""
+        return sum(len(repeats.runs) for repeats in self.sets)
 
     @cached_property
     def left_out(self) -> Counter[str]:
-        """Why how many runs do not count."""
+        """Number of runs that do not count, by reason."""
         return Counter(why for run in self.runs if (why := why_left_out(run)))
 
     @cached_property
     def ratio(self) -> float | None:
-        """Expected ÷ measured step time, the mean over the runs that count; None where nothing was expected."""
+        """Expected ÷ measured step time, mean over the runs that count; None without an expected one."""
         ratios = [
             run.plan.estimate.step_time_s / seconds
-            for one in self.sets
-            for run, seconds in zip(one.runs, one.values_s, strict=True)
+            for repeats in self.sets
+            for run, seconds in zip(repeats.runs, repeats.values_s, strict=True)
             if run.plan.estimate
         ]
         return fmean(ratios) if ratios else None
 
     @cached_property
     def verdicts(self) -> Counter[VerdictResult]:
-        """How many of the runs that ended well came out how."""
+        """Number of successful runs by verdict."""
         return Counter(run.verdict.result for run in self.runs if run.state == "done" and run.verdict)
 
     @property
@@ -93,23 +93,23 @@ class ResultGroup:
 
     @cached_property
     def changed(self) -> tuple[tuple[Group, ChangePoint], ...]:
-        """The sets of repeats that became slower or faster by more than their noise; the last change of each."""
-        found = [(one, _changes(one.values_s)) for one in self.sets]
-        return tuple((one, known[-1]) for one, known in found if known)
+        """Sets of repeats that became slower or faster by more than their noise, each with its last change."""
+        found = [(repeats, _changes(repeats.values_s)) for repeats in self.sets]
+        return tuple((repeats, points[-1]) for repeats, points in found if points)
 
     @cached_property
     def relative(self) -> tuple[tuple[float, float], ...]:
-        """(when, step time ÷ the mean of its repeats) of each run that counts and has repeats."""
+        """(time of the run, step time ÷ mean of its repeats) of each run that counts and has repeats."""
         return tuple(
-            (run.made_at, seconds / one.mean_s)
-            for one in self.sets
-            if len(one.runs) > 1
-            for run, seconds in zip(one.runs, one.values_s, strict=True)
+            (run.made_at, seconds / repeats.mean_s)
+            for repeats in self.sets
+            if len(repeats.runs) > 1
+            for run, seconds in zip(repeats.runs, repeats.values_s, strict=True)
         )
 
     @cached_property
     def clusters(self) -> tuple[str, ...]:
-        """Names, sorted."""
+        """Names of the clusters, sorted."""
         return tuple(sorted({run.cluster for run in self.runs}))
 
     @cached_property
@@ -118,17 +118,17 @@ class ResultGroup:
         return tuple(sorted({run.configuration.scale for run in self.runs}))
 
 
-# The same runs are grouped again at each key, and of hundreds of repeats this takes a while.
+# The same runs are grouped again at each key press, and hundreds of repeats take noticeable time.
 _changes = lru_cache(maxsize=512)(changes)
 
 
 def over(results: Iterable[RunResult]) -> list[RunResult]:
-    """Those that are over."""
+    """Results of finished runs."""
     return [result for result in results if result.state in ENDED]
 
 
 def narrow(results: Iterable[RunResult], words: str, notes: NoteOf) -> list[RunResult]:
-    """The results in which each word stands, in upper or lower case, or in what is said of them."""
+    """Results that contain every one of the words, ignoring case, in their own texts or in their notes."""
     wanted = words.lower().split()
     return [result for result in results if not wanted or _has(result, wanted, notes.get(result.id, NO_NOTE))]
 
@@ -152,7 +152,7 @@ def group_name(group: ResultGroup) -> str:
 
 
 def workload_of(result: RunResult) -> str:
-    """`nemotron4 15b fp8`."""
+    """Text such as `nemotron4 15b fp8`."""
     configuration = result.configuration
     return workload_label(configuration.workload, configuration.size, configuration.dtype)
 
@@ -162,7 +162,7 @@ def _repeats_key(result: RunResult) -> tuple[object, ...]:
 
 
 def _keys(result: RunResult, by: Grouping, tags: Sequence[str]) -> list[tuple[tuple[object, ...], str]]:
-    """The key and the title of each group in which a result is."""
+    """Key and title of each group that contains a result."""
     configuration = result.configuration
     if by == "configuration":
         return [((by, *_repeats_key(result)), workload_of(result))]
@@ -177,17 +177,17 @@ def _keys(result: RunResult, by: Grouping, tags: Sequence[str]) -> list[tuple[tu
 
 
 def _told_apart(groups: Sequence[ResultGroup]) -> list[ResultGroup]:
-    """The groups, with what differs between those that would read the same."""
+    """Add the differences to groups that would look the same."""
     alike: dict[tuple[object, ...], list[ResultGroup]] = {}
-    for each in groups:
-        alike.setdefault((each.title, each.scales, each.first.configuration.gpu, each.clusters), []).append(each)
-    apart = {
-        each.key: words
+    for entry in groups:
+        alike.setdefault((entry.title, entry.scales, entry.first.configuration.gpu, entry.clusters), []).append(entry)
+    distinctions_by_key = {
+        entry.key: words
         for same in alike.values()
         if len(same) > 1
-        for each, words in zip(same, distinctions([one.first for one in same]), strict=True)
+        for entry, words in zip(same, distinctions([member.first for member in same]), strict=True)
     }
-    return [replace(each, apart=apart.get(each.key, "")) for each in groups]
+    return [replace(entry, apart=distinctions_by_key.get(entry.key, "")) for entry in groups]
 
 
 def _has(result: RunResult, words: Sequence[str], note: Note) -> bool:

@@ -1,8 +1,8 @@
-"""`likeness`: may these runs be compared, and for what? What differs is refused or remarked in words. Pure.
+"""`likeness`: decides whether runs may be compared, and for what; differences become refusals or warnings. Pure.
 
-A step time depends on everything that `_ASPECTS` lists. The purpose of a comparison says what of that may differ: over
-scales the number of GPUs, between precisions the precision. What else differs is a refusal where the step times of the
-runs have nothing to do with each other then, and a warning where they do.
+A step time depends on everything that `_ASPECTS` lists. The purpose of a comparison decides which aspects may differ:
+the number of GPUs between scales, the precision between precisions. Any other difference is a refusal if it makes the
+step times incomparable, and a warning if it does not.
 """
 
 from __future__ import annotations
@@ -24,15 +24,15 @@ Aspect = Literal[
 ]  # fmt: skip
 PURPOSES: dict[Purpose, str] = {
     "repeats": "repeats of one configuration",
-    "changes": "before against after",
-    "clusters": "cluster against cluster",
-    "layouts": "layout against layout",
-    "precisions": "precision against precision",
+    "changes": "before and after",
+    "clusters": "different clusters",
+    "layouts": "different layouts",
+    "precisions": "different precisions",
     "scales": "scaling",
-    "releases": "release against release",
-    "gpus": "GPU type against GPU type",
+    "releases": "different releases",
+    "gpus": "different GPU types",
 }
-"""What runs may be compared for, in words; of those that suit runs equally well the first is chosen."""
+"""Purposes of a comparison and their texts; the first of those that suit the runs equally well is chosen."""
 _MAY_DIFFER: dict[Purpose, frozenset[Aspect]] = {
     "repeats": frozenset(),
     "changes": frozenset(("container",)),
@@ -46,24 +46,24 @@ _MAY_DIFFER: dict[Purpose, frozenset[Aspect]] = {
 _REFUSED: frozenset[Aspect] = frozenset(
     ("model", "layers", "sequence length", "GPU type", "GPUs", "batch", "precision", "layout", "options")
 )
-"""All else is a warning."""
+"""Aspects whose difference is refused; any other one is a warning."""
 _CHOSEN: tuple[Aspect, ...] = (
     "model", "release", "precision", "variant", "GPUs", "GPU type", "layout", "options", "extras", "cluster",
     "procedure",
 )  # fmt: skip
-"""What all other aspects follow from."""
+"""Aspects that the user chooses; all others follow from them."""
 _MOST_NAMED = 3
 
 
 @dataclass(frozen=True, slots=True)
 class Remark:
-    """One respect in which runs are not alike."""
+    """One aspect in which runs differ."""
 
     aspect: Aspect
     words: str
-    """A sentence or two."""
+    """One or two sentences."""
     refused: bool
-    """The step times of the runs have nothing to do with each other then."""
+    """Whether this difference makes the step times incomparable."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,25 +72,25 @@ class Likeness:
 
     purpose: Purpose
     refusals: tuple[Remark, ...]
-    """Why they may not; none: they may."""
+    """Reasons against the comparison; empty if it is allowed."""
     warnings: tuple[Remark, ...]
-    """What a comparison has to say beside its numbers."""
+    """Remarks that must accompany the figures of a comparison."""
 
     @property
     def comparable(self) -> bool:
-        """True where nothing forbids it."""
+        """Whether the comparison is allowed."""
         return not self.refusals
 
 
 def likeness(runs: Sequence[RunResult], *purposes: Purpose) -> Likeness:
-    """Of runs for that of these purposes, or of all, which has least to refuse, and then to warn of."""
-    differ, found = list(_remarks(runs)), []
+    """Likeness of runs for that of these purposes, or of all, which needs the fewest refusals, then warnings."""
+    differ, candidates = list(_remarks(runs)), []
     for purpose in purposes or PURPOSES:
         remarks = [remark for remark in differ if remark.aspect not in _MAY_DIFFER[purpose]]
         remarks += _mixed_scaling(runs) if purpose == "scales" else []
         refusals = tuple(remark for remark in remarks if remark.refused)
-        found.append(Likeness(purpose, refusals, tuple(remark for remark in remarks if not remark.refused)))
-    return min(found, key=lambda one: (len(one.refusals), len(one.warnings)))
+        candidates.append(Likeness(purpose, refusals, tuple(remark for remark in remarks if not remark.refused)))
+    return min(candidates, key=lambda candidate: (len(candidate.refusals), len(candidate.warnings)))
 
 
 def _remarks(runs: Sequence[RunResult]) -> Iterator[Remark]:
@@ -105,28 +105,28 @@ def _remarks(runs: Sequence[RunResult]) -> Iterator[Remark]:
 
 
 def distinctions(runs: Sequence[RunResult]) -> tuple[str, ...]:
-    """What tells each run from the others, in a few words; empty where nothing does that was chosen."""
+    """Short text for each run that distinguishes it from the others; empty if no chosen aspect differs."""
     words: list[list[str]] = [[] for _ in runs]
     for aspect in _CHOSEN:
         values = [aspect_words(run, aspect) for run in runs]
         if len(set(values)) > 1:
-            for at, value in enumerate(values):
-                words[at].append(value)
+            for i, value in enumerate(values):
+                words[i].append(value)
     return tuple(" · ".join(filter(None, named)) for named in words)
 
 
 def run_names(ids: Sequence[str]) -> str:
-    """Of some runs: their ids, or how many they are."""
+    """Ids of runs, or their number if there are many."""
     return ", ".join(ids) if len(ids) <= _MOST_NAMED else plural(len(ids), "run")
 
 
 def aspect_words(run: RunResult, aspect: Aspect) -> str:
-    """What a run is in this respect."""
+    """Text of one aspect of a run."""
     return _ASPECTS[aspect][0](run)
 
 
 def _mixed_scaling(runs: Sequence[RunResult]) -> list[Remark]:
-    """Scales follow one rule for the batch: it grows with the GPUs, or it stays."""
+    """Remark if the batch follows no rule over scales: it should grow with the GPUs, or stay constant."""
     batches = {(run.configuration.scale, run.configuration.layout.gbs) for run in runs}
     weak = len({gbs / gpus for gpus, gbs in batches}) == 1
     strong = len({gbs for _, gbs in batches}) == 1
@@ -135,13 +135,15 @@ def _mixed_scaling(runs: Sequence[RunResult]) -> list[Remark]:
     text = ", ".join(f"{gbs} on {plural(gpus, 'GPU')}" for gpus, gbs in sorted(batches))
     if len({gpus for gpus, _ in batches}) < len(batches):
         return [Remark("batch", f"One scale has several global batch sizes: {text}.", refused=True)]
-    # Some published tables are so as well.
-    words = f"The global batch neither grows with the GPUs nor stays: {text}. Compare tokens/s, not step times."
+    # Some published tables mix the rules too.
+    words = (
+        f"The global batch neither grows with the GPUs nor stays constant: {text}. Compare tokens/s, not step times."
+    )
     return [Remark("batch", words, refused=False)]
 
 
 def _model(run: RunResult) -> str:
-    """Some releases name the size in the workload as well."""
+    """Model and size; some releases repeat the size in the workload."""
     configuration = run.configuration
     return f"{configuration.workload.removesuffix(f'-{configuration.size}')} {configuration.size}"
 
@@ -157,49 +159,50 @@ def _formula(run: RunResult) -> str:
 
 
 def _did(*names: str) -> Callable[[RunResult], str]:
-    """Which of these options a run had."""
+    """Function for the text of the options, among these, that a run used."""
 
-    def did(run: RunResult) -> str:
+    def used_options(run: RunResult) -> str:
         labels = [FIELDS[name].label for name in names if getattr(run.configuration.options, name)]
         return " and ".join(labels) or "none"
 
-    return did
+    return used_options
 
 
 _ASPECTS: dict[Aspect, tuple[Callable[[RunResult], str], str, str]] = {
-    "model": (_model, "They train other models", ""),
-    "layers": (lambda run: plural(run.configuration.layout.layers, "layer"), "Their models have other depths", ""),
-    "sequence length": (lambda run: f"{run.configuration.layout.seq_len}", "They have other sequence lengths", ""),
-    "GPU type": (lambda run: run.configuration.gpu.upper(), "They ran on other GPU types", ""),
-    "GPUs": (lambda run: plural(run.configuration.scale, "GPU"), "They ran on other numbers of GPUs", ""),
-    "batch": (lambda run: f"{run.configuration.layout.gbs}", "They have other global batch sizes", ""),
-    "precision": (lambda run: run.configuration.dtype, "They train with other precisions", ""),
+    "model": (_model, "The models differ", ""),
+    "layers": (lambda run: plural(run.configuration.layout.layers, "layer"), "The numbers of layers differ", ""),
+    "sequence length": (lambda run: f"{run.configuration.layout.seq_len}", "The sequence lengths differ", ""),
+    "GPU type": (lambda run: run.configuration.gpu.upper(), "The GPU types differ", ""),
+    "GPUs": (lambda run: plural(run.configuration.scale, "GPU"), "The numbers of GPUs differ", ""),
+    "batch": (lambda run: f"{run.configuration.layout.gbs}", "The global batch sizes differ", ""),
+    "precision": (lambda run: run.configuration.dtype, "The precisions differ", ""),
     "variant": (
         lambda run: "" if run.configuration.dtype == "bf16" else VARIANT_WORDS[run.configuration.precision_variant],
-        "Their precision is scaled in other ways",
-        "The step time differs with it.",
+        "The scaling methods of the precision differ",
+        "The step time depends on it.",
     ),
-    "layout": (_layout, "They have other layouts", ""),
-    "options": (_did("profile", "nccl_trace", "load_checkpoint"), "They did other things that slow a run down", ""),
-    "extras": (_did("save_checkpoint", "hub_tokenizer"), "They had other options of the recipe", ""),
-    "release": (lambda run: run.configuration.release, "They are of other releases of the recipe", ""),
-    "container": (lambda run: run.plan.container or "unknown", "They ran in other containers", ""),
+    "layout": (_layout, "The layouts differ", ""),
+    "options": (_did("profile", "nccl_trace", "load_checkpoint"), "Options that slow a run down differ", ""),
+    "extras": (_did("save_checkpoint", "hub_tokenizer"), "Options of the recipe differ", ""),
+    "release": (lambda run: run.configuration.release, "The releases of the recipe differ", ""),
+    "container": (lambda run: run.plan.container or "unknown", "The containers differ", ""),
     "formula": (
         _formula,
-        "Their FLOPs are counted by other formulas",
+        "The formulas for FLOPs differ",
         "Compare step times and tokens/s, not TFLOPS and MFU.",
     ),
     "procedure": (
         lambda run: PROCEDURES[run.procedure].title,
-        "They were started by other procedures",
-        "These do not always set the same.",
+        "The launch methods differ",
+        "Their settings are not always the same.",
     ),
     "rule": (
         lambda run: run.rule_words,
-        "Their recipes count other steps",
-        "What is compared is the median of the steps that count for each.",
+        "The recipes count different steps",
+        "The medians of the steps that count in each are compared.",
     ),
-    "steps": (lambda run: plural(run.steps_total, "step"), "They have other numbers of steps", ""),
-    "cluster": (lambda run: run.cluster, "They ran on other clusters", ""),
+    "steps": (lambda run: plural(run.steps_total, "step"), "The numbers of steps differ", ""),
+    "cluster": (lambda run: run.cluster, "The clusters differ", ""),
 }
-"""What is compared of runs: its value in words, empty where it has none; a sentence's begin and end."""
+"""Compared aspects of runs: a function for the value's text, empty if there is none; beginning and end of a
+sentence."""

@@ -1,4 +1,4 @@
-"""`RunResult`: how one run came out, by its recipe's rule; and what its numbers rest on.
+"""`RunResult`: the result of one run by its recipe's rule, and the data behind its figures.
 
 Runs of the same `Configuration` are repeats.
 """
@@ -30,7 +30,7 @@ from llmb_tui.watch.verdict import benchmark_s, rule_s, rule_words
 
 @dataclass(frozen=True, slots=True)
 class Configuration:
-    """What a run trained: everything on which its step time depends, but the cluster and the procedure."""
+    """Trained configuration: everything the step time depends on, except the cluster and the procedure."""
 
     workload: str
     release: str
@@ -43,47 +43,47 @@ class Configuration:
     scaling: Scaling
     layout: Parallelism
     options: RunOptions
-    """What it did beside the benchmark itself."""
+    """Options of the run besides the benchmark itself."""
 
     @property
     def label(self) -> str:
-        """In a few words, such as `nemotron4 15b fp8 · 64 × H100`."""
+        """Short text such as `nemotron4 15b fp8 · 64 × H100`."""
         return run_label(self.workload, self.size, self.dtype, self.scale, self.gpu)
 
 
 @dataclass(frozen=True, slots=True)
 class Figures:
-    """What follows from a step time of a plan, as the recipes' READMEs reckon it."""
+    """Figures computed from a step time of a plan, by the formulas of the recipes' READMEs."""
 
     tokens_per_s: float
     tflops_per_gpu: float | None
-    """None without an estimate, which names the formula; so is `mfu_pct`."""
+    """None without an estimate, which names the formula; the same applies to `mfu_pct`."""
     mfu_pct: float | None
     days_per_1t_tokens: float | None
-    """None for a proxy, which is not the model."""
+    """None for a proxy, because it is not the whole model."""
 
 
 @dataclass(frozen=True, slots=True)
 class LossCheck:
-    """Whether the training learns, as far as its log says."""
+    """Whether the training learns, by the losses in its log."""
 
     first: float
     last: float
     not_finite: int
-    """Steps whose loss is no finite number."""
+    """Number of steps whose loss is not a finite number."""
     falls: bool
-    """All are finite, and the mean of the last fifth is below that of the first."""
+    """All losses are finite, and the mean of the last fifth is below the mean of the first."""
     means: tuple[float, float]
-    """Of the first fifth and of the last, of those that are finite; of a single step twice its own."""
+    """Means of the finite losses in the first fifth and in the last; equal for a single step."""
     steps: int
-    """That have a loss."""
+    """Number of steps that have a loss."""
 
     @property
     def words(self) -> str:
-        """As people say it."""
+        """The check as a sentence."""
         if self.not_finite:
             has = "has" if self.not_finite == 1 else "have"
-            return f"{plural(self.not_finite, 'step')} {has} a loss that is no number"
+            return f"{plural(self.not_finite, 'step')} {has} a loss that is not a number"
         if self.steps == 1:
             return f"{four_digits(self.first)} at the only step"
         falls = "falls" if self.falls else "does not fall"
@@ -95,19 +95,19 @@ class LossCheck:
 
 @dataclass(frozen=True, slots=True)
 class LossDifference:
-    """How far losses lie apart from another run's of the same configuration, in per cent of that one's.
+    """Difference of the losses from another run of the same configuration, in per cent of that run's losses.
 
-    Nobody published how much is too much.
+    No limit for this difference is published.
     """
 
     run: str
-    """Id of the other."""
+    """Id of the other run."""
     step: int
-    """The last one, 0-based, whose loss both have."""
+    """Last step, 0-based, that has a loss in both runs."""
     last_pct: float
-    """At that step, with its sign."""
+    """Difference at that step, signed."""
     largest_pct: float
-    """The largest of all steps that both have, without a sign."""
+    """Largest absolute difference of all steps that have a loss in both."""
 
 
 @dataclass(frozen=True)
@@ -116,7 +116,7 @@ class RunResult:
 
     record: RunRecord
     facts: LogFacts | None = None
-    """What its whole log says, where that was read."""
+    """Facts of its whole log, if that was read."""
 
     @property
     def run(self) -> Run:
@@ -135,27 +135,27 @@ class RunResult:
 
     @property
     def plan(self) -> Plan:
-        """As it was shown before the run was submitted."""
+        """Plan as it was shown before submission."""
         return self.record.run.plan
 
     @property
     def procedure(self) -> ProcedureId:
-        """The way in which it was run."""
+        """Launch method of the run."""
         return self.record.run.procedure
 
     @property
     def cluster(self) -> str:
-        """The cluster's name."""
+        """Name of the cluster."""
         return self.record.run.cluster
 
     @property
     def rule(self) -> ResultRule:
-        """Of its recipe."""
+        """Result rule of the recipe."""
         return self.record.run.rule
 
     @property
     def verdict(self) -> Verdict | None:
-        """None with the reason in the record's state."""
+        """The verdict; if None, the reason is in the record's state."""
         return self.record.state.verdict
 
     @property
@@ -170,87 +170,87 @@ class RunResult:
 
     @property
     def job(self) -> Job | None:
-        """What its scheduler last said of it, with its nodes, as far as that was noted."""
+        """Last known state of the job by its scheduler, with its nodes, as far as recorded."""
         return self.record.state.job or self.record.run.job
 
     @property
     def restarts(self) -> int:
-        """How often its scheduler started the job again."""
+        """Number of times that the scheduler started the job again."""
         return self.record.run.job.restarts if self.record.run.job else 0
 
     @property
     def steps_total(self) -> int:
-        """By the log, or else by the plan."""
+        """Number of steps by the log, or otherwise by the plan."""
         return self.plan.steps if self.progress.steps_total is None else self.progress.steps_total
 
     @cached_property
     def step_time_s(self) -> float | None:
-        """By the recipe's rule; None as long as that cannot be applied."""
+        """Step time by the recipe's rule, seconds; None as long as the rule cannot be applied."""
         return rule_s(self.plan, self.rule, self.progress)
 
     @cached_property
     def comparable(self) -> bool:
-        """The run ended well, had enough steps for the rule, and had no option that slows it down."""
+        """Whether the run was successful, had enough steps for the rule, and used no option that slows it down."""
         done = self.record.state.stage == "done"
         return done and benchmark_s(self.plan, self.rule, self.progress, self.validity) is not None
 
     @property
     def made_at(self) -> float:
-        """When the run was made, Unix time: its submission, or else the end of its log."""
+        """Unix time of the run's submission, or otherwise of the end of its log."""
         return self.run.submitted_at or self.record.log_grew_at
 
     @cached_property
     def configuration(self) -> Configuration:
-        """What was trained."""
+        """Trained configuration."""
         return configuration_of(self.plan)
 
     @property
     def rule_words(self) -> str:
-        """The rule as people say it."""
+        """Text of the rule."""
         return rule_words(self.rule)
 
     @cached_property
     def steady(self) -> Spread | None:
-        """The steps that the rule's window has; for a rule of the last step, those after the warm-up."""
+        """Statistics of the steps in the rule's window; for a rule of the last step, of those after the warm-up."""
         return steady_of(self.rule, self.facts.step_times_s if self.facts else self.progress.step_times_s)
 
     @cached_property
     def figures(self) -> Figures | None:
-        """By the rule's step time; None without it."""
+        """Figures for the rule's step time; None without one."""
         return None if self.step_time_s is None else figures_of(self.plan, self.step_time_s)
 
     @property
     def loss(self) -> LossCheck | None:
-        """None where the log was not read, or has no loss."""
+        """Check of the losses; None if the log was not read or has no loss."""
         return None if self.facts is None else loss_check(self.facts)
 
     @property
     def of_published_pct(self) -> float | None:
-        """How fast it was, in per cent of its own printed row; None where there is no such, or no step time."""
+        """Speed in per cent of the published row; None without such a row or without a step time."""
         published = self.plan.published
         return 100 * published.step_time_s / self.step_time_s if published and self.step_time_s else None
 
     @property
     def simulated(self) -> bool:
-        """Its log says that nothing was trained."""
+        """Whether the log states that nothing was trained."""
         return self.facts is not None and self.facts.simulated
 
     @property
     def checkpoints(self) -> tuple[CheckpointTime, ...]:
-        """Those that were saved and loaded; none where the log was not read."""
+        """Saved and loaded checkpoints; empty if the log was not read."""
         return self.facts.checkpoints if self.facts else ()
 
 
 def configuration_of(plan: Plan) -> Configuration:
-    """That of a plan. Whether the run keeps NCCL's network lines makes no difference."""
-    what, options = plan.selection, replace(plan.options, no_network_file=False)
-    of_plan = (plan.scaling, plan.parallelism, options)
-    names = (what.workload, what.release, what.size, what.gpu, what.dtype)
-    return Configuration(*names, plan.precision_variant, what.scale, *of_plan)
+    """Configuration of a plan. Whether the run keeps NCCL's network lines is not part of it."""
+    selection, options = plan.selection, replace(plan.options, no_network_file=False)
+    planned = (plan.scaling, plan.parallelism, options)
+    names = (selection.workload, selection.release, selection.size, selection.gpu, selection.dtype)
+    return Configuration(*names, plan.precision_variant, selection.scale, *planned)
 
 
 def steady_of(rule: ResultRule, step_times_s: Sequence[tuple[int, float]]) -> Spread | None:
-    """Of the steps that the rule's window has; for a rule of the last step, of those after the warm-up."""
+    """Statistics of the steps in the rule's window; for a rule of the last step, of those after the warm-up."""
     if rule.kind == "last":
         return spread(after_warm_up(step_times_s))
     last = math.inf if rule.last is None else rule.last
@@ -258,7 +258,7 @@ def steady_of(rule: ResultRule, step_times_s: Sequence[tuple[int, float]]) -> Sp
 
 
 def figures_of(plan: Plan, step_time_s: float) -> Figures:
-    """What follows from a step time, seconds."""
+    """Figures computed from a step time, seconds."""
     layout, selection, estimate = plan.parallelism, plan.selection, plan.estimate
     tokens = throughput.tokens_per_s(layout.gbs, layout.seq_len, step_time_s)
     tflops = mfu = None
@@ -270,7 +270,7 @@ def figures_of(plan: Plan, step_time_s: float) -> Figures:
 
 
 def loss_check(facts: LogFacts) -> LossCheck | None:
-    """None for a log without a loss."""
+    """Check of the losses in a log; None for a log without a loss."""
     losses = [step.loss for step in facts.steps if step.loss is not None]
     if not losses:
         return None
@@ -282,13 +282,13 @@ def loss_check(facts: LogFacts) -> LossCheck | None:
 
 
 def loss_difference(result: RunResult, other: RunResult) -> LossDifference | None:
-    """None for the run itself, and where no step has a finite loss in both."""
+    """Difference of the losses; None for the same run, and if no step has a finite loss in both."""
     if result.id == other.id or result.facts is None or other.facts is None:
         return None
     theirs = {step.index: step.loss for step in other.facts.steps if step.loss and math.isfinite(step.loss)}
-    found = [
+    differences = [
         (step.index, 100 * (step.loss / theirs[step.index] - 1))
         for step in result.facts.steps
         if step.index in theirs and step.loss is not None and math.isfinite(step.loss)
     ]
-    return LossDifference(other.id, *found[-1], max(abs(pct) for _, pct in found)) if found else None
+    return LossDifference(other.id, *differences[-1], max(abs(pct) for _, pct in differences)) if differences else None

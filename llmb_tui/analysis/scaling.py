@@ -1,4 +1,4 @@
-"""`scaling_curves`: how step time and throughput go over scales, as efficiency against the smallest one. Pure."""
+"""`scaling_curves`: step time and throughput over scales, with the efficiency against the smallest scale. Pure."""
 
 from __future__ import annotations
 
@@ -19,76 +19,77 @@ class ScalePoint:
     gpus: int
     group: Group
     tokens_per_s: float
-    """Of all GPUs."""
+    """Throughput of all GPUs together."""
     efficiency_pct: float
-    """Tokens/s of one GPU in per cent of that at the smallest scale of the curve; for weak and strong scaling alike."""
+    """Tokens/s of one GPU in per cent of the value at the smallest scale of the curve, for weak and strong scaling."""
     efficiency_half_width_pct: float | None
-    """Half of its 95 % interval in the same unit; None where no noise is known, and at the smallest scale."""
+    """Half of its 95 % interval, in the same unit; None without known noise, and at the smallest scale."""
     published_s: float | None
-    """Printed step time."""
+    """Published step time."""
     published_efficiency_pct: float | None
-    """The same efficiency of the printed step times; None where this scale or the smallest has none."""
+    """Efficiency by the published step times; None if this scale or the smallest one has none."""
 
 
 @dataclass(frozen=True, slots=True)
 class ScalingCurve:
-    """One configuration but for its scale, on one cluster by one procedure."""
+    """Runs that differ only in their scale, on one cluster by one procedure."""
 
     label: str
     scaling: Scaling
     points: tuple[ScalePoint, ...]
-    """Two or more, by GPUs."""
+    """Two or more points, in order of GPUs."""
 
     @property
     def runs(self) -> tuple[RunResult, ...]:
-        """Those of all points."""
+        """Runs of all points."""
         return tuple(run for point in self.points for run in point.group.runs)
 
 
 def scaling_curves(runs: Iterable[RunResult], measure: Measure = "rule") -> tuple[ScalingCurve, ...]:
-    """Every curve of two scales or more among the comparable runs; of several layouts at one scale the fastest."""
-    found: dict[tuple[object, ...], dict[int, Group]] = {}
-    for one in group(runs, measure):
-        at, scale = found.setdefault(_curve(one), {}), one.configuration.scale
-        if scale not in at or one.gpu_token_s < at[scale].gpu_token_s:
-            at[scale] = one
-    curves = ([at[scale] for scale in sorted(at)] for at in found.values() if len(at) > 1)
-    return tuple(_scaling_curve(groups) for groups in curves)
+    """Every curve of at least two scales among the comparable runs; of several layouts at one scale the fastest."""
+    curves: dict[tuple[object, ...], dict[int, Group]] = {}
+    for repeats in group(runs, measure):
+        curve, scale = curves.setdefault(_curve(repeats), {}), repeats.configuration.scale
+        if scale not in curve or repeats.gpu_token_s < curve[scale].gpu_token_s:
+            curve[scale] = repeats
+    by_scale = ([curve[scale] for scale in sorted(curve)] for curve in curves.values() if len(curve) > 1)
+    return tuple(_scaling_curve(groups) for groups in by_scale)
 
 
 def _scaling_curve(groups: Sequence[Group]) -> ScalingCurve:
     first = groups[0]
-    what = first.configuration
-    name = workload_label(f"{what.workload}@{what.release}", what.size, what.dtype)
-    label = f"{name} · {what.gpu.upper()}, {first.cluster}"
-    return ScalingCurve(label, what.scaling, tuple(_point(one, first) for one in groups))
+    configuration = first.configuration
+    name = workload_label(f"{configuration.workload}@{configuration.release}", configuration.size, configuration.dtype)
+    label = f"{name} · {configuration.gpu.upper()}, {first.cluster}"
+    return ScalingCurve(label, configuration.scaling, tuple(_point(repeats, first) for repeats in groups))
 
 
-def _point(one: Group, first: Group) -> ScalePoint:
-    layout, gpus = one.configuration.layout, one.configuration.scale
-    efficiency = 100 * first.gpu_token_s / one.gpu_token_s
-    half = None if one is first else contrast(first, one).half_width_pct
-    published = _published_gpu_token_s(one)
+def _point(repeats: Group, first: Group) -> ScalePoint:
+    layout, gpus = repeats.configuration.layout, repeats.configuration.scale
+    efficiency = 100 * first.gpu_token_s / repeats.gpu_token_s
+    half = None if repeats is first else contrast(first, repeats).half_width_pct
+    published = _published_gpu_token_s(repeats)
     base = _published_gpu_token_s(first)
     return ScalePoint(
         gpus,
-        one,
-        tokens_per_s(layout.gbs, layout.seq_len, one.mean_s),
+        repeats,
+        tokens_per_s(layout.gbs, layout.seq_len, repeats.mean_s),
         efficiency,
-        # The interval is one of time; efficiency is its inverse.
+        # The interval is one of time, and efficiency is its inverse.
         None if half is None else half * (efficiency / 100) ** 2,
-        one.published_s,
+        repeats.published_s,
         100 * base / published if base and published else None,
     )
 
 
-def _published_gpu_token_s(one: Group) -> float | None:
-    """Printed, as `gpu_token_s` is measured."""
-    return None if one.published_s is None else one.gpu_token_s * one.published_s / one.mean_s
+def _published_gpu_token_s(repeats: Group) -> float | None:
+    """Published time of a GPU for a token, comparable with the measured `gpu_token_s`."""
+    return None if repeats.published_s is None else repeats.gpu_token_s * repeats.published_s / repeats.mean_s
 
 
-def _curve(one: Group) -> tuple[object, ...]:
-    """What all points of a curve have in common."""
-    what, layout = one.configuration, one.configuration.layout
-    names = (what.workload, what.release, what.size, what.gpu, what.dtype, what.precision_variant, what.scaling)
-    return (*names, layout.seq_len, layout.layers, what.options, one.cluster, one.procedure)
+def _curve(repeats: Group) -> tuple[object, ...]:
+    """Key of the properties that all points of a curve have in common."""
+    config, layout = repeats.configuration, repeats.configuration.layout
+    names = (config.workload, config.release, config.size, config.gpu, config.dtype, config.precision_variant)
+    common = (config.scaling, layout.seq_len, layout.layers, config.options, repeats.cluster, repeats.procedure)
+    return (*names, *common)

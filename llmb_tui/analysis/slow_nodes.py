@@ -1,12 +1,12 @@
-"""`slow_nodes`: which nodes their runs were slow with, and the evidence for it. Pure.
+"""`slow_nodes`: nodes that slowed their runs down, with the evidence. Pure.
 
-A training waits for its slowest rank, so one slow node slows a whole run down. For each node the runs with it are held
-against those without it, among repeats of one configuration on one cluster by one procedure, since nothing else can be
-compared to a per cent. Some node always looks worst. How likely that is by chance is reckoned by handing the very same
-times out to the runs anew, at random, and counting how often any node comes out as far as this one did: the permutation
-test of Westfall and Young, which corrects for the number of nodes and for those that often run together, and asks
-nothing of the noise. The worst node is named first, its runs are left out, and the others are tested again: its company
-is not to be blamed for it.
+A training waits for its slowest rank, so one slow node slows the whole run down. For each node, the runs with it are
+compared with those without it, among repeats of one configuration on one cluster by one procedure, because nothing else
+can be compared to a per cent. Some node always looks worst. The probability that this is chance is computed by
+distributing the same times over the runs at random, repeatedly, and counting how often any node deviates as far as this
+one did: the permutation test of Westfall and Young. It corrects for the number of nodes and for nodes that often run
+together, and assumes nothing about the noise. The worst node is named first, its runs are left out, and the other nodes
+are tested again, so that nodes that often ran with it are not blamed.
 """
 
 from __future__ import annotations
@@ -27,80 +27,80 @@ from llmb_tui.language.states import NodeState
 from llmb_tui.language.text import plural
 
 _LEAST_PLACEMENTS = 3
-"""On either side."""
+"""Minimum number of placements with the node, and without it."""
 _LEAST_PCT = 1.0
-"""A smaller difference is not worth a node."""
+"""Smallest difference that is reported, in per cent."""
 _CHANCE = 0.01
-"""How often noise alone may name a node, of one look at all nodes."""
+"""Probability that noise alone names any node, for one look at all nodes."""
 _ROUNDS = 499
 _MOST_TOGETHER = 4
-"""Of more nodes that always ran together, nobody would leave out all."""
+"""Maximum number of nodes that always ran together and are still reported: more would not be excluded together."""
 _FARTHEST = 3.0
-"""Deviations from the median, as which everything counts that is farther away."""
+"""Limit of a distance from the median, in deviations; a larger one counts as this."""
 _FINEST = 0.0005
-"""Relative deviation that repeats have at least: logs print four digits."""
+"""Minimum relative deviation of repeats, because logs print four digits."""
 RULE = (
-    f"A node is suspected where its runs are slower than repeats without it by more than {given(_LEAST_PCT)} %, and by "
-    f"more than they differ anyway, in {_LEAST_PLACEMENTS} placements or more on either side, so that noise alone "
-    f"would name any node in {given(100 * _CHANCE)} % of such looks at most. What counts of a run is the median of "
-    "its steps; runs that follow each other on the same nodes are one placement."
+    f"A node is suspected if its runs are slower than repeats without it by more than {given(_LEAST_PCT)} %, and by "
+    f"more than their noise, in at least {_LEAST_PLACEMENTS} placements on either side, and if noise alone would name "
+    f"any node in at most {given(100 * _CHANCE)} % of such looks. A run is judged by the median of its steps; "
+    "consecutive runs on the same nodes are one placement."
 )
 _STATE_WORDS: dict[NodeState, str] = {
     "suspected": "slow",
-    "unremarkable": "nothing that noise does not explain",
+    "unremarkable": "within the noise",
     "not enough runs": "too few placements",
-    "not told apart": f"slow, but more than {_MOST_TOGETHER} nodes always ran together: mix them with others",
-    "changed over time": "slow, but all runs with it are later or earlier than those without: time may be the reason",
+    "not told apart": f"slow, but more than {_MOST_TOGETHER} nodes always ran together: run them with other nodes",
+    "changed over time": "slow, but all its runs are later or earlier than those without it: time may be the reason",
 }
 
 
 @dataclass(frozen=True, slots=True)
 class NodeFinding:
-    """What the runs say about one node, or about several that always ran together.
+    """Result for one node, or for several that always ran together.
 
-    Runs with nodes that were suspected before it are not among them.
+    Runs with nodes that were suspected before this one are not included.
     """
 
     nodes: tuple[str, ...]
-    """Names; where the runs were on several clusters each is `CLUSTER:NAME`."""
+    """Node names; with runs on several clusters each is `CLUSTER:NAME`."""
     runs_with: int
     runs_without: int
-    """Of the same configurations."""
+    """Runs of the same configurations without the node."""
     difference_pct: float | None
-    """How much longer the runs with it took; None where there are none on one side."""
+    """Additional time of the runs with it, in per cent; None without runs on one side."""
     noise_pct: float | None
-    """Deviation of the runs without it; None below two."""
+    """Deviation of the runs without it, in per cent; None for fewer than two."""
     chance: float | None
-    """How likely noise alone lets any node come out as far; None where it was not tested."""
+    """Probability that noise alone makes any node deviate as far; None if it was not tested."""
     state: NodeState
 
     @property
     def words(self) -> str:
-        """In a few words."""
+        """Short text of the state."""
         return _STATE_WORDS[self.state]
 
 
 @dataclass(frozen=True, slots=True)
 class SlowNodes:
-    """All nodes of some runs."""
+    """Results for all nodes of some runs."""
 
     findings: tuple[NodeFinding, ...]
-    """Suspected ones first, then by difference."""
+    """Suspected nodes first, then by difference."""
     runs: int
-    """How many runs were counted: comparable ones whose nodes are known, and that have repeats."""
+    """Number of counted runs: comparable runs that have repeats and whose nodes are known."""
     passed_over: int
-    """How many were not."""
+    """Number of runs that were not counted."""
 
     @property
     def suspected(self) -> tuple[str, ...]:
-        """Names."""
-        return tuple(node for found in self.findings if found.state == "suspected" for node in found.nodes)
+        """Names of the suspected nodes."""
+        return tuple(node for finding in self.findings if finding.state == "suspected" for node in finding.nodes)
 
     @property
     def exclude(self) -> str:
-        """Option of sbatch that leaves them out; where they are on several clusters, that of each after its name.
+        """Option of sbatch that excludes the suspected nodes; for several clusters, each cluster's name and its option.
 
-        Empty where none is suspected.
+        Empty if no node is suspected.
         """
         by_cluster: dict[str, list[str]] = {}
         for node in self.suspected:
@@ -112,27 +112,27 @@ class SlowNodes:
 
     @property
     def words(self) -> str:
-        """The answer in a sentence or two."""
+        """The result in one or two sentences."""
         if not self.runs:
-            return "No runs can be held against each other: it takes repeats whose nodes are known, and not the same."
+            return "No runs can be compared: repeats on different, known nodes are needed."
         if self.suspected:
             return f"Suspected: {compress(self.suspected)}, by {plural(self.runs, 'run')}."
-        if all(found.state == "not enough runs" for found in self.findings):
-            return f"Nothing can be said of any node: it takes {_LEAST_PLACEMENTS} placements with it and without it."
+        if all(finding.state == "not enough runs" for finding in self.findings):
+            return f"Too few runs: {_LEAST_PLACEMENTS} placements with a node and without it are needed."
         return f"No node is suspected, by {plural(self.runs, 'run')}."
 
 
 @dataclass(frozen=True, slots=True)
 class _Timed:
-    """A run among its repeats, or several that followed each other on the very same nodes.
+    """A run among its repeats, or several consecutive ones on the same nodes.
 
-    Such runs are one witness: what else was so at that time was so for all of them.
+    Such runs count as one observation, because they share every condition of that time.
     """
 
     repeats: int
-    """Which ones: an index."""
+    """Index of its set of repeats."""
     value: float
-    """Logarithm of its time; the median of several."""
+    """Logarithm of its step time; the median for several runs."""
     at: float
     nodes: tuple[str, ...]
     runs: int
@@ -144,44 +144,44 @@ class _Test:
 
     nodes: tuple[str, ...]
     members: tuple[int, ...]
-    """Indexes of the runs with them, where their repeats have some without."""
+    """Indexes of the runs with them, from sets of repeats that also have runs without them."""
     others: tuple[int, ...]
-    """Of those without, of the same repeats."""
+    """Indexes of the runs without them, from the same sets."""
 
 
 def slow_nodes(runs: Iterable[RunResult]) -> SlowNodes:
-    """Of the comparable runs among these, whose nodes are known."""
+    """Test the nodes of the comparable runs among these."""
     everything = list(runs)
-    left = timed = _timed(everything)
+    remaining = timed = _timed(everything)
     suspected: list[NodeFinding] = []
     rest: list[NodeFinding] = []
-    while left:
-        worst, rest = _worst(left)
+    while remaining:
+        worst, rest = _worst(remaining)
         if worst is None:
             break
         suspected.append(worst)
-        left = _with_repeats([run for run in left if not set(worst.nodes) & set(run.nodes)])
-    seen = {node for found in (*suspected, *rest) for node in found.nodes}
+        remaining = _with_repeats([run for run in remaining if not set(worst.nodes) & set(run.nodes)])
+    seen = {node for finding in (*suspected, *rest) for node in finding.nodes}
     unseen = {node for run in timed for node in run.nodes} - seen
     rest += [NodeFinding((node,), 0, 0, None, None, None, "not enough runs") for node in sorted(unseen)]
-    rest.sort(key=lambda found: -math.inf if found.difference_pct is None else found.difference_pct, reverse=True)
+    rest.sort(key=lambda finding: -math.inf if finding.difference_pct is None else finding.difference_pct, reverse=True)
     counted = sum(run.runs for run in timed)
     return SlowNodes((*suspected, *rest), counted, len(everything) - counted)
 
 
 def _timed(runs: Sequence[RunResult]) -> list[_Timed]:
-    """Those that have repeats on other nodes."""
-    found = []
+    """Comparable runs that have repeats on other nodes."""
+    placements = []
     several = len({run.cluster for run in runs}) > 1
-    for repeats, one in enumerate(group(runs, "median")):
-        cluster = f"{one.cluster}:" if several else ""
-        placed = [(run, tuple(cluster + node for node in nodes)) for run in one.runs if (nodes := _nodes(run))]
+    for repeats, same_group in enumerate(group(runs, "median")):
+        cluster = f"{same_group.cluster}:" if several else ""
+        placed = [(run, tuple(cluster + node for node in nodes)) for run in same_group.runs if (nodes := _nodes(run))]
         for nodes, stay in groupby(placed, lambda pair: pair[1]):
             same = [run for run, _ in stay]
             seconds = median(value_s(run, "median") or 0.0 for run in same)
             if seconds > 0:
-                found.append(_Timed(repeats, math.log(seconds), same[0].made_at, nodes, len(same)))
-    return _with_repeats(found)
+                placements.append(_Timed(repeats, math.log(seconds), same[0].made_at, nodes, len(same)))
+    return _with_repeats(placements)
 
 
 def _nodes(run: RunResult) -> tuple[str, ...]:
@@ -197,27 +197,27 @@ def _with_repeats(runs: Sequence[_Timed]) -> list[_Timed]:
 
 
 def _by_repeats(runs: Sequence[_Timed]) -> dict[int, list[int]]:
-    """Indexes of runs by which repeats they are."""
-    found: dict[int, list[int]] = {}
+    """Indexes of the runs, by set of repeats."""
+    by_repeats: dict[int, list[int]] = {}
     for index, run in enumerate(runs):
-        found.setdefault(run.repeats, []).append(index)
-    return found
+        by_repeats.setdefault(run.repeats, []).append(index)
+    return by_repeats
 
 
 def _worst(runs: Sequence[_Timed]) -> tuple[NodeFinding | None, list[NodeFinding]]:
-    """The node that is most certainly slow, if any is; and what is found of all others beside it."""
+    """The node that is most certainly slow, or None; and the findings of all other nodes."""
     repeats = list(_by_repeats(runs).values())
     tests = list(_tests(runs, repeats))
-    fit = [test for test in tests if min(len(test.members), len(test.others)) >= _LEAST_PLACEMENTS]
-    chances = dict(zip((test.nodes for test in fit), _chances(fit, repeats, runs), strict=True))
-    found = [_finding(test, runs, chances[test.nodes][1] if test.nodes in chances else None) for test in tests]
-    suspects = [one for one in found if one.state == "suspected"]
-    worst = max(suspects, key=lambda one: chances[one.nodes][0], default=None)
-    return worst, [one for one in found if one is not worst]
+    testable = [test for test in tests if min(len(test.members), len(test.others)) >= _LEAST_PLACEMENTS]
+    chances = dict(zip((test.nodes for test in testable), _chances(testable, repeats, runs), strict=True))
+    findings = [_finding(test, runs, chances[test.nodes][1] if test.nodes in chances else None) for test in tests]
+    suspects = [finding for finding in findings if finding.state == "suspected"]
+    worst = max(suspects, key=lambda finding: chances[finding.nodes][0], default=None)
+    return worst, [finding for finding in findings if finding is not worst]
 
 
 def _tests(runs: Sequence[_Timed], repeats: Sequence[Sequence[int]]) -> Iterator[_Test]:
-    """One for each set of nodes that always ran together, which no run can tell apart."""
+    """One test for each set of nodes that always ran together, because no run can distinguish them."""
     having: dict[str, set[int]] = {}
     for index, run in enumerate(runs):
         for node in run.nodes:
@@ -235,9 +235,9 @@ def _tests(runs: Sequence[_Timed], repeats: Sequence[Sequence[int]]) -> Iterator
 def _chances(
     tests: Sequence[_Test], repeats: Sequence[Sequence[int]], runs: Sequence[_Timed]
 ) -> list[tuple[float, float]]:
-    """Of each test how far it comes out, in deviations, and how often noise alone lets any of them come out as far.
+    """For each test: its deviation, and how often noise alone makes any test deviate as far.
 
-    It ends early where that is too often for the farthest already.
+    Stops early if that happens too often even for the largest deviation.
     """
     if not tests:
         return []
@@ -268,7 +268,7 @@ def _chances(
 
 
 def _scores(values: Sequence[float]) -> list[float]:
-    """How far each lies from their mean, in deviations; one that is far off for a reason of its own is moved nearer."""
+    """Distance of each value from the mean, in deviations; outliers are moved closer."""
     middle = median(values)
     width = max(_deviation(values), _FINEST)
     near = [max(-_FARTHEST, min(_FARTHEST, (value - middle) / width)) for value in values]
@@ -276,13 +276,13 @@ def _scores(values: Sequence[float]) -> list[float]:
 
 
 def _deviation(values: Sequence[float]) -> float:
-    """Of a normal distribution with the same median of absolute deviations."""
+    """Standard deviation of a normal distribution with the same median of absolute deviations."""
     middle = median(values)
     return 1.4826 * median(abs(value - middle) for value in values)
 
 
 def _width(test: _Test, repeats: Sequence[Sequence[int]], variances: Sequence[float]) -> float:
-    """Deviation of the sum of its scores if the times were handed out at random; never 0."""
+    """Deviation of the sum of its scores for times that are distributed at random; never 0."""
     inside, whole = set(test.members), 0.0
     for same, of_scores in zip(repeats, variances, strict=True):
         if having := len(inside.intersection(same)):
@@ -306,23 +306,23 @@ def _finding(test: _Test, runs: Sequence[_Timed], chance: float | None) -> NodeF
 
 
 def _difference(test: _Test, runs: Sequence[_Timed]) -> tuple[float | None, float | None]:
-    """Between the medians with and without, in per cent, by the weight of each repeats; and the deviation without."""
-    apart: list[tuple[float, float]] = []
+    """Difference of the medians with and without, in per cent, weighted by repeats; and the deviation without."""
+    differences: list[tuple[float, float]] = []
     outside: list[float] = []
     for repeats in {runs[index].repeats for index in test.members}:
         having = [runs[index].value for index in test.members if runs[index].repeats == repeats]
-        lacking = [runs[index].value for index in test.others if runs[index].repeats == repeats]
-        usual = median(lacking)
-        apart.append((len(having) * len(lacking) / (len(having) + len(lacking)), median(having) - usual))
-        outside += [value - usual for value in lacking if len(lacking) > 1]
-    if not apart:
+        without = [runs[index].value for index in test.others if runs[index].repeats == repeats]
+        usual = median(without)
+        differences.append((len(having) * len(without) / (len(having) + len(without)), median(having) - usual))
+        outside += [value - usual for value in without if len(without) > 1]
+    if not differences:
         return None, None
-    mean = sum(weight * one for weight, one in apart) / sum(weight for weight, _ in apart)
+    mean = sum(weight * difference for weight, difference in differences) / sum(weight for weight, _ in differences)
     return 100 * math.expm1(mean), 100 * _deviation(outside) if outside else None
 
 
 def _is_apart_in_time(test: _Test, runs: Sequence[_Timed]) -> bool:
-    """In none of its repeats did a run with it lie between runs without it, or the other way round."""
+    """Whether no run with it lies between runs without it, or the reverse, in any of its sets of repeats."""
     for repeats in {runs[index].repeats for index in test.members}:
         inside = [runs[index].at for index in test.members if runs[index].repeats == repeats]
         outside = [runs[index].at for index in test.others if runs[index].repeats == repeats]

@@ -1,4 +1,4 @@
-"""`Spread`: step times in a few numbers; and the interval in which the mean of repeats lies."""
+"""`Spread`: step times summarised in a few numbers; and confidence intervals of means of repeats."""
 
 from __future__ import annotations
 
@@ -7,20 +7,20 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from statistics import fmean, median, pstdev, stdev
 
-# Student's t, two-sided 95 %, by degrees of freedom from 1 on; beyond the table that of the last is a little too wide,
-# never too narrow. (Fisher and Yates, Statistical Tables, table III.)
+# Student's t, two-sided 95 %, by degrees of freedom from 1 on. Beyond the table its last value is used, which is a
+# little too wide and never too narrow. (Fisher and Yates, Statistical Tables, table III.)
 _T_95 = (
     12.706, 4.303, 3.182, 2.776, 2.571, 2.447, 2.365, 2.306, 2.262, 2.228,
     2.201, 2.179, 2.160, 2.145, 2.131, 2.120, 2.110, 2.101, 2.093, 2.086,
     2.080, 2.074, 2.069, 2.064, 2.060, 2.056, 2.052, 2.048, 2.045, 2.042,
 )  # fmt: skip
 FINEST_PCT = 0.1
-"""No interval of step times is narrower: logs print four digits, and the last one is rounded on either side."""
+"""Minimum width of an interval of step times: logs print four digits, and the last one is rounded on either side."""
 
 
 @dataclass(frozen=True, slots=True)
 class Spread:
-    """Of one value or more, in their unit."""
+    """Summary of one or more values, in their unit."""
 
     count: int
     mean: float
@@ -28,18 +28,18 @@ class Spread:
     low: float
     high: float
     stdev: float | None
-    """Of a sample (÷ n − 1), as llmb-run has it; None for a single value."""
+    """Standard deviation of a sample (÷ n − 1), as llmb-run computes it; None for a single value."""
     population_stdev: float
-    """÷ n, as upstream's parse_train_timing.sh has it."""
+    """Standard deviation ÷ n, as NVIDIA's parse_train_timing.sh computes it."""
 
     @property
     def cv_pct(self) -> float | None:
-        """Deviation of the sample in per cent of the mean; None for a single value."""
+        """Standard deviation of the sample in per cent of the mean; None for a single value."""
         return None if self.stdev is None else 100 * self.stdev / self.mean
 
 
 def spread(values: Sequence[float]) -> Spread | None:
-    """None where there is no value."""
+    """Summary of values; None without a value."""
     if not values:
         return None
     deviation = stdev(values) if len(values) > 1 else None
@@ -61,7 +61,7 @@ def mean_half_width(values: Sequence[float]) -> float | None:
 def welch_half_width(first: Sequence[float], second: Sequence[float]) -> float | None:
     """Half of the 95 % confidence interval of the difference of two means, by Welch, for deviations that may differ.
 
-    In the values' unit; None where one has fewer than two values.
+    In the values' unit; None if either side has fewer than two values.
     """
     if min(len(first), len(second)) < 2:
         return None

@@ -1,10 +1,10 @@
-"""NVIDIA's own result rules, as its tools apply them to a log: what they print of it, to the digit.
+"""NVIDIA's own result rules, applied to a log as its tools do it, with the same digits as their output.
 
 `parse_train_timing` is the script of releases 25.08 to 26.05 (`common/parse_train_timing.sh`, and
-`parse_train_timing_mbridge.sh` for logs of Megatron-Bridge, as of 26.05); `llmb-run` is its `pretrain_log_parser.py` of
-1.14 on. Both take the mean over iterations 35 to 44 as a log counts them, and every line counts, also one that comes
-twice; a value that nothing can have, such as 1e999 seconds, is passed over. They differ in the deviation, in when a run
-counts as complete, and in which of several logs of a job counts. Neither reads the bars of the Hydra recipes.
+`parse_train_timing_mbridge.sh` for logs of Megatron-Bridge, as of 26.05); `llmb-run` is its `pretrain_log_parser.py`
+from 1.14 on. Both compute the mean of iterations 35 to 44 as the log counts them, and include every line, even a
+repeated one; an impossible value, such as 1e999 seconds, is ignored. They differ in the deviation, in the condition for
+a complete run, and in the choice among several logs of a job. Neither reads the progress bars of the Hydra recipes.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from llmb_tui.watch.state import LONGEST_STEP_S, MOST_TFLOPS
 
 Rule = Literal["recipe", "parse_train_timing", "llmb-run"]
 _FIRST, _LAST = 35, 44
-# A log whose lines never end must not fill the memory.
+# A log with an endless line must not fill the memory.
 _LONGEST_LINE = 1 << 20
 
 _NOT_PARSED = ("nccltrace", "prepare_squad_dataset_exp", "import_ckpt_exp", "nsys_analysis")
@@ -51,34 +51,34 @@ _LLMB_NOT_A_NUMBER = re.compile(r"\bgrad[ _]norm\s*:\s*nan\b", re.IGNORECASE)
 
 @dataclass(frozen=True, slots=True)
 class UpstreamResult:
-    """What one of NVIDIA's tools says of one log."""
+    """Result of one of NVIDIA's tools for one log."""
 
     rule: Rule
     status: str
-    """In the tool's own word: `Success`, `Failed`, `Invalid`; of llmb-run `success`, `incomplete`, …"""
+    """Status in the tool's own words: `Success`, `Failed`, `Invalid`; from llmb-run `success`, `incomplete`, …"""
     step_time_s: Spread | None = None
-    """Seconds; None unless it counts as complete."""
+    """Step times, seconds; None unless the run counts as complete."""
     tflops_per_gpu: Spread | None = None
-    """As the log says them; None also where it does not."""
+    """TFLOPS that the log gives; None also if it gives none."""
     highest: int | None = None
-    """The highest iteration of the window that was seen."""
+    """Highest iteration of the window in the log."""
     is_sample: bool = True
-    """Deviations are of a sample (÷ n − 1); False: ÷ n."""
+    """Deviations are those of a sample (÷ n − 1); False: ÷ n."""
 
-    def deviation(self, of: Spread | None) -> float | None:
-        """Of one of these as the tool reckons it; llmb-run calls that of a single value 0."""
-        if of is None:
+    def deviation(self, summary: Spread | None) -> float | None:
+        """Deviation of one of these in the tool's way; llmb-run reports 0 for a single value."""
+        if summary is None:
             return None
-        return (of.stdev or 0.0) if self.is_sample else of.population_stdev
+        return (summary.stdev or 0.0) if self.is_sample else summary.population_stdev
 
 
 def counts_as_log(name: str) -> bool:
-    """Whether parse_train_timing looks into a file of this name."""
+    """Whether parse_train_timing reads a file of this name."""
     return name.endswith(".out") and not any(word in name for word in _NOT_PARSED)
 
 
 def parse_train_timing(file: BinaryIO, name: str) -> UpstreamResult | None:
-    """What the script says of a log; None where it passes over it without a word. `name`: of the file, no folder."""
+    """Result of the script for a log; None if it prints nothing about it. `name`: file name without the folder."""
     trains = bridge = False
     for line in _lines(file, "\n"):
         if _TIMED in line:
@@ -105,7 +105,7 @@ def _of_nemo(file: BinaryIO) -> UpstreamResult | None:
 
 
 def _of_bridge(file: BinaryIO) -> UpstreamResult | None:
-    """The TFLOPS stand on a line before the iteration's own, and are taken once."""
+    """Result for Megatron-Bridge: the TFLOPS are on a line before the iteration's own, and count once."""
     times, tflops, highest = list[float](), list[float](), None
     speed: float | None = None
     for line in _lines(file, "\n"):
@@ -124,7 +124,7 @@ def _of_bridge(file: BinaryIO) -> UpstreamResult | None:
 
 
 def _parsed(times: list[float], tflops: list[float], highest: int | None, *, is_sample: bool) -> UpstreamResult | None:
-    """Complete as soon as the window's last iteration was seen, whatever is missing before it."""
+    """Result of the window, which is complete as soon as its last iteration occurs, whatever is missing before."""
     if highest is None:
         return None
     if highest < _LAST:
@@ -134,7 +134,7 @@ def _parsed(times: list[float], tflops: list[float], highest: int | None, *, is_
 
 
 def llmb_run(file: BinaryIO, framework: str = "") -> UpstreamResult:
-    """What llmb-run says of a log. `framework` as its configuration names it; empty: what the log's own lines show."""
+    """Result of llmb-run for a log. `framework`: name in its configuration; empty: detect it by the log's lines."""
     name = framework.strip().lower() or _framework(file)
     if name not in ("nemo2", "megatron_bridge"):
         return UpstreamResult("llmb-run", "unsupported_framework")
@@ -156,10 +156,12 @@ def llmb_run(file: BinaryIO, framework: str = "") -> UpstreamResult:
                 speeds.append(_number(_LLMB_TFLOPS, line, MOST_TFLOPS))
     if invalid:
         return UpstreamResult("llmb-run", "invalid_grad_norm")
-    # Times and TFLOPS belong together by their order, as Megatron-Bridge prints them on lines of their own.
+    # Times and TFLOPS are matched by their order, because Megatron-Bridge prints them on separate lines.
     speeds += [None] * (len(samples) - len(speeds))
-    counted = [(at, s, speed) for (at, s), speed in zip(samples, speeds, strict=False) if _FIRST <= at <= _LAST]
-    seen = {at for at, _, _ in counted}
+    counted = [
+        (index, s, speed) for (index, s), speed in zip(samples, speeds, strict=False) if _FIRST <= index <= _LAST
+    ]
+    seen = {index for index, _, _ in counted}
     if not seen:
         return UpstreamResult("llmb-run", "no_data")
     if not ended or len(seen) < _LAST - _FIRST + 1:
@@ -169,26 +171,26 @@ def llmb_run(file: BinaryIO, framework: str = "") -> UpstreamResult:
 
 
 def _number(pattern: re.Pattern[str], line: str, most: float) -> float | None:
-    """The first that the pattern finds; None where there is none, or it is more than `most`."""
-    found = pattern.search(line)
-    value = float(found[1]) if found else inf
+    """First number that the pattern matches; None if there is none, or if it exceeds `most`."""
+    match = pattern.search(line)
+    value = float(match[1]) if match else inf
     return value if value <= most else None
 
 
 def _framework(file: BinaryIO) -> str:
-    """By its first line that tells."""
+    """Framework, detected by the first line that shows it."""
     for line in _lines(file, None):
         if "elapsed time per iteration (ms):" in line:
             return "megatron_bridge"
         if "train_step_timing in s=" in line:
-            return "nemo"  # of the Hydra recipes, which llmb-run does not parse
+            return "nemo"  # a Hydra recipe, which llmb-run does not parse
         if _TIMED in line:
             return "nemo2"
     return "nemo2"
 
 
 def _lines(file: BinaryIO, newline: str | None) -> Iterator[str]:
-    """From the beginning. The script knows one line end, Python three (`newline` None)."""
+    """Lines from the beginning of the file. The script recognises one line end, Python three (`newline` None)."""
     file.seek(0)
     text = io.TextIOWrapper(file, encoding="utf-8", errors="replace", newline=newline)
     try:

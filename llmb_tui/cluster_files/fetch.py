@@ -1,7 +1,7 @@
-"""`Fetch`: files that a run has left on its cluster, into one folder here; it goes on at the byte where it was.
+"""`Fetch`: copies files of a run from its cluster into one folder here, and continues interrupted copies.
 
-A file grows as `NAME.part`, and gets its name when it is whole. That what is here is the beginning of what is there is
-proved as it is of a log (`watch/follow.py`); a file here that is another one is never written to.
+A file grows as `NAME.part`, and gets its final name when it is complete. The local part is proved to be the beginning
+of the remote file in the way of a log (`watch/follow.py`); a different local file is never written to.
 """
 
 from __future__ import annotations
@@ -29,62 +29,62 @@ from llmb_tui.watch.follow import Follower, LogGone, LogReplaced
 
 _PUMP_S = 1.0
 _QUIET_S, _QUIET_LIMITED_S = 1.0, 20.0
-"""After so long without a byte it is asked whether there is more; a limit keeps a piece waiting for ten seconds."""
+"""Time without data after which the rest is checked; with a limit, a piece may be delayed for ten seconds."""
 _LINE = (Disconnected, Unanswered, Unreachable)
 _TRIES = 6
-"""So often in a row a line may break without a byte; then whoever asked may ask again."""
+"""Number of consecutive disconnects without data after which the fetch fails; the user may then repeat it."""
 
 Tell = Callable[[str, int, int], object]
-"""Told a file's name, its bytes that are here, and its size."""
+"""Called with a file's name, its bytes on this machine, and its size."""
 
 
 @dataclass(frozen=True, slots=True)
 class Fetched:
-    """One file."""
+    """Result for one file."""
 
     file: LeftFile
     state: Literal["fetched", "here", "refused"]
-    """`here`: it was, all of it; `refused`: there is another file of its name here, or it cannot be read there."""
+    """`here`: it was complete before; `refused`: another file has its name here, or it cannot be read there."""
     bytes_fetched: int = 0
     why: str = ""
 
 
 class _Refused(Trouble):
-    """One file is not fetched; the others are."""
+    """One file is not fetched; the others are fetched."""
 
 
 @dataclass(frozen=True, slots=True)
 class Fetch:
-    """Into one folder. For one thread."""
+    """Fetches files into one folder. For one thread."""
 
     session: Session
     left: LeftFiles
     target: Path
     limit: Limit | None = None
     prompter: Prompter | None = None
-    """Answers what connecting again asks; None: nobody."""
+    """Answers questions of a reconnect; None answers none."""
 
     def missing(self) -> int:
-        """Bytes that are still to come. Raises Trouble where they have no room here."""
+        """Bytes to fetch. Raises Trouble if this machine lacks the space for them."""
         missing = sum(max(0, file.size - self._here(file)) for file in self.left.files)
         above = next(path for path in (self.target, *self.target.absolute().parents) if path.exists())
         with file_trouble("look at", above):
             free = shutil.disk_usage(above).free
         if missing > free:
             raise Trouble(
-                f"The files have no room in {self.target}.",
-                f"{byte_size(missing)} are to come, and {byte_size(free)} are free there.",
+                f"There is not enough space in {self.target}.",
+                f"The files need {byte_size(missing)}, but only {byte_size(free)} are free.",
                 "Free some space, or name another folder with --to.",
             )
         return missing
 
     def all(self, tell: Tell) -> list[Fetched]:
-        """Every file, one after the other. Raises Trouble where the cluster does not answer any more."""
+        """Fetch every file, one after the other. Raises Trouble if the cluster stops answering."""
         make_private_directory(self.target)
         return [self._one(file, tell) for file in self.left.files]
 
     def _here(self, file: LeftFile) -> int:
-        """Bytes of it that are here."""
+        """Bytes of a file on this machine."""
         try:
             return self._place(file).stat().st_size
         except (OSError, _Refused):
@@ -97,7 +97,7 @@ class Fetch:
             came = self._copy(file, path, tell)
             if path != final:
                 if os.path.lexists(final):
-                    raise _Refused(f"{final} came meanwhile; what was fetched is {path}.")
+                    raise _Refused(f"{final} was created meanwhile; the fetched file is {path}.")
                 with file_trouble("rename", path):
                     path.rename(final)
         except LogReplaced as replaced:
@@ -108,18 +108,18 @@ class Fetch:
         return Fetched(file, "fetched" if came or path != final else "here", came)
 
     def _place(self, file: LeftFile) -> Path:
-        """The file itself where it is here, else the one that becomes it. Raises `_Refused`."""
+        """Path of the complete file if it is here, otherwise of its part. Raises `_Refused`."""
         final = self.target / file.name
         part = final.with_name(f"{final.name}.part")
         if not final.parent.resolve().is_relative_to(self.target.resolve()):
             raise _Refused(f"A symbolic link at {final.parent} leads out of the folder.")
         path = final if os.path.lexists(final) else part
         if os.path.lexists(path) and (path.is_symlink() or not path.is_file()):
-            raise _Refused(f"{path} is no plain file.")
+            raise _Refused(f"{path} is not a regular file.")
         return path
 
     def _copy(self, file: LeftFile, path: Path, tell: Tell) -> int:
-        """Bytes that came. Raises LogReplaced, `_Refused`, Unreadable, and Trouble where the line stays broken."""
+        """Copy a file; return its new bytes. Raises LogReplaced, `_Refused`, Unreadable, and Trouble without a line."""
         remote = RemoteLog(self.session, f"{self.left.folder}/{file.name}", no_links=True, limit=self.limit)
         follower = Follower(remote, path)
         with closing(follower):
@@ -139,19 +139,19 @@ class Fetch:
                             f"{file.name}: {count(last)} of {count(file.size)} bytes are here.",
                             f"{lost.what} {lost.why}",
                         )
-                        raise Trouble(here, why.rstrip(), "Fetch again; it goes on there.") from lost
+                        raise Trouble(here, why.rstrip(), "Fetch again; it continues there.") from lost
                     with suppress(*_LINE):
                         self.session.connect(self.prompter)
                 except LogGone as gone:
                     if follower.copied < file.size:
-                        raise _Refused("It is gone from there.") from gone
+                        raise _Refused("It no longer exists on the cluster.") from gone
                     break
             if follower.copied < file.size and remote.prove(Sample(0, 0, 0), b"") is None:
-                raise _Refused("It is gone from there.")
+                raise _Refused("It no longer exists on the cluster.")
             return follower.copied - began
 
     def _comes(self, follower: Follower, file: LeftFile, tell: Tell) -> bool:
-        """True when something came within a while; False also when all of it is here."""
+        """Whether data arrived within the quiet time; False also if the file is complete here."""
         ends = time.monotonic() + (_QUIET_S if self.limit is None else _QUIET_LIMITED_S)
         while follower.copied < file.size and time.monotonic() < ends:
             if follower.pump(_PUMP_S):

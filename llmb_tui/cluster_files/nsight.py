@@ -1,4 +1,4 @@
-"""`ProfileSummary`: where the GPU's time went, of an Nsight Systems profile, as `nsys stats` says it."""
+"""`ProfileSummary`: GPU time by kernel from an Nsight Systems profile, as `nsys stats` reports it."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from llmb_tui.errors import Trouble
 from llmb_tui.language.text import clean_line, short_line
 
 TOP = 5
-"""So many kernels are named."""
+"""Number of kernels in a summary."""
 _DEADLINE_S = 600.0
 _MISSING = "llmb-nsys missing"
 
@@ -24,44 +24,44 @@ class KernelTime:
 
     name: str
     time_pct: float
-    """Of the time of all kernels."""
+    """Share of the time of all kernels."""
     total_s: float
     launches: int
 
 
 @dataclass(frozen=True, slots=True)
 class ProfileSummary:
-    """Of one rank's profile."""
+    """Summary of one rank's profile."""
 
     kernels: tuple[KernelTime, ...]
-    """Those that took longest."""
+    """Kernels with the longest total times."""
     total_s: float
-    """Time of all kernels; those that ran side by side count each."""
+    """Total time of all kernels; concurrent kernels count separately."""
     nccl_pct: float
-    """What of it was NCCL's: communication, and waiting for it."""
+    """Share of NCCL's kernels: communication, and waiting for it."""
 
 
 def summarize(place: Session | Link, path: str) -> ProfileSummary | None:
-    """Of the profile at an absolute path on a login node or here; None where there is no `nsys`.
+    """Summary of the profile at an absolute path on a login node or here; None if there is no `nsys`.
 
-    Takes as long as unpacking the profile does, ten minutes at most. Raises Trouble where `nsys` cannot read it, and
-    what `run_script` raises.
+    Takes as long as unpacking the profile, at most ten minutes. Raises Trouble if `nsys` cannot read it, and whatever
+    `run_script` raises.
     """
     result = place.run_script(remote_text("nsys_stats.sh"), [path], deadline_s=_DEADLINE_S)
     if _MISSING in result.stdout.splitlines():
         return None
     summary = parse_kernels(result.stdout)
     if summary is None:
-        said = [line for line in (result.stdout + result.stderr).splitlines() if line.strip()]
-        why = short_line(said[-1]) if said else f"It ended with exit code {result.exit_code} and no word."
-        raise Trouble(f"`nsys stats` says nothing of {clean_line(path)}.", why, "Open it in Nsight Systems itself.")
+        output = [line for line in (result.stdout + result.stderr).splitlines() if line.strip()]
+        why = short_line(output[-1]) if output else f"It ended with exit code {result.exit_code} and no output."
+        raise Trouble(f"`nsys stats` gives no result for {clean_line(path)}.", why, "Open it in Nsight Systems itself.")
     return summary
 
 
 def parse_kernels(text: str) -> ProfileSummary | None:
-    """From the CSV of the report `cuda_gpu_kern_sum`, with what nsys says before it; None where there is none."""
+    """Parse the CSV of the report `cuda_gpu_kern_sum`, which follows other output of nsys; None if there is none."""
     lines = text.splitlines()
-    heads = [at for at, line in enumerate(lines) if line.lstrip('"').startswith(("Time (%)", "Time(%)"))]
+    heads = [i for i, line in enumerate(lines) if line.lstrip('"').startswith(("Time (%)", "Time(%)"))]
     if not heads:
         return None
     names = _cells(lines[heads[0]])
@@ -74,7 +74,7 @@ def parse_kernels(text: str) -> ProfileSummary | None:
             if isfinite(share) and isfinite(seconds):
                 kernels.append(KernelTime(clean_line(row["Name"]), share, seconds, launches))
         except (KeyError, ValueError, TypeError, OverflowError):
-            continue  # a line that was cut, or one of nsys's own words
+            continue  # a cut line, or other output of nsys
     if not kernels:
         return None
     kernels.sort(key=lambda kernel: -kernel.total_s)
@@ -84,7 +84,7 @@ def parse_kernels(text: str) -> ProfileSummary | None:
 
 
 def _cells(line: str) -> list[str]:
-    """Of one line by itself: a quote that was cut takes no other line with it. None of one that is too long."""
+    """Cells of one line, parsed alone so that a cut quote affects no other line; empty for a line that is too long."""
     try:
         return next(csv.reader([line]), [])
     except csv.Error:

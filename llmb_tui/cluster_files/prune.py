@@ -1,7 +1,7 @@
-"""`prune`: the local copies of logs that may go, and taking them away without losing what they said.
+"""`prune`: local copies of logs that may be removed, and their removal without loss of results.
 
-What a verdict, a median or a loss check rests on is kept in their place, so that every list and every result says the
-same as before. A log stays on its cluster as long as that keeps it.
+The data behind a verdict, a median or a loss check is saved in their place, so that all lists and results stay the
+same. A log on its cluster is not touched.
 """
 
 from __future__ import annotations
@@ -31,29 +31,29 @@ class LogCopies:
 
     run: Run
     names: tuple[str, ...]
-    """Of the files in the run's folder, oldest first."""
+    """Names of the files in the run's folder, oldest first."""
     size: int
-    """Bytes of all of them."""
+    """Total size in bytes."""
     grew_at: float
-    """When the newest of them last grew, Unix time."""
+    """Unix time at which the newest of them last grew."""
 
 
 @dataclass(frozen=True, slots=True)
 class LocalLogs:
-    """All that this machine has of logs."""
+    """All local copies of logs on this machine."""
 
     removable: tuple[LogCopies, ...] = ()
-    """Largest first."""
+    """Removable copies, largest first."""
     kept: Mapping[str, str] = field(default_factory=dict)
-    """Why others stay, by the ids of their runs."""
+    """Reasons why other copies stay, by run id."""
 
 
 def local_logs(runs: Runs, before: float, held: Mapping[str, str]) -> LocalLogs:
-    """Which logs may go: of runs that are over, read to their end, and not grown since `before`, Unix time.
+    """Removable logs: of finished runs, read to their end, and not grown since `before`, Unix time.
 
-    `held`: why those of some runs stay in any case, by their ids. Reads no log, and no run that has none.
+    `held`: reasons why logs of some runs must stay, by run id. Reads no log, and no run without one.
     """
-    found, kept = [], {}
+    removable, kept = [], {}
     for folder in sorted(runs.directory.iterdir()) if runs.directory.is_dir() else ():
         names = () if folder.is_symlink() else copy_names(folder)
         if not names:
@@ -68,21 +68,21 @@ def local_logs(runs: Runs, before: float, held: Mapping[str, str]) -> LocalLogs:
         if why:
             kept[run.id] = why
         elif log.grew_at < before:
-            found.append(log)
-    return LocalLogs(tuple(sorted(found, key=lambda log: log.size, reverse=True)), kept)
+            removable.append(log)
+    return LocalLogs(tuple(sorted(removable, key=lambda log: log.size, reverse=True)), kept)
 
 
 def held_by_suites(suites: Suites, cluster: str | None = None) -> dict[str, str]:
-    """Why what the runs of suites that go on have left stays, by the runs' ids; those of one cluster where it is named.
+    """Reasons why files of unfinished suites stay, by the ids of their runs; of one cluster if it is named.
 
-    Runs that were not sent yet are among them. Raises Trouble where a suite cannot be read: it may go on.
+    Includes runs that were not submitted yet. Raises Trouble if a suite cannot be read, because it may be unfinished.
     """
     going = [suite for suite in _going(suites) if cluster in (None, suite.cluster)]
-    return {run_id: f"Suite {suite.id} ({suite.name}) goes on." for suite in going for run_id in suite.run_ids}
+    return {run_id: f"Suite {suite.id} ({suite.name}) is active." for suite in going for run_id in suite.run_ids}
 
 
 def loaded_by_suites(suites: Suites) -> dict[str, str]:
-    """Why checkpoints stay, by the paths from which runs of suites that go on load them, sent or not; on any cluster.
+    """Reasons why checkpoints stay, by the paths from which runs of unfinished suites load them, on any cluster.
 
     Raises Trouble as `held_by_suites` does.
     """
@@ -95,10 +95,10 @@ def _going(suites: Suites) -> list[Suite]:
 
 
 def remove_log(runs: Runs, log: LogCopies) -> None:
-    """Remove the copies of a run's log, and keep what they say. May be repeated after it was cut.
+    """Remove the copies of a run's log, and save the data read from them. May be repeated after an interruption.
 
-    Raises Trouble where the run is another than it was when it was looked at, or somebody is
-    at work on it; then nothing is removed.
+    Raises Trouble if the run has changed since it was listed, or if another program is working on it; then nothing is
+    removed.
     """
     folder = runs.folder(log.run.id)
     newest = folder / log.names[-1]
@@ -107,22 +107,22 @@ def remove_log(runs: Runs, log: LogCopies) -> None:
         local = LocalRun(runs, run, THRESHOLD)
         local.read_on("closed")
         state = local.state()
-        why = _why_kept(run) or ("" if mine and try_lock(file.fileno()) else "Another program is at work on it.")
+        why = _why_kept(run) or ("" if mine and try_lock(file.fileno()) else "Another program is working on it.")
         if state.stage not in ENDED or state.log_unread or state.link_note:
-            why = why or state.link_note or "Its log does not say how it ended."
+            why = why or state.link_note or "Its log does not show how it ended."
         if why or _measured(run, folder, copy_names(folder)) != log:
-            raise Trouble(f"The log of run {run.id} was not removed.", why or "It is another than before.")
+            raise Trouble(f"The log of run {run.id} was not removed.", why or "It has changed since it was listed.")
         keep_facts(folder, read_log(newest, run.log_format))
         local.remove_log()
 
 
 def _why_kept(run: Run) -> str:
     if run.submission == "unknown":
-        return "It is not known whether it was submitted."
+        return "It is unknown whether it was submitted."
     if run.submission != "submitted":
         return f"It is {state_label(run.submission).word}."
     if run.going:
-        return "It was not over when it was last looked at."
+        return "It was still active when it was last checked."
     if not run.log_read:
         return f"Its log may not have been read to its end: `llmb-tui watch {run.id}` reads it."
     return ""

@@ -1,1 +1,1 @@
-"""Evidence: finished runs in → one file that a second person can check; and checking such a file."""
+"""Evidence: one file with finished runs that another person can check; export and verification of such a file."""

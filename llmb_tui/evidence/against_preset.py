@@ -1,4 +1,4 @@
-"""Whether a run's record, settings and script are what its recipe's preset makes of its plan."""
+"""Comparison of a run's record, settings and script with the result of its recipe's preset for its plan."""
 
 from __future__ import annotations
 
@@ -28,14 +28,14 @@ from llmb_tui.request import RunRequest
 _OF_PLAN = (
     "scaling nodes gpus_per_node parallelism printed published steps container precision_variant options"
 ).split()
-"""What a plan has of its recipe alone."""
-"""What stands in a table changes with no new fit; by these alone a verdict is PASS."""
+"""Fields of a plan that depend on its recipe alone: a new fit does not change published values, and only with them can
+a verdict be PASS."""
 _OF_STEP_TIME = ("tokens_per_s", "tflops_per_gpu", "mfu_pct")
-"""What an estimate's step time makes of facts: with it they give the same product, whatever was fitted."""
+"""Figures whose product with the estimate's step time is constant, whatever was fitted."""
 _MOST_GPUS = 1 << 20
 _PLAN = "plan against preset"
 _NOWHERE = SlurmProfile("", "", "", "", "/")
-"""For what a preset makes of a plan on any cluster."""
+"""Profile for computing what a preset gives for a plan on any cluster."""
 
 
 @cache
@@ -44,28 +44,28 @@ def _builtin() -> Catalog:
 
 
 class PresetCheck:
-    """Holds runs against the preset in an archive, and against this program's own of the same release."""
+    """Compares runs with the preset in an archive, and that preset with this program's own of the same release."""
 
     def __init__(self) -> None:
         self._own = _builtin()
-        self._read = cache(read_preset)  # the runs of an archive share theirs
+        self._read = cache(read_preset)  # the runs of an archive share presets
 
     def findings(self, run: Run, script: str, preset: Path | None) -> Iterator[Finding]:
-        """`preset`: the file in the archive; None where there is none."""
+        """Compare a run with a preset. `preset`: file in the archive; None if there is none."""
         recipe_id = run.plan.selection.recipe_id
-        if run.plan.selection.scale > _MOST_GPUS:  # there is a list of them in some settings
+        if run.plan.selection.scale > _MOST_GPUS:  # some settings list all GPUs
             yield Finding(run.id, _PLAN, "differs", f"No cluster has {count(run.plan.selection.scale)} GPUs.")
             return
         if preset is None:
-            yield Finding(run.id, "preset", "unknown", f"No preset of {recipe_id} is in the archive.")
+            yield Finding(run.id, "preset", "unknown", f"The archive has no preset of {recipe_id}.")
             return
         try:
             recipe = self._read(preset)
         except Trouble as trouble:
-            yield Finding(run.id, "preset", "differs", f"It cannot be read: {trouble.what}")
+            yield Finding(run.id, "preset", "differs", f"The preset cannot be read: {trouble.what}")
             return
         if recipe.id != recipe_id:
-            yield Finding(run.id, "preset", "differs", f"It is that of {recipe.id}, and the run's is {recipe_id}.")
+            yield Finding(run.id, "preset", "differs", f"The preset is of {recipe.id}, but the run is of {recipe_id}.")
             return
         yield self._same_preset(run, recipe)
         yield from _plan_findings(run, recipe, self._catalog_with(recipe))
@@ -73,22 +73,22 @@ class PresetCheck:
         yield _script_finding(run, script)
 
     def _catalog_with(self, recipe: Recipe) -> Catalog:
-        """The presets of this program, with that of the archive in the place of its own."""
-        others = tuple(one for one in self._own.recipes if one.id != recipe.id)
+        """The presets of this program, with the archive's preset in the place of its own."""
+        others = tuple(own for own in self._own.recipes if own.id != recipe.id)
         return Catalog((*others, recipe), self._own.chips, self._own.coefficients)
 
     def _same_preset(self, run: Run, recipe: Recipe) -> Finding:
         what = "preset against this program's"
-        own = next((one for one in self._own.recipes if one.id == recipe.id), None)
+        own = next((known for known in self._own.recipes if known.id == recipe.id), None)
         if own is None:
             return Finding(run.id, what, "unknown", f"This program has no preset of {recipe.id}.")
         if asdict(own) == asdict(recipe):
-            return Finding(run.id, what, "agrees", f"{recipe.id} is the same here.")
+            return Finding(run.id, what, "agrees", f"{recipe.id} is the same in this program.")
         wrong = _unlike(run, own, _planned(self._own, run.plan))
         if (settings := _settings_of(run, own)) != _settings_of(run, recipe):
             wrong.append("settings" if settings else "plan")
-        alike = f"{recipe.id} is another text here, and the same for this run."
-        return compared(run.id, what, wrong, "For this run they are not the same", alike)
+        alike = f"{recipe.id} differs in this program, but not for this run."
+        return compared(run.id, what, wrong, "The presets differ for this run", alike)
 
 
 def _plan_findings(run: Run, recipe: Recipe, catalog: Catalog) -> Iterator[Finding]:
@@ -98,8 +98,8 @@ def _plan_findings(run: Run, recipe: Recipe, catalog: Catalog) -> Iterator[Findi
         return
     wrong = _unlike(run, recipe, planned)
     if recipe.launch.kind != run.log_format:
-        wrong.append("form of the log")
-    yield compared(run.id, _PLAN, wrong, "Other than the preset makes it", "The preset makes the same plan.")
+        wrong.append("log format")
+    yield compared(run.id, _PLAN, wrong, "Different from the preset's plan", "The preset gives the same plan.")
     yield _estimate_finding(run, planned.estimate)
 
 
@@ -107,36 +107,41 @@ def _estimate_finding(run: Run, ours: Estimate | None) -> Finding:
     theirs, what = run.plan.estimate, "expected step time"
     if theirs is None:
         same = ours is None
-        return Finding(run.id, what, "agrees" if same else "unknown", "None is given." if same else "Only one has one.")
-    said = f"It was {_told(theirs)}."
+        return Finding(
+            run.id,
+            what,
+            "agrees" if same else "unknown",
+            "Neither has an estimate." if same else "Only this program has an estimate.",
+        )
+    archived = f"The archive has {_estimate_words(theirs)}."
     if ours is None:
         outcome: FindingOutcome = "differs" if theirs.method in PRINTED_METHODS else "unknown"
-        return Finding(run.id, what, outcome, f"{said} This program has none for this plan.")
+        return Finding(run.id, what, outcome, f"{archived} This program has no estimate for this plan.")
     same_value = (theirs.step_time_s, theirs.method) == (ours.step_time_s, ours.method)
     same_band = math.isclose(theirs.low_s, ours.low_s) and math.isclose(theirs.high_s, ours.high_s)
     if same_value and same_band:
-        return Finding(run.id, what, "agrees", f"{_told(theirs)}, as this program says.")
-    now = f"This program says {_told(ours)}"
+        return Finding(run.id, what, "agrees", f"{_estimate_words(theirs)}, as in this program.")
+    current = f"This program has {_estimate_words(ours)}"
     if same_value:
-        said = f"{said[:-1]}, {step_time_range(theirs.low_s, theirs.high_s)}."
-        now = f"{now}, {step_time_range(ours.low_s, ours.high_s)}"
+        archived = f"{archived[:-1]}, {step_time_range(theirs.low_s, theirs.high_s)}."
+        current = f"{current}, {step_time_range(ours.low_s, ours.high_s)}"
     if theirs.method in PRINTED_METHODS:
-        return Finding(run.id, what, "differs", f"{said} {now}.")
-    return Finding(run.id, what, "unknown", f"{said} {now}, which may have been fitted anew since.")
+        return Finding(run.id, what, "differs", f"{archived} {current}.")
+    return Finding(run.id, what, "unknown", f"{archived} {current}; its model may have been fitted again since.")
 
 
-def _told(estimate: Estimate) -> str:
+def _estimate_words(estimate: Estimate) -> str:
     return f"{estimate.step_time_text} ({estimate.method.replace('_', ' ')})"
 
 
 def _settings_finding(run: Run, recipe: Recipe) -> Finding:
     what, spec = "settings against preset", run.spec
     if spec is None or spec.variables is None:
-        words = "NVIDIA's own scripts set them; the file does not hold these scripts."
+        words = "NVIDIA's own scripts set them, and the archive does not contain these scripts."
         return Finding(run.id, what, "unknown", words)
     settings = _settings_of(run, recipe)
     if settings is None:
-        return Finding(run.id, what, "differs", "The preset makes no settings for this plan.")
+        return Finding(run.id, what, "differs", "The preset gives no settings for this plan.")
     env, changed = spec.variables, {name for name, _, _ in spec.changed_variables}
     wrong = [name for name, value in settings.env.items() if name not in changed and env.get(name) != value]
     for path, text in config_files(RunRequest(recipe, run.plan, _NOWHERE, run.procedure), settings):
@@ -147,24 +152,24 @@ def _settings_finding(run: Run, recipe: Recipe) -> Finding:
         wrong.append("command")
     more = sorted(set(env) - set(settings.env))
     notes = [*(f"{name} was changed by the cluster's profile" for name in sorted(changed))]
-    notes += [f"not of the preset: {', '.join(more)}"] if more else []
-    finding = compared(run.id, what, wrong, "Other than the preset has them", "As the preset has them.")
+    notes += [f"not in the preset: {', '.join(more)}"] if more else []
+    finding = compared(run.id, what, wrong, "Different from the preset", "Same as in the preset.")
     return replace(finding, words=finding.words + (f" ({'; '.join(notes)})" if notes else ""))
 
 
 def _script_finding(run: Run, script: str) -> Finding:
     what = "script against settings"
     if not script or run.spec is None:
-        return Finding(run.id, what, "unknown", "No script is in the archive.")
+        return Finding(run.id, what, "unknown", "The archive has no script.")
     if type(run.spec) is not PROCEDURES[run.procedure].spec:
-        return Finding(run.id, what, "differs", "The settings are those of another procedure.")
+        return Finding(run.id, what, "differs", "The settings belong to another launch method.")
     check = procedure(run.procedure).compare_script(run, script)
-    agrees = f"It has {check.checked} as the settings say."
-    return compared(run.id, what, check.differences, "Not as the settings say", agrees)
+    agrees = f"The script has {check.checked} as in the settings."
+    return compared(run.id, what, check.differences, "Different from the settings", agrees)
 
 
 def _planned(catalog: Catalog, theirs: Plan) -> Plan | str:
-    """What is planned today of a run's selection, or why nothing is."""
+    """Current plan for a run's selection, or the reason why there is none."""
     try:
         return make_plan(catalog, theirs.selection)
     except (Trouble, ArithmeticError, LookupError, ValueError) as error:
@@ -172,7 +177,7 @@ def _planned(catalog: Catalog, theirs: Plan) -> Plan | str:
 
 
 def _unlike(run: Run, recipe: Recipe, ours: Plan | str) -> list[str]:
-    """What of a run's plan is not as it is made today of a recipe; or why nothing is."""
+    """Parts of a run's plan that differ from the current plan of a recipe; or the reason why there is no plan."""
     if not isinstance(ours, Plan):
         return [ours]
     wrong = [name for name in _OF_PLAN if getattr(run.plan, name) != getattr(ours, name)]
@@ -183,17 +188,18 @@ def _unlike(run: Run, recipe: Recipe, ours: Plan | str) -> list[str]:
 
 
 def _unlike_estimate(theirs: Estimate, ours: Estimate) -> Iterator[str]:
-    """What of an estimate is not as it is made today, of that which no new fit changes."""
+    """Parts of an estimate that differ from the current one, without those that a new fit may change."""
     if theirs.flops_formula != ours.flops_formula:
         yield "flops_formula"
     for name in ("model_flops_per_sample", "peak_tflops"):
         if not math.isclose(getattr(theirs, name), getattr(ours, name)):
             yield name
     for name in _OF_STEP_TIME:
-        one, other = (getattr(estimate, name) * estimate.step_time_s for estimate in (theirs, ours))
-        if not math.isclose(one, other):
+        first, second = (getattr(estimate, name) * estimate.step_time_s for estimate in (theirs, ours))
+        if not math.isclose(first, second):
             yield name
-    # What a fitted one rests on changes with what else is published. Another version may put the sentence otherwise.
+    # The basis of a fitted estimate changes with other published values. Another version may word the sentence
+    # differently.
     printed = theirs.method == ours.method and ours.method in PRINTED_METHODS
     if printed and bool(theirs.other_variant) is not bool(ours.other_variant):
         yield "other_variant"

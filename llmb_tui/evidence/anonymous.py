@@ -1,8 +1,8 @@
-"""`Anonymizer`: host and user names, addresses and home paths out of texts, each replaced by one alias everywhere.
+"""`Anonymizer`: replaces host and user names, addresses and home paths in texts, each by one alias everywhere.
 
-What is a name is learned from the files themselves, where it is known to be one: a job's nodes, accounting's users, the
-variables and prefixes that logs have, home directories. Numbers are checked after it: a name that is a word of the log
-would change what is read of it.
+Names are learned from places in the files that are known to contain them: a job's nodes, accounting's users, variables
+and prefixes in logs, home directories. The caller checks the figures afterwards, because replacing a name that is also
+a word of the log would change the data that is read from it.
 """
 
 from __future__ import annotations
@@ -25,11 +25,11 @@ from llmb_tui.store.files import file_trouble
 WHAT = "Host and user names, addresses and home paths were replaced by aliases."
 _PIECE = 1 << 20
 _COMMON = {"root", "nobody", "ubuntu", "user", "users", "localhost", "localhost.localdomain", "none", "unknown", "n/a"}
-"""Names that say nothing of anybody."""
+"""Names that identify nobody."""
 _NO_PERSON = {"nvidia", "nemo", "runner", "jenkins", "work", "workspace", "data", "shared", "scratch", "home"}
-"""Names of home directories that images and build machines have, and words of logs."""
+"""Names of home directories in images and on build machines, and words of logs."""
 _LETTERS = rb"\w\x80-\xbf\xc3-\xe1\xe3-\xf4"
-"""Letters in UTF-8, of any script; what begins with other bytes is punctuation, such as a quotation mark."""
+"""Letters in UTF-8, of any script; other first bytes belong to punctuation, such as a quotation mark."""
 _NAME = rb"[%s](?:[%s.-]*[%s])?" % (_LETTERS, _LETTERS, _LETTERS)
 _HOST = rb"[A-Za-z](?:[A-Za-z0-9.-]*[A-Za-z0-9])?"
 _HOSTS = (
@@ -50,23 +50,23 @@ _HOMES = re.compile(
     rb"(?<![\w.~-])/(?:[%s.+-]+/)*?(?:%s/)+(?:(?P<bucket>[%s-]{1,3})/(?=(?P=bucket)))*"
     rb"(?P<owner>%s)%s(?:/(?P<below>%s)%s)?" % (_LETTERS, _HOME_DIRS, _LETTERS, _NAME, _NAME_ENDS, _NAME, _NAME_ENDS)
 )
-"""A bucket is what `/home/j/jsmith` has; `below` is a home in a group's directory, or a directory of a home."""
+"""`bucket`: as in `/home/j/jsmith`; `below`: a home in a group's directory, or a directory of a home."""
 _OWN_HOME = re.compile(
     rb"\bHOME=[\"']?(?:/[%s.+-]+)*?/%s(?:/[%s.+-]+)*/(?P<owner>%s)%s"
     % (_LETTERS, _HOME_DIRS, _LETTERS, _NAME, _NAME_ENDS)
 )
 _MAC = rb"(?<![0-9A-Fa-f:])(?:[0-9A-Fa-f]{2}:){5}[0-9A-Fa-f]{2}(?![0-9A-Fa-f:])"
 _MAIL = rb"[A-Za-z0-9._+-]+@[A-Za-z0-9-]+(?:\.[A-Za-z0-9-]+)*\.[A-Za-z]{2,}\b"
-# Not a version of four parts, as of cuDNN.
+# Excludes versions of four parts, such as those of cuDNN.
 _IPV4 = (
     rb"(?<![\w.+-])(?<!==)(?<!ersion )(?<!ersion: )(?<!ersion=)(?<!ERSION=)"
     rb"(?:\d{1,3}\.){3}\d{1,3}(?![\w-]|\.\d)"
 )
 _OF_IPV4 = rb"(?:(?:\.\d{1,3}){3})?"
-"""The rest of `::ffff:10.1.2.3`, as PyTorch may name an IPv4 address."""
+"""Rest of `::ffff:10.1.2.3`, a form in which PyTorch may write an IPv4 address."""
 _IPV6 = (
     rb"(?<![\w:.])[0-9A-Fa-f]{0,4}(?::[0-9A-Fa-f]{0,4}){2,7}%s(?![\w:])"
-    # NCCL puts its interface before it, and a zone and a port behind it: `ib0:fe80::1%%ib0<0>`.
+    # NCCL writes its interface before the address, and a zone and a port after it: `ib0:fe80::1%%ib0<0>`.
     rb"|(?<=[\w.-]:)[0-9A-Fa-f:]{3,39}%s(?=(?:%%[\w.-]+)?<\d+>)"
 ) % (_OF_IPV4, _OF_IPV4)
 _LEADING = rb"(?:[A-Za-z][A-Za-z0-9.-]{0,63},){0,64}"
@@ -75,41 +75,41 @@ _NUMBERED = re.compile(r"(.*[A-Za-z-])(\d+)")
 
 
 class Anonymizer:
-    """Learns names of runs, then replaces them in files."""
+    """Learns the names in runs, then replaces them in files."""
 
     def __init__(self) -> None:
         self._hosts: set[str] = set()
         self._users: set[str] = set()
         self._owners: set[str] = set()
-        """Names of directories where homes lie, which may also be those of groups."""
+        """Names of directories that contain homes; they may also be names of groups."""
         self._clusters: set[str] = set()
         self._aliases: dict[str, dict[str, str]] = {}
         self._families: set[tuple[str, int]] = set()
-        """(what a node's name begins with, digits of its number) of the nodes that are known."""
+        """(beginning of a node's name, digits of its number) of the known nodes."""
         self._known: dict[str, str] = {}
-        """The hosts, by their names in small letters."""
+        """Hosts by their names in lower case."""
         self._pattern: re.Pattern[bytes] | None = None
         with contextlib.suppress(OSError, KeyError):
             self._add(self._users, getpass.getuser())
         self._add_host(socket.gethostname())
 
     def learn_run(self, run: Run, profile: ClusterProfile | None) -> None:
-        """The names that a run's record and its cluster's profile have."""
+        """Learn the names in a run's record and in its cluster's profile."""
         if run.job is not None:
             self._add_nodes(run.job.node_list)
             for node in run.job.bad_nodes:
                 self._add_host(node.partition(" ")[0])
         self._clusters.add(run.cluster)
-        asked = run.spec.sbatch_options if run.spec else {}
-        for option in ("exclude", "nodelist"):  # nodes that the run may never have been on
-            self._add_nodes(asked.get(option) or "")
+        options = run.spec.sbatch_options if run.spec else {}
+        for option in ("exclude", "nodelist"):  # nodes that the run may never have used
+            self._add_nodes(options.get(option) or "")
         if profile is not None:
             self._add_nodes(profile.names.nodes)
             self._add(self._users, profile.names.user)
             self._add_host(profile.names.host)
 
     def learn_file(self, path: Path) -> None:
-        """The names that stand in a file where it is known that they are names. Raises Trouble."""
+        """Learn the names in a file, at places that are known to contain names. Raises Trouble."""
         hosts = [re.compile(pattern % _HOST) for pattern in _HOSTS]
         users = [re.compile(pattern % _NAME) for pattern in _USERS]
         with file_trouble("read", path), path.open("rb") as file:
@@ -127,13 +127,13 @@ class Anonymizer:
                             self._add(names, name)
 
     def learn_accounting(self, path: Path) -> None:
-        """Users and nodes of `sacct`'s lines; none where there is no such file. Raises Trouble."""
+        """Learn users and nodes from `sacct`'s lines; nothing if the file does not exist. Raises Trouble."""
         for row in kept_rows(_text_in(path)):
             self._add(self._users, row.get("User", ""))
             self._add_nodes(row.get("NodeList", "").replace("None assigned", ""))
 
     def replace_in(self, path: Path) -> None:
-        """Write a file anew, with aliases in it. Raises Trouble."""
+        """Rewrite a file with aliases. Raises Trouble."""
         fresh = path.with_name(f".{path.name}.anonymous")
         with file_trouble("write", path), path.open("rb") as file, fresh.open("xb") as out:
             out.writelines(self._replaced(text) for text in _lines(file))
@@ -141,16 +141,16 @@ class Anonymizer:
             fresh.replace(path)
 
     def replace_in_record(self, path: Path) -> None:
-        """The same for the record of a run or a suite, of which the name of the cluster is an alias, too."""
+        """Rewrite the record of a run or a suite, with an alias for the cluster's name too."""
         document = json.loads(path.read_bytes())
         if document.get("cluster") in self._clusters:
             document["cluster"] = self._alias("cluster", document["cluster"])
-        # Letters beyond ASCII as they are: as numbers they are found by no name.
+        # Write letters beyond ASCII unescaped, because names are not found in escape sequences.
         path.write_bytes(_bytes(json.dumps(document, indent=2, ensure_ascii=False)) + b"\n")
         self.replace_in(path)
 
     def replace_in_accounting(self, path: Path) -> None:
-        """The same for what `sacct` printed, of which the cluster's name in Slurm is an alias, too."""
+        """Rewrite the output of `sacct`, with an alias for the cluster's name in Slurm too."""
         self.replace_in(path)
         rows = kept_rows(_text_in(path))
         for row in rows:
@@ -167,23 +167,23 @@ class Anonymizer:
 
     def _compiled(self) -> re.Pattern[bytes]:
         domains = [re.escape(_bytes(name)) for name in _longest_first(set(map(_domain, self._hosts)) - {""})]
-        behind = rb"(?:\.(?:%s)|(?:\.[A-Za-z0-9-]+){2,})?" % b"|".join(domains or [rb"(?!)"])
-        hosts = [re.escape(_bytes(name)) + behind for name in _longest_first(self._hosts)]
-        # Of a node's name its siblings' follow: what has another number of as many digits is one of them.
+        suffix = rb"(?:\.(?:%s)|(?:\.[A-Za-z0-9-]+){2,})?" % b"|".join(domains or [rb"(?!)"])
+        hosts = [re.escape(_bytes(name)) + suffix for name in _longest_first(self._hosts)]
+        # The names of a node's siblings follow from its own: same beginning, another number of as many digits.
         numbered = {match.groups() for name in self._hosts if (match := _NUMBERED.fullmatch(name))}
         self._families = {(prefix, len(number)) for prefix, number in numbered if len(prefix) > 1}
         hosts += [
-            rb"%s\d{%d}%s" % (re.escape(_bytes(prefix)), width, behind) for prefix, width in sorted(self._families)
+            rb"%s\d{%d}%s" % (re.escape(_bytes(prefix)), width, suffix) for prefix, width in sorted(self._families)
         ]
         self._known = {name.lower(): name for name in self._hosts}
-        # One that is known, and has a number, is no word of a log: it is found within a longer name too, and in
-        # capitals. GPU0 and X1 are words of one.
+        # A known name with a number is not a word of a log, so it is also found within a longer name and in capitals.
+        # GPU0 and X1 are words of a log.
         nodes: dict[str, list[str]] = {}
         for name in _longest_first(self._hosts):
             if (parts_of := _NUMBERED.fullmatch(name)) and (len(name) > 4 or len(parts_of[2]) > 1):
                 nodes.setdefault(parts_of[1], []).append(parts_of[2])
         within = [
-            rb"(?i:%s)(?:%s)%s" % (re.escape(_bytes(prefix)), "|".join(numbers).encode(), behind)
+            rb"(?i:%s)(?:%s)%s" % (re.escape(_bytes(prefix)), "|".join(numbers).encode(), suffix)
             for prefix, numbers in nodes.items()
         ]
         hosts += [rb"[A-Za-z0-9-]+(?:\.[A-Za-z0-9-]+)*\.%s" % domain for domain in domains]
@@ -202,26 +202,26 @@ class Anonymizer:
         return re.compile(b"|".join(b"(?P<%s>%s)" % (name.encode(), part) for name, part in parts.items()))
 
     def _alias_of(self, match: re.Match[bytes]) -> bytes:
-        found, kind = _text(match[0]), match.lastgroup
+        name, kind = _text(match[0]), match.lastgroup
         if kind == "home":
             return self._alias_of_home(match)
         if kind == "list":
-            return _bytes(self._alias_of_list(found))
+            return _bytes(self._alias_of_list(name))
         if kind in ("ipv4", "ipv6"):
             try:
-                address = ipaddress.ip_address(found)
+                address = ipaddress.ip_address(name)
             except ValueError:
                 return match[0]
             address = getattr(address, "ipv4_mapped", None) or address
-            told = address.is_loopback or address.is_unspecified
-            return match[0] if told else self._alias("address", str(address)).encode()
+            kept = address.is_loopback or address.is_unspecified
+            return match[0] if kept else self._alias("address", str(address)).encode()
         kinds = {"host": "host", "user": "user", "mail": "mail", "mac": "address"}
         if kind == "host":
-            found = self._known.get(found.partition(".")[0].lower(), found)
-        return self._alias(kinds[kind or ""], found).encode()
+            name = self._known.get(name.partition(".")[0].lower(), name)
+        return self._alias(kinds[kind or ""], name).encode()
 
     def _alias_of_home(self, match: re.Match[bytes]) -> bytes:
-        """What lies below a directory that may be a group's may be a person's; below a known person's it is none."""
+        """Alias of a home path. A directory below a group's directory may be a person's too."""
         owner, below = _text(match["owner"]), _text(match["below"] or b"")
         common = owner.lower() in _COMMON
         home = match.string[match.start() : match.end("owner")] if common else b"/home/" + self._user(owner)
@@ -236,7 +236,7 @@ class Anonymizer:
         return self._alias("user", name).encode()
 
     def _alias_of_list(self, text: str) -> str:
-        """Slurm's short form of several nodes, of which one is known to be one, or has such a one's name."""
+        """Aliases for Slurm's short form of nodes, if one of them is known or has the name of a known family."""
         *plain, rest = text.split(",", text.partition("[")[0].count(","))
         before = "".join(f"{name}," for name in plain)
         names: tuple[str, ...] = ()
@@ -251,7 +251,7 @@ class Anonymizer:
         return self._outside_brackets(before + rest)
 
     def _outside_brackets(self, text: str) -> str:
-        """With aliases in it for every name that is no list."""
+        """The text with aliases for all names outside of brackets."""
         pieces = re.split(r"(\[[0-9,-]+\])", text)
         pieces[::2] = [_text(self._replaced(_bytes(piece))) for piece in pieces[::2]]
         return "".join(pieces)
@@ -282,24 +282,24 @@ class Anonymizer:
 
 
 def _after_dash(text: str) -> tuple[str, str, str]:
-    """Up to the first `-` or `.` before the bracket, that, and the rest: `slurm-cn[1-2]` may be a name with a list."""
-    found = re.match(r"([A-Za-z0-9]*)([.-])(?=[A-Za-z])(.*)", text)
-    return (found[1], found[2], found[3]) if found and "[" in found[3] else (text, "", "")
+    """Text up to the first `-` or `.` before the bracket, that sign, and the rest: `slurm-cn[1-2]` may be both."""
+    match = re.match(r"([A-Za-z0-9]*)([.-])(?=[A-Za-z])(.*)", text)
+    return (match[1], match[2], match[3]) if match and "[" in match[3] else (text, "", "")
 
 
 def _domain(host: str) -> str:
-    """What the names of its neighbours end with; empty for a short name."""
+    """Common domain of its neighbours; empty for a short name."""
     return host.partition(".")[2] if host.count(".") >= 2 else ""
 
 
 def _as_word(name: str) -> bytes:
-    """Where it stands alone; a short one not beside an underscore either, as in `max_steps`."""
-    beside = b"A-Za-z0-9" if len(name) > 4 else b"A-Za-z0-9_"
-    return rb"(?<![%s])%s(?![%s])" % (beside, re.escape(_bytes(name)), beside)
+    """Pattern for the name as a separate word; a short name may not touch an underscore either, as in `max_steps`."""
+    word_characters = b"A-Za-z0-9" if len(name) > 4 else b"A-Za-z0-9_"
+    return rb"(?<![%s])%s(?![%s])" % (word_characters, re.escape(_bytes(name)), word_characters)
 
 
 def _text_in(path: Path) -> str:
-    """With bytes that are no UTF-8 kept, so that `_bytes` gives them back; empty where there is no file."""
+    """Text of a file, empty if it does not exist. Bytes that are not UTF-8 survive `_bytes`."""
     with file_trouble("read", path):
         return _text(path.read_bytes()) if path.is_file() else ""
 
@@ -317,7 +317,7 @@ def _longest_first(names: Iterable[str]) -> list[str]:
 
 
 def _lines(file: Iterable[bytes]) -> Iterable[bytes]:
-    """Whole lines, many at a time."""
+    """Complete lines, many at a time."""
     pieces, size = [], 0
     for line in file:
         pieces.append(line)

@@ -1,4 +1,4 @@
-"""What an archive holds of a run: the files of its folder, and what follows from them as documents that people read."""
+"""Contents of an archive for one run: the files of its folder, and readable documents that are derived from them."""
 
 from __future__ import annotations
 
@@ -23,14 +23,14 @@ from llmb_tui.watch.run_records import RunRecords
 from llmb_tui.watch.state import RunRecord
 
 KEPT_FILES = ("script.sh", "beside.json", ACCOUNTING, NETWORK, READING, "facts.json")
-"""Of a run's folder, beside its record and its logs."""
+"""Files of a run's folder, besides its record and its logs."""
 _WORDS = ("reasons", "no_verdict", "against", "rule", "why_failed")
 _WORDS_OF_CHECKS = ("found", "expected", "line")
 _ENVIRONMENT = ("env", "overridden", "mounts", "container_image", "image", "links", "token_file")
 
 
 class RunFolders:
-    """Runs that lie in a folder as they do in the state directory, worked out there."""
+    """Runs in a folder with the structure of the state directory; their results are computed there."""
 
     def __init__(self, state: Path, threshold: float) -> None:
         self.runs = Runs(Places(state / "config", state))
@@ -39,26 +39,30 @@ class RunFolders:
         self._threshold = threshold
 
     def derived(self, run_id: str) -> dict[str, Any]:
-        """The documents that follow from a run's record and log, by their names. Raises Trouble."""
+        """Documents derived from a run's record and log, by file name. Raises Trouble."""
         run, result = self.runs.load(run_id), self.history.result(run_id)
         spec = asdict(run.spec) if run.spec else {}
-        apart = {name: spec.pop(name) for name in _ENVIRONMENT if name in spec}
+        environment_fields = {name: spec.pop(name) for name in _ENVIRONMENT if name in spec}
         versions = dict(result.facts.versions) if result.facts else {}
-        environment: dict[str, Any] = {"container": run.plan.container, **apart, "versions_in_log": versions}
-        if "env" in apart:
-            environment["env"] = dict(apart["env"])
+        environment: dict[str, Any] = {
+            "container": run.plan.container,
+            **environment_fields,
+            "versions_in_log": versions,
+        }
+        if "env" in environment_fields:
+            environment["env"] = dict(environment_fields["env"])
         documents = {
             "plan.json": plan_document(run.plan) | {"steps": run.plan.steps, "time_limit": run.plan.time_limit},
             "settings.json": {"procedure": run.procedure, **spec},
             "environment.json": environment,
             "result.json": _result(result, self._threshold),
         }
-        plain: dict[str, Any] = json.loads(json.dumps(finite(documents)))  # tuples as the lists that they are in a file
+        plain: dict[str, Any] = json.loads(json.dumps(finite(documents)))  # turn tuples into lists, as in a file
         return plain
 
 
 def _result(result: RunResult, threshold: float) -> dict[str, Any]:
-    """Every number of a result."""
+    """All figures of a result."""
     estimate, facts, state = result.plan.estimate, result.facts, result.record.state
     verdict = asdict(result.verdict) if result.verdict else None
     return {
@@ -88,14 +92,14 @@ def _result(result: RunResult, threshold: float) -> dict[str, Any]:
 
 
 def missing_of(run: Run, record: RunRecord, folder: Path) -> Iterator[Missing]:
-    """What a run's folder lacks of the evidence, and why."""
+    """Evidence that a run's folder lacks, with the reasons."""
     words = run.words
     if record.state.log_removed:
-        yield Missing(run.id, "log", "Its local copy was removed; what had been read of it is here.")
+        yield Missing(run.id, "log", "Its local copy was removed; the facts read from it are included.")
     elif not copy_names(folder):
-        yield Missing(run.id, "log", "No line of it was ever copied here.")
+        yield Missing(run.id, "log", "It was never copied to the exporting machine.")
     elif record.state.log_unread:
-        yield Missing(run.id, "end of the log", f"It was not copied to its end: `llmb-tui results {run.id}` does it.")
+        yield Missing(run.id, "end of the log", f"It was not copied to its end: `llmb-tui results {run.id}` copies it.")
     if not (folder / ACCOUNTING).is_file():
         why = (
             f"{words.scheduler} did not answer when the {words.job} ended: `llmb-tui watch {run.id} --once` asks again."
@@ -105,32 +109,36 @@ def missing_of(run: Run, record: RunRecord, folder: Path) -> Iterator[Missing]:
         yield Missing(run.id, "script", "It was not submitted by this program.")
 
 
-def differences(said: Any, found: Any, at: str = "") -> Iterator[tuple[str, Any, Any]]:
-    """Where two documents are not the same: place, what is said, what was found; numbers may differ by rounding.
+def differences(stated: Any, derived: Any, at: str = "") -> Iterator[tuple[str, Any, Any]]:
+    """Differences of two documents: (place, stated value, derived value); numbers may differ by rounding.
 
-    What only the second one has is none: a newer version says more.
+    Keys that only the derived document has are ignored, because a newer version has more.
     """
-    if isinstance(said, dict) and isinstance(found, dict):
-        for key, value in said.items():
-            yield from differences(value, found.get(key), f"{at}.{key}" if at else key)
-    elif isinstance(said, list) and isinstance(found, list) and len(said) == len(found):
-        for index, (one, other) in enumerate(zip(said, found, strict=True)):
-            yield from differences(one, other, f"{at}[{index}]")
-    elif not _same(said, found):
-        yield at, said, found
+    if isinstance(stated, dict) and isinstance(derived, dict):
+        for key, value in stated.items():
+            yield from differences(value, derived.get(key), f"{at}.{key}" if at else key)
+    elif isinstance(stated, list) and isinstance(derived, list) and len(stated) == len(derived):
+        for index, (first, second) in enumerate(zip(stated, derived, strict=True)):
+            yield from differences(first, second, f"{at}[{index}]")
+    elif not _same(stated, derived):
+        yield at, stated, derived
 
 
 def is_wording(place: str) -> bool:
-    """Whether a place of `result.json` holds a text that another version may word differently."""
+    """Whether a place of `result.json` contains a text that another version may word differently."""
     keys = place.replace("[", ".").split(".")
     return bool({*keys} & {*_WORDS}) or (keys[0] == "validity" and keys[-1] in _WORDS_OF_CHECKS)
 
 
-def _same(one: Any, other: Any) -> bool:
-    one, other = finite(one), finite(other)  # older archives hold numbers that JSON does not have
-    if isinstance(one, (int, float)) and isinstance(other, (int, float)) and type(one) is not bool is not type(other):
+def _same(first: Any, second: Any) -> bool:
+    first, second = finite(first), finite(second)  # older archives have numbers that JSON does not allow
+    if (
+        isinstance(first, (int, float))
+        and isinstance(second, (int, float))
+        and type(first) is not bool is not type(second)
+    ):
         try:
-            return math.isclose(one, other, rel_tol=1e-9)
+            return math.isclose(first, second, rel_tol=1e-9)
         except OverflowError:  # a whole number that is too large for a float
-            return one == other
-    return bool(one == other)
+            return first == second
+    return bool(first == second)

@@ -1,4 +1,4 @@
-"""`export`: finished runs of this machine → one file. No cluster is asked; nothing secret goes in."""
+"""`export`: write finished runs of this machine into one file. No cluster is asked; no secret is included."""
 
 from __future__ import annotations
 
@@ -48,10 +48,10 @@ _PIECE = 1 << 20
 
 
 class Exporter:
-    """Makes archives of what one user's places hold."""
+    """Makes archives from the data of one user on this machine."""
 
     def __init__(self, runs: Runs, profiles: Iterable[ClusterProfile], own_presets: Path, *, threshold: float) -> None:
-        """`own_presets`: directory of the user's own; `threshold`: the smallest ratio that passes."""
+        """`own_presets`: directory of the user's presets; `threshold`: the smallest ratio that passes."""
         self._runs = runs
         self._profiles = {profile.name: profile for profile in profiles}
         self._own_presets = own_presets
@@ -60,10 +60,10 @@ class Exporter:
     def export(
         self, run_ids: Iterable[str], file: Path, suites: Iterable[Suite] = (), *, anonymous: bool = False
     ) -> Manifest:
-        """Write the archive of these runs, and of suites that were named; it was read back before it has its name.
+        """Write the archive of these runs and suites; it gets its name only after it was read back successfully.
 
-        Raises Trouble (exit code 1) where a run is not over, a secret would go in, or the file exists, and Trouble
-        where it cannot be written; then there is no file.
+        Raises Trouble (exit code 1) if a run is active, a secret would be included, or the file exists, and Trouble if
+        the file cannot be written; then there is no file.
         """
         runs = [self._over(run_id) for run_id in dict.fromkeys(run_ids)]
         _refuse_existing(file)
@@ -75,29 +75,29 @@ class Exporter:
     def _over(self, run_id: str) -> Run:
         run = self._runs.load(run_id)
         if run.going or run.submission in ("unknown", "intended"):
-            how = "goes on" if run.submission == "submitted" else f"is {state_label(run.submission).word}"
+            how = "is active" if run.submission == "submitted" else f"is {state_label(run.submission).word}"
             raise Trouble(
-                f"Run {run.id} {how}, and was not exported.",
-                "What an archive says of a run must not change any more.",
-                f"`llmb-tui watch {run.id}` says when it is over.",
+                f"Run {run.id} {how} and was not exported.",
+                "The contents of an archive must be final.",
+                f"`llmb-tui watch {run.id}` shows when it has ended.",
                 exit_code=1,
             )
         return run
 
     def _staged(self, folder: Path, runs: Sequence[Run], suites: Mapping[str, Suite], *, anonymous: bool) -> Manifest:
-        """Put everything into a private folder as it will lie in the archive; what that is."""
+        """Put everything into a private folder in the structure of the archive; return its manifest."""
         names = [name for run in runs for name in self._copied(run, folder)]
         here = RunFolders(folder, self._threshold)
         for suite_id, suite in suites.items():
             names.append(f"suites/{suite_id}.json")
             _put(folder / names[-1], documents.text_of(suite))
         presets = self._copied_presets(runs, folder)
-        names += dict.fromkeys(name for of_it in presets.values() for name in of_it)
+        names += dict.fromkeys(name for files in presets.values() for name in files)
         if anonymous:
             texts = {recipe_id: folder / name for recipe_id, (name, *_) in presets.items()}
             before = {run.id: (here.derived(run.id)["result.json"], _findings(here, run.id, texts)) for run in runs}
             builtin = {recipe.id for _, recipe in _builtin_presets()}
-            published = {name for recipe_id, of_it in presets.items() if recipe_id in builtin for name in of_it}
+            published = {name for recipe_id, files in presets.items() if recipe_id in builtin for name in files}
             self._anonymize(folder, runs, [name for name in names if name not in published])
             here = RunFolders(folder, self._threshold)
             for run_id, (result, findings) in before.items():
@@ -107,13 +107,13 @@ class Exporter:
                 _require_the_same_runs(suite, folder / "suites" / f"{suite_id}.json")
         missing: list[Missing] = []
         for run in runs:
-            now = here.runs.load(run.id)
-            missing += missing_of(now, here.records.record(now), folder / "runs" / run.id)
+            staged = here.runs.load(run.id)
+            missing += missing_of(staged, here.records.record(staged), folder / "runs" / run.id)
             for name, document in here.derived(run.id).items():
                 names.append(f"runs/{run.id}/{name}")
                 _put(folder / names[-1], json.dumps(document, indent=1, allow_nan=False).encode() + b"\n")
             if (recipe_id := run.plan.selection.recipe_id) not in presets:
-                missing.append(Missing(run.id, "preset", f"This program has none of {recipe_id}."))
+                missing.append(Missing(run.id, "preset", f"This program has no preset of {recipe_id}."))
         self._require_no_secret(folder, names := sorted(names))
         members = {name: Member(name, *sum_of(folder / name)) for name in names}
         return Manifest(
@@ -131,7 +131,7 @@ class Exporter:
         ).sealed()
 
     def _copied(self, run: Run, folder: Path) -> list[str]:
-        """The files of a run's folder, in the private one; their names in the archive."""
+        """Copy the files of a run's folder into the private one; return their names in the archive."""
         source, target = self._runs.folder(run.id), folder / "runs" / run.id
         with self._runs.lock(run.id), file_trouble("copy", source):
             here = [name for name in (*copy_names(source), *KEPT_FILES) if (source / name).is_file()]
@@ -144,10 +144,10 @@ class Exporter:
         return [f"runs/{run.id}/{name}" for name in ("run.json", *here)]
 
     def _copied_presets(self, runs: Sequence[Run], folder: Path) -> dict[str, list[str]]:
-        """By the recipe's id the names of its files in the archive, its preset first."""
-        wanted, found = {run.plan.selection.recipe_id for run in runs}, dict[str, list[str]]()
+        """Copy the presets; return the names of their files in the archive by recipe id, the preset itself first."""
+        wanted, files_by_recipe = {run.plan.selection.recipe_id for run in runs}, dict[str, list[str]]()
         for file, recipe in (*_builtin_presets(), *_presets(self._own_presets)):
-            if recipe.id in wanted and recipe.id not in found:
+            if recipe.id in wanted and recipe.id not in files_by_recipe:
                 files = {f"presets/{recipe.id.replace('@', '-')}.toml": file}
                 if recipe.upstream and recipe.upstream.constraints:
                     name = f"constraints/{recipe.upstream.constraints.file}"
@@ -155,8 +155,8 @@ class Exporter:
                 for name, source in files.items():
                     with file_trouble("read", source):
                         _put(folder / name, source.read_bytes())
-                found[recipe.id] = [*files]
-        return found
+                files_by_recipe[recipe.id] = [*files]
+        return files_by_recipe
 
     def _anonymize(self, folder: Path, runs: Sequence[Run], names: Sequence[str]) -> None:
         anonymizer = Anonymizer()
@@ -179,12 +179,12 @@ class Exporter:
     def _require_no_secret(self, folder: Path, names: Iterable[str]) -> None:
         search = SecretSearch(known_secrets(self._profiles.values()))
         for name in names:
-            if found := search.find(folder / name):
-                line, kind = found
+            if match := search.find(folder / name):
+                line, kind = match
                 raise Trouble(
-                    f"Nothing was exported: {name}, line {line}, holds {kind}.",
-                    "No secret may be in an archive, and what was said of a run is not changed silently.",
-                    "If it is one, make it invalid where it was made, take it out of that file of the run, and export "
+                    f"Nothing was exported: {name}, line {line}, contains {kind}.",
+                    "An archive must not contain a secret, and evidence is never changed silently.",
+                    "If it is a secret, revoke it where it was issued, remove it from that file of the run, and export "
                     "again.",
                     exit_code=1,
                 )
@@ -196,16 +196,16 @@ def _builtin_presets() -> list[tuple[Path, Recipe]]:
 
 
 def _presets(directory: Path) -> list[tuple[Path, Recipe]]:
-    """Those of a directory that can be read, each with its file."""
-    found = []
+    """Readable presets of a directory, each with its file."""
+    presets = []
     for file in toml_files([directory]):
         with contextlib.suppress(PresetProblem):
-            found.append((file, read_preset(file)))
-    return found
+            presets.append((file, read_preset(file)))
+    return presets
 
 
 def _put(path: Path, data: bytes | Iterable[bytes]) -> None:
-    """Into the private folder."""
+    """Write a file in the private folder."""
     with file_trouble("write", path):
         path.parent.mkdir(parents=True, exist_ok=True)
         with path.open("wb") as file:
@@ -213,25 +213,25 @@ def _put(path: Path, data: bytes | Iterable[bytes]) -> None:
 
 
 def _pieces(path: Path) -> Iterator[bytes]:
-    """Of a file: a log may be long. What fails as it is read is told of this file, not of the one that is written."""
+    """Content of a file in pieces, because a log may be long. A read error names this file, not the archive."""
     with file_trouble("read", path), path.open("rb") as file:
         while piece := file.read(_PIECE):
             yield piece
 
 
 def _require_the_same_numbers(run_id: str, before: Mapping[str, Any], now: RunFolders) -> None:
-    """Raise Trouble (exit code 1) where a name that was replaced is part of what a log says."""
+    """Raise Trouble (exit code 1) if a replaced name is part of the data that is read from a log."""
     try:
-        found = now.derived(run_id)["result.json"]
+        derived = now.derived(run_id)["result.json"]
     except Trouble as trouble:
         raise _is_a_word(f"Run {run_id}", trouble.why or trouble.what) from trouble
-    for place, *_ in differences(before, found):
+    for place, *_ in differences(before, derived):
         if not is_wording(place):
             raise _is_a_word(f"Run {run_id}", place)
 
 
 def _findings(runs: RunFolders, run_id: str, presets: Mapping[str, Path]) -> dict[str, Finding]:
-    """What `verify` will find of a run beside its numbers, by what was checked; `presets`: by their recipes."""
+    """Findings that `verify` will have for a run besides its numbers, by what was checked; `presets`: by recipe id."""
     run = runs.runs.load(run_id)
     accounting = text_in(runs.runs.folder(run_id) / ACCOUNTING)
     of_accounting = accounting_findings(run, runs.history.result(run_id), accounting)
@@ -241,7 +241,7 @@ def _findings(runs: RunFolders, run_id: str, presets: Mapping[str, Path]) -> dic
 
 
 def _require_no_worse(run_id: str, before: Mapping[str, Finding], now: Mapping[str, Finding]) -> None:
-    """Raise Trouble (exit code 1) where a name that was replaced is part of what the preset or accounting says."""
+    """Raise Trouble (exit code 1) if a replaced name is part of the comparison with the preset or accounting."""
     order: tuple[FindingOutcome, ...] = ("agrees", "unknown", "differs")
     for what, finding in now.items():
         outcome = before[what].outcome if what in before else "agrees"
@@ -250,44 +250,44 @@ def _require_no_worse(run_id: str, before: Mapping[str, Finding], now: Mapping[s
 
 
 def _require_the_same_runs(suite: Suite, path: Path) -> None:
-    """Raise Trouble (exit code 1) where a name that was replaced is a word of a suite's document."""
+    """Raise Trouble (exit code 1) if a replaced name is a word of a suite's document."""
     try:
-        now = documents.load(path, Suite)
+        anonymous = documents.load(path, Suite)
     except Trouble as trouble:
         raise _is_a_word(f"Suite {suite.id}", trouble.why) from trouble
-    if [row.run_id for row in now.rows] != [row.run_id for row in suite.rows]:
+    if [row.run_id for row in anonymous.rows] != [row.run_id for row in suite.rows]:
         raise _is_a_word(f"Suite {suite.id}", "the ids of its runs")
 
 
-def _is_a_word(of: str, where: str) -> Trouble:
+def _is_a_word(subject: str, where: str) -> Trouble:
     return Trouble(
-        f"{of} was not exported: without names it would say something else.",
-        f"A host or user is called as a word of its record, log or preset is ({where.removesuffix('.')}).",
+        f"{subject} was not exported: replacing names would change its content.",
+        f"A host or user name is also an ordinary word in its record, log or preset ({where.removesuffix('.')}).",
         "Export it without --anonymous.",
         exit_code=1,
     )
 
 
 def _too_dense(manifest: Manifest) -> Trouble:
-    """Whoever checks an archive guards against one that fills a disk, and cannot know that this one is ours."""
+    """The error for an archive that `verify` would refuse, because it looks like one made to fill a disk."""
     largest = max(manifest.members, key=lambda member: member.size)
     return Trouble(
-        "Nothing was exported: nobody could check the archive.",
-        f"{largest.name} is {byte_size(largest.size)} that says nearly the same again and again, and `verify` unpacks "
-        "nothing that becomes so much more than it is.",
-        "Export it together with more runs, or leave that run out.",
+        "Nothing was exported: the archive could not be verified.",
+        f"{largest.name} has {byte_size(largest.size)} of nearly identical content, and `verify` unpacks no archive "
+        "that becomes so much larger than its file.",
+        "Export it together with more runs, or without that run.",
     )
 
 
 def _refuse_existing(file: Path) -> None:
     if os.path.lexists(file):
-        raise Trouble(f"{file} exists, and is not overwritten.", "", "Name another file, or remove it.", exit_code=1)
+        raise Trouble(f"{file} exists and is not overwritten.", "", "Name another file, or remove it.", exit_code=1)
     if not file.parent.is_dir():
-        raise Trouble(f"There is no directory {file.parent}.", "", "Make it, or name another.", exit_code=1)
+        raise Trouble(f"There is no directory {file.parent}.", "", "Create it, or name another one.", exit_code=1)
 
 
 def _write(manifest: Manifest, folder: Path, file: Path) -> None:
-    """Write the archive beside its name, read it back, and give it its name unless somebody else has taken that."""
+    """Write the archive under a temporary name, read it back, and rename it unless the name was taken meanwhile."""
     with file_trouble("write", file):
         handle, name = tempfile.mkstemp(dir=file.parent, prefix=f".{file.name}.", suffix=".unfinished")
     with removed_after(Path(name)):
@@ -296,7 +296,7 @@ def _write(manifest: Manifest, folder: Path, file: Path) -> None:
             out.flush()
             os.fsync(out.fileno())
         with scratch("llmb-tui-export-") as again:
-            why = "Another one was read than was written."
+            why = "The content read differs from the content written."
             try:
                 same = unpack(Path(name), again) == manifest
             except TooDense as trouble:

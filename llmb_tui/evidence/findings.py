@@ -1,4 +1,4 @@
-"""`Finding`: what was checked of an archive, and what came of it."""
+"""`Finding`: one check of an archive with its result."""
 
 from __future__ import annotations
 
@@ -10,19 +10,19 @@ from llmb_tui.language.states import FindingOutcome
 
 @dataclass(frozen=True, slots=True)
 class Finding:
-    """One check."""
+    """One check with its result."""
 
     run: str
-    """Id of the run; empty: of the archive as a whole."""
+    """Id of the run; empty for the archive as a whole."""
     what: str
-    """What was checked, in a few words."""
+    """Short name of the check."""
     outcome: FindingOutcome
     words: str = ""
-    """What was found; may be remote text."""
+    """Result as a sentence; may contain remote text."""
 
 
-def compared(run: str, what: str, wrong: Iterable[str], otherwise: str, agrees: str) -> Finding:
-    """It agrees, in these words, unless something is `wrong`, which `otherwise` introduces."""
-    if said := ", ".join(wrong):
-        return Finding(run, what, "differs", f"{otherwise}: {said}.")
+def compared(run: str, what: str, wrong: Iterable[str], headline: str, agrees: str) -> Finding:
+    """A finding with the text `agrees`, or with `headline` and the differences if any of `wrong` is not empty."""
+    if differences := ", ".join(wrong):
+        return Finding(run, what, "differs", f"{headline}: {differences}.")
     return Finding(run, what, "agrees", agrees)

@@ -1,4 +1,4 @@
-"""`Manifest`: every member of an archive with its sum, and what is missing; sealed by a sum of its own."""
+"""`Manifest`: every member of an archive with its checksum, and the missing evidence; sealed by its own checksum."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ MANIFEST = "manifest.json"
 """Name of the first member."""
 MOST_MEMBERS = 20_000
 _MOST_TEXT = 64 << 20
-"""Bytes of a member that is no log, and is read as a whole."""
+"""Maximum number of bytes of a member that is not a log and is read as a whole."""
 _MOST_PRESET = 4 << 20
 LEFT_OUT = ("profiles", "traces", "checkpoints", "notes and tags")
 
@@ -33,10 +33,10 @@ _NAME = re.compile(
 
 
 class NotThisArchive(Trouble):
-    """A file that is no archive of this program, or a damaged one. Exit code 1."""
+    """The file is not an archive of this program, or is damaged. Exit code 1."""
 
-    def __init__(self, why: str, fix: str = "Get the file again from whoever made it.") -> None:
-        super().__init__("This file is no sound archive of llmb-tui.", why, fix, exit_code=1)
+    def __init__(self, why: str, fix: str = "Get the file again from its author.") -> None:
+        super().__init__("This file is not a valid archive of llmb-tui.", why, fix, exit_code=1)
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,13 +45,13 @@ class Member:
 
     name: str
     size: int
-    """Bytes."""
+    """Size in bytes."""
     sha256: str
 
 
 @dataclass(frozen=True, slots=True)
 class Missing:
-    """What would be evidence, and is not there."""
+    """Evidence that is not in the archive."""
 
     run: str
     what: str
@@ -60,7 +60,7 @@ class Missing:
 
 @dataclass(frozen=True, slots=True)
 class PresetMember:
-    """The preset of a recipe, as the program that made the archive had it."""
+    """Preset of a recipe, in the version of the program that made the archive."""
 
     recipe: str
     """`<workload>@<release>`."""
@@ -70,48 +70,50 @@ class PresetMember:
 
 @dataclass(frozen=True, slots=True)
 class Manifest:
-    """In the order of the archive."""
+    """Contents of an archive; the members are in the order of the archive."""
 
     kind: str
     schema: int
     made_by: str
-    """Program and version."""
+    """Name and version of the program."""
     anonymous: bool
     """Host and user names, addresses and home paths were replaced."""
     threshold: float
-    """Smallest ratio that passes, of the verdicts in it."""
+    """Smallest ratio that passes, for the verdicts in the archive."""
     runs: tuple[str, ...]
     suites: tuple[str, ...]
     presets: tuple[PresetMember, ...]
     missing: tuple[Missing, ...]
     left_out: tuple[str, ...]
-    """What is never in an archive."""
+    """Kinds of files that are never in an archive."""
     members: tuple[Member, ...]
     seal: str = ""
     """SHA-256 of the manifest's text with an empty seal."""
 
     @property
     def text(self) -> bytes:
-        """As it stands in the archive."""
+        """Text of the manifest in the archive."""
         return json.dumps(asdict(self), indent=1).encode() + b"\n"
 
     def sealed(self) -> Manifest:
-        """With its seal."""
+        """The manifest with its seal."""
         return replace(self, seal=hashlib.sha256(replace(self, seal="").text).hexdigest())
 
 
 def read_manifest(text: bytes, folder: Path) -> Manifest:
-    """The manifest in a text, which is kept in a private folder. Raises NotThisArchive for any but a sound one."""
+    """Read and check a manifest, and save its text in a private folder. Raises NotThisArchive for an invalid one."""
     try:
         document = json.loads(text)
     except (ValueError, RecursionError):
         document = None
     if not isinstance(document, dict) or document.get("kind") != KIND:
-        raise NotThisArchive("Its first member is no manifest of this program.", "Name a file that `export` has made.")
+        raise NotThisArchive(
+            "Its first member is not a manifest of this program.", "Name a file that `export` has written."
+        )
     if document.get("schema") != SCHEMA:
         schema = clean_line(str(document.get("schema")))[:20]
         raise NotThisArchive(
-            f"It has the form {schema}, and this version reads the form {SCHEMA}.",
+            f"It has format {schema}, but this version reads format {SCHEMA}.",
             "Verify it with the version of llmb-tui that made it, or a newer one.",
         )
     path = folder / MANIFEST
@@ -121,35 +123,35 @@ def read_manifest(text: bytes, folder: Path) -> Manifest:
     except Trouble as trouble:
         raise NotThisArchive(f"Its manifest cannot be read: {trouble.why}") from trouble
     if manifest.text != text or manifest.sealed() != manifest:
-        raise NotThisArchive("The manifest's own sum is wrong: it was changed or damaged.")
+        raise NotThisArchive("The manifest's own checksum is wrong: it was changed or damaged.")
     _check_names(manifest)
     return manifest
 
 
 def _check_names(manifest: Manifest) -> None:
-    """Raise NotThisArchive for members that no archive of ours has, and for what is named and is no member."""
+    """Raise NotThisArchive for members that no archive of this program has, and for listed members that are missing."""
     if len(manifest.members) > MOST_MEMBERS or any(member.size < 0 for member in manifest.members):
         count = plural(len(manifest.members), "member")
-        raise NotThisArchive(f"Its manifest names {count}, or one of a size that is none.")
+        raise NotThisArchive(f"Its manifest lists {count}, or one of an invalid size.")
     runs, names = set(manifest.runs), set[str]()
     for member in manifest.members:
         name, shown = member.name, clean_line(member.name)[:80]
         match = _NAME.fullmatch(name)
         if name.startswith("/") or ".." in name.split("/"):
-            raise NotThisArchive(f"A member would be written outside of its folder: {shown}. Nothing was unpacked.")
+            raise NotThisArchive(f"A member would be written outside the folder: {shown}. Nothing was unpacked.")
         if match is None:
-            raise NotThisArchive(f"It has a member that no archive of ours has: {shown}")
+            raise NotThisArchive(f"It has a member that no archive of llmb-tui has: {shown}")
         if match["run"] is not None and match["run"] not in runs:
-            raise NotThisArchive(f"It has a member of a run that it does not name: {shown}")
+            raise NotThisArchive(f"It has a member of a run that it does not list: {shown}")
         if name in names:
-            raise NotThisArchive(f"Its manifest names a member twice: {shown}")
+            raise NotThisArchive(f"Its manifest lists a member twice: {shown}")
         most = _MOST_PRESET if name.startswith("presets/") else _MOST_TEXT
         if match["log"] is None and member.size > most:
-            raise NotThisArchive(f"{shown} is larger than any such file: {byte_size(member.size)}.")
+            raise NotThisArchive(f"{shown} is too large for such a file: {byte_size(member.size)}.")
         names.add(name)
-    named = [f"runs/{run}/run.json" for run in manifest.runs]
-    named += [f"suites/{suite}.json" for suite in manifest.suites]
-    named += [preset.name for preset in manifest.presets]
-    if len(runs) < len(manifest.runs) or not names.issuperset(named):
-        lacking = next((name for name in named if name not in names), "a run that is named twice")
-        raise NotThisArchive(f"It lacks what its manifest speaks of: {clean_line(lacking)[:80]}")
+    listed = [f"runs/{run}/run.json" for run in manifest.runs]
+    listed += [f"suites/{suite}.json" for suite in manifest.suites]
+    listed += [preset.name for preset in manifest.presets]
+    if len(runs) < len(manifest.runs) or not names.issuperset(listed):
+        missing = next((name for name in listed if name not in names), "a run that is listed twice")
+        raise NotThisArchive(f"It lacks a file that its manifest lists: {clean_line(missing)[:80]}")

@@ -1,8 +1,8 @@
-"""`pack` and `unpack`: an archive's bytes.
+"""`pack` and `unpack`: write and read an archive.
 
-A tar file in one zstd frame with a content checksum, and behind it a frame that readers skip, with the SHA-256 of all
-bytes before it. What the tar file looks like follows from the manifest, its first member, to the last byte: it is read
-by comparing it with that, so there is nothing in a foreign one that could be obeyed.
+The archive is a tar file in one zstd frame with a content checksum, followed by a frame that readers skip, with the
+SHA-256 of all previous bytes. The manifest, its first member, determines every byte of the tar file. Reading compares
+the file with that, so nothing in a foreign archive is interpreted.
 """
 
 from __future__ import annotations
@@ -26,11 +26,11 @@ _BLOCK = tarfile.BLOCKSIZE
 _PIECE = 1 << 20
 _PACKED_PIECE = 1 << 16
 _END = b"\0" * (2 * _BLOCK)
-"""Of a tar file."""
+"""End of a tar file."""
 _NEW = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC
 _MAGIC = b"\x28\xb5\x2f\xfd"
 _CHECKSUM = 0x04
-"""Bit of a zstd frame's descriptor, the byte after the magic."""
+"""Bit of a zstd frame's descriptor, which is the byte after the magic number."""
 _SEAL = b"\x5e\x2a\x4d\x18" + (32).to_bytes(4, "little")
 """Head of a skippable frame of 32 bytes."""
 _LEVEL = 9
@@ -39,7 +39,7 @@ MOST_MANIFEST = 16 << 20
 MOST_UNPACKED = 16 << 30
 _ALWAYS_FINE = 256 << 20
 _RATIO = 200
-"""A log is packed to a thirtieth or so; more than this many times its size, and more than the size above, is no log."""
+"""Largest ratio of a log's size to its packed size, for archives larger than the size above; logs usually have 30."""
 
 _KINDS = {
     tarfile.SYMTYPE: "a symbolic link",
@@ -52,7 +52,7 @@ _KINDS = {
 
 
 class TooDense(NotThisArchive):
-    """An archive that is so small for what it would become that it is not unpacked, whoever made it."""
+    """An archive that is too small for its unpacked size, and is therefore not unpacked, whoever made it."""
 
 
 def sum_of(path: Path) -> tuple[int, str]:
@@ -66,9 +66,9 @@ def sum_of(path: Path) -> tuple[int, str]:
 
 
 def pack(manifest: Manifest, folder: Path, out: IO[bytes]) -> None:
-    """Write the archive of the members that lie in a folder: the same bytes whenever they are the same.
+    """Write the archive of the members in a folder; equal contents give equal bytes.
 
-    Raises Trouble where a file is another one than the manifest says.
+    Raises Trouble if a file differs from the manifest.
     """
     zstd = _zstd()
     parameter = zstd.CompressionParameter
@@ -96,24 +96,24 @@ def _tar(manifest: Manifest, folder: Path) -> Iterator[bytes]:
                 size += len(piece)
                 yield piece
         if (size, digest.hexdigest()) != (member.size, member.sha256):
-            raise Trouble(f"{member.name} has changed while it was packed.", "", "Export again.")
+            raise Trouble(f"{member.name} changed while it was packed.", "", "Export again.")
         yield _padding(size)
     yield _END
 
 
 def unpack(path: Path, into: Path) -> Manifest:
-    """Write the members of an archive into an empty private folder, after each byte of it was found to be right.
+    """Write the members of an archive into an empty private folder, after checking every byte.
 
-    Raises NotThisArchive, and Trouble (exit code 1) where there is no such file; what was written then is of no use.
+    Raises NotThisArchive, and Trouble (exit code 1) if the file does not exist; the written files are then useless.
     """
     try:
-        handle = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)  # a pipe would be waited for
+        handle = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)  # opening a pipe would block
     except (OSError, ValueError) as error:
         why = getattr(error, "strerror", None) or str(error)
         raise Trouble(f"{clean_line(str(path))} cannot be read.", f"{why}.", "Name an archive.", exit_code=1) from error
     if not stat.S_ISREG(os.fstat(handle).st_mode):
         os.close(handle)
-        raise NotThisArchive("It is no file.", "Name a file that `export` has made.")
+        raise NotThisArchive("It is not a regular file.", "Name a file that `export` has written.")
     with open(handle, "rb") as file:
         content = _Content(file, os.fstat(handle).st_size)
         return _unpacked(content, into)
@@ -123,12 +123,14 @@ def _unpacked(content: _Content, into: Path) -> Manifest:
     size = _size_in(content.read(_BLOCK), content)
     text = content.read(size)
     manifest = read_manifest(text, into)
-    content.expect(_padding(size), "The manifest is followed by other bytes than zeros.")
+    content.expect(_padding(size), "The padding after the manifest is not zero.")
     content.limit(_length(manifest))
     for index, member in enumerate(manifest.members):
         header = content.read(_BLOCK)
         if header != _header(member.name, member.size):
-            raise NotThisArchive(_what_else(header, member, [one.name for one in manifest.members[:index]]))
+            raise NotThisArchive(
+                _unexpected_member(header, member, [earlier.name for earlier in manifest.members[:index]])
+            )
         target = into / member.name
         make_private_directory(target.parent)
         digest = hashlib.sha256()
@@ -137,48 +139,48 @@ def _unpacked(content: _Content, into: Path) -> Manifest:
                 digest.update(piece)
                 file.write(piece)
         if digest.hexdigest() != member.sha256:
-            raise NotThisArchive(f"The sum of {member.name} is wrong: it was changed or damaged.")
-        content.expect(_padding(member.size), f"{member.name} is followed by other bytes than zeros.")
-    content.expect(_END, "A member is in it that the manifest does not name.")
+            raise NotThisArchive(f"The checksum of {member.name} is wrong: it was changed or damaged.")
+        content.expect(_padding(member.size), f"The padding after {member.name} is not zero.")
+    content.expect(_END, "It has a member that the manifest does not list.")
     content.finish()
     return manifest
 
 
 def _size_in(header: bytes, content: _Content) -> int:
-    """Of the manifest, by its header."""
+    """Size of the manifest, from its header."""
     try:
         info = tarfile.TarInfo.frombuf(header, "utf-8", "strict")
     except (tarfile.HeaderError, UnicodeDecodeError) as error:
-        raise NotThisArchive("What is packed in it is no tar file.", "Name a file that `export` has made.") from error
+        raise NotThisArchive("Its content is not a tar file.", "Name a file that `export` has written.") from error
     if not 0 < info.size <= MOST_MANIFEST or info.name != MANIFEST or header != _header(MANIFEST, info.size):
         raise NotThisArchive(
-            f"Its first member is {clean_line(info.name)[:80]!r}, and not the manifest of an archive of ours.",
-            "Name a file that `export` has made.",
+            f"Its first member is {clean_line(info.name)[:80]!r}, not the manifest of an archive of llmb-tui.",
+            "Name a file that `export` has written.",
         )
     content.limit(2 * _BLOCK + info.size)
     return info.size
 
 
-def _what_else(header: bytes, wanted: Member, before: list[str]) -> str:
-    """What stands in the place of a member."""
+def _unexpected_member(header: bytes, wanted: Member, before: list[str]) -> str:
+    """Description of the data in the place of a member."""
     if not header.strip(b"\0"):
         return f"{wanted.name} is missing."
     try:
         info = tarfile.TarInfo.frombuf(header, "utf-8", "replace")
     except tarfile.HeaderError:
-        return f"The head of {wanted.name} is damaged."
+        return f"The header of {wanted.name} is damaged."
     name = clean_line(info.name)[:80]
     if info.type in _KINDS:
-        return f"{name} is {_KINDS[info.type]}, which no archive of ours has. Nothing was followed."
+        return f"{name} is {_KINDS[info.type]}, which no archive of llmb-tui has. It was not followed."
     if info.name in before:
-        return f"{name} is in it twice."
+        return f"It has {name} twice."
     if info.name == wanted.name:
-        return f"The head of {name} is not as the manifest says: size, time, owner or mode."
-    return f"{name} stands where the manifest has {wanted.name}: a member was added, removed or renamed."
+        return f"The header of {name} differs from the manifest: size, time, owner or mode."
+    return f"It has {name} in the place of {wanted.name}: a member was added, removed or renamed."
 
 
 class _Content:
-    """What is unpacked of an archive, no more than is asked for; and all of the file's bytes are summed."""
+    """Unpacked content of an archive, read only as far as requested, with a checksum over all bytes of the file."""
 
     def __init__(self, file: IO[bytes], size: int) -> None:
         self._zstd = _zstd()
@@ -186,34 +188,34 @@ class _Content:
         self._file = file
         self._size = size
         self._packed = size - len(_SEAL) - 32
-        """Bytes of the frame that are still to be read."""
+        """Bytes of the frame that have not been read yet."""
         self._digest = hashlib.sha256()
         self._out = bytearray()
         self._room = _BLOCK
-        """How many bytes may still be unpacked."""
+        """Number of bytes that may still be unpacked."""
         self._allowed = _BLOCK
         head = self._take(5)
         if head[:4] != _MAGIC:
-            raise NotThisArchive("It is not packed as one.", "Name a file that `export` has made.")
+            raise NotThisArchive("It has another file format.", "Name a file that `export` has written.")
         if not head[4] & _CHECKSUM:
-            raise NotThisArchive("It carries no checksum of its content, as each archive of ours does.")
+            raise NotThisArchive("It has no checksum of its content, but every archive of llmb-tui has one.")
         self._unpack(head)
 
     def limit(self, length: int) -> None:
-        """Let it be unpacked up to this length. Raises NotThisArchive for one that no log explains."""
+        """Allow unpacking up to this length. Raises NotThisArchive for a length that logs cannot explain."""
         if length > min(MOST_UNPACKED, max(_ALWAYS_FINE, _RATIO * self._size)):
-            words = f"It would become {byte_size(length)} of {byte_size(self._size)}, which no log explains."
+            words = f"It would grow from {byte_size(self._size)} to {byte_size(length)}, which logs cannot explain."
             refusal = NotThisArchive if length > MOST_UNPACKED else TooDense
             raise refusal(f"{words} It was not unpacked.")
         self._room += length - self._allowed
         self._allowed = length
 
     def read(self, length: int) -> bytes:
-        """Exactly so many bytes."""
+        """Exactly `length` bytes."""
         return b"".join(self.pieces(length))
 
     def pieces(self, length: int) -> Iterator[bytes]:
-        """The same, in pieces."""
+        """Exactly `length` bytes, in pieces."""
         while length:
             if not self._out:
                 self._more()
@@ -222,20 +224,20 @@ class _Content:
             length -= len(piece)
             yield piece
 
-    def expect(self, data: bytes, otherwise: str) -> None:
-        """Read these very bytes."""
+    def expect(self, data: bytes, problem: str) -> None:
+        """Read exactly these bytes. Raises NotThisArchive with `problem` for any others."""
         if self.read(len(data)) != data:
-            raise NotThisArchive(otherwise)
+            raise NotThisArchive(problem)
 
     def finish(self) -> None:
-        """See that nothing else comes, and that the sum at the end of the file is right."""
+        """Check that nothing else follows, and that the checksum at the end of the file is right."""
         self._room += 1
         while not self._unpacker.eof and not self._out:
             self._more()
         if self._out or self._unpacker.unused_data or self._packed:
             raise NotThisArchive("Something follows the last member.")
         if self._file.read(len(_SEAL) + 33) != _SEAL + self._digest.digest():
-            raise NotThisArchive("The sum at its end is wrong or missing: a byte was changed, lost or added.")
+            raise NotThisArchive("The checksum at its end is wrong or missing: a byte was changed, lost or added.")
 
     def _more(self) -> None:
         if self._unpacker.eof:
@@ -273,7 +275,7 @@ def _padding(size: int) -> bytes:
 
 
 def _length(manifest: Manifest) -> int:
-    """Bytes of the tar file."""
+    """Length of the tar file in bytes."""
     sizes = [len(manifest.text), *(member.size for member in manifest.members)]
     return sum(_BLOCK + size + -size % _BLOCK for size in sizes) + len(_END)
 

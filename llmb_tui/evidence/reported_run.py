@@ -1,4 +1,4 @@
-"""`ReportedRun`: all that a report needs of one run, and what gathers it. Takes no connection."""
+"""`ReportedRun`: all data that a report needs of one run, and `RunGatherer`. Opens no connection."""
 
 from __future__ import annotations
 
@@ -22,35 +22,35 @@ from llmb_tui.store.files import text_in
 
 @dataclass(frozen=True, slots=True)
 class ReportedRun:
-    """Everything that a report needs of one run."""
+    """All data that a report needs of one run."""
 
     result: RunResult
     threshold: float
     """Smallest ratio that passes."""
     recipe_title: str = ""
-    """Empty where this machine does not have the recipe any more."""
+    """Title of the recipe; empty if this machine no longer has it."""
     script: str = ""
     """The submitted script, without secrets; empty if this machine has no copy."""
     script_sha256: str = ""
-    """Of the file as it was submitted."""
+    """SHA-256 of the submitted file."""
     log_sha256: str = ""
-    """Of the copy of the log; empty without one."""
+    """SHA-256 of the log's copy; empty without one."""
     accounting: str = ""
-    """What the scheduler's accounting said when it was over, without secrets."""
+    """The scheduler's accounting after the end of the run, without secrets."""
     loss_against_first: LossDifference | None = None
     """Difference of the losses from the first run of the same configuration; None for that run itself."""
     note: str = ""
     """Note and tags of the run."""
     over_scale: tuple[AtScale, ...] = ()
     other_scales: tuple[RunResult, ...] = ()
-    """Comparable runs that differ in their scale alone, itself among them."""
+    """Comparable runs that differ only in their scale, including this one."""
     repeats: tuple[RunResult, ...] = ()
-    """Comparable runs of the same configuration, cluster and procedure, itself among them."""
+    """Comparable runs of the same configuration, cluster and procedure, including this one."""
 
 
 @dataclass(frozen=True, slots=True)
 class RunGatherer:
-    """Gathers what this machine has of runs."""
+    """Gathers the data of runs on this machine."""
 
     runs: Runs
     history: History
@@ -59,7 +59,7 @@ class RunGatherer:
     threshold: float
 
     def reported(self, run_ids: Iterable[str]) -> tuple[ReportedRun, ...]:
-        """These runs, in order. Raises Trouble (exit code 1) for a run that is not here."""
+        """Data of these runs, in order. Raises Trouble (exit code 1) for a run that this machine does not have."""
         others = _Others(self.history)
         return tuple(self._reported(run_id, others) for run_id in run_ids)
 
@@ -88,7 +88,7 @@ class RunGatherer:
             return ""
 
     def _over_scale(self, plan: Plan) -> tuple[AtScale, ...]:
-        """None for a recipe that is not here any more, and for a layout of one's own, which has a scale of its own."""
+        """Estimates over scales; empty for an unknown recipe, and for a custom layout, which has only its own scale."""
         if plan.scaling == "proxy" or plan.selection.overrides.set_fields():
             return ()
         try:
@@ -98,15 +98,15 @@ class RunGatherer:
 
 
 class _Others:
-    """What else ran: worked out once for all runs of a report."""
+    """Other runs of this machine, gathered once for all runs of a report."""
 
     def __init__(self, history: History) -> None:
         self.losses = Losses(history)
         runs = history.all()
-        self.repeats = {run.id: one.runs for one in group(runs) for run in one.runs}
+        self.repeats = {run.id: repeats.runs for repeats in group(runs) for run in repeats.runs}
         """Runs of the same configuration, cluster and procedure, by the id of each."""
         self.scales = {run.id: curve.runs for curve in scaling_curves(runs) for run in curve.runs}
-        """Those that differ in their scale alone."""
+        """Runs that differ only in their scale, by the id of each."""
 
 
 def _sha256(path: Path) -> str:

@@ -1,4 +1,4 @@
-"""`SecretSearch`: whether a file holds a secret that this computer knows, or something of a secret's known shape."""
+"""`SecretSearch`: searches a file for secrets known to this computer, and for texts with the form of a secret."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ _VALUE = (
     rb"(?:\"[^\s\"/$<\[{][^\"\n]{9,}|'[^\s'/$<\[{][^'\n]{9,}"
     rb"|[^\s\"'/$<>()\[\]{},;:=|&\\][^\s\"'$<>()\[\]{},;|\\]{9,})"
 )
-"""What a variable is given, unless that begins as a path, another variable or a part of a program does."""
+"""Value of a variable, unless it begins like a path, another variable or a part of a program."""
 _SHAPES = {
     **{kind: shape.encode() for kind, shape in TOKENS.items()},
     "a bearer token": rb"[Bb](?:earer|EARER)[ \t]+[A-Za-z0-9._~+/-]{20,}",
@@ -55,25 +55,25 @@ _SAME = re.compile(rb"(.)\1*")
 
 
 class SecretSearch:
-    """Searches for the secrets that are known by name, and for known shapes."""
+    """Searches for the known secrets, and for known forms of secrets."""
 
     def __init__(self, known: Mapping[str, str]) -> None:
-        """`known`: values by what they are called; they are in no repr and no message."""
+        """`known`: secret values by their descriptions; the values appear in no repr and no message."""
         self._known = {kind: _forms(value) for kind, value in known.items()}
 
     def find(self, path: Path) -> tuple[int, str] | None:
-        """Line, from 1 on, and kind of the first secret in a file; None where there is none. Raises Trouble."""
+        """Line, from 1 on, and kind of the first secret in a file; None if there is none. Raises Trouble."""
         with file_trouble("read", path), path.open("rb") as file:
-            if os.fstat(file.fileno()).st_size == 0:  # which cannot be mapped
+            if os.fstat(file.fileno()).st_size == 0:  # an empty file cannot be mapped
                 return None
             with mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) as text:
-                at, kind = min(self._in(text), default=(0, ""))
-                return (1 + sum(1 for _ in _LINE_END.finditer(text, 0, at)), kind) if kind else None
+                offset, kind = min(self._in(text), default=(0, ""))
+                return (1 + sum(1 for _ in _LINE_END.finditer(text, 0, offset)), kind) if kind else None
 
     def _in(self, text: mmap.mmap) -> Iterator[tuple[int, str]]:
-        """Where a secret of each kind first stands."""
+        """(offset, kind) of the first secret of each kind."""
         for kind, forms in self._known.items():
-            yield from ((at, kind) for form in forms if (at := text.find(form)) >= 0)
+            yield from ((offset, kind) for form in forms if (offset := text.find(form)) >= 0)
         for kind, pattern in _PATTERNS.items():
             for match in pattern.finditer(text):
                 if (kind != "an NGC API key" or _is_ngc(match[0])) and not _is_filler(match[0]):
@@ -82,18 +82,18 @@ class SecretSearch:
 
 
 def known_secrets(profiles: Iterable[ClusterProfile]) -> dict[str, str]:
-    """The secrets that this program was given here, by what they are called: those in the keyring, and in variables.
+    """Secrets that this program was given, by their descriptions: those in the keyring, and in environment variables.
 
-    Raises Trouble (exit code 1) where there is a keyring and it cannot be read.
+    Raises Trouble (exit code 1) if there is a keyring that cannot be read.
     """
     known = {f"the value of {name}": os.environ.get(name, "") for name in _VARIABLES}
     try:
         known |= {f"the {TITLES[name]} of the keyring": secret_store.read(name) or "" for name in SECRETS}
     except secret_store.NoKeyring:
-        pass  # then nothing was ever kept in one
+        pass  # then no secret was ever stored in one
     except secret_store.NotKept as trouble:
         raise Trouble(
-            "Nothing was exported: what this computer's keyring keeps cannot be searched for.",
+            "Nothing was exported: the keyring cannot be read, so its secrets cannot be searched for.",
             trouble.why,
             "Unlock the keyring, and export again.",
             exit_code=1,
@@ -104,12 +104,12 @@ def known_secrets(profiles: Iterable[ClusterProfile]) -> dict[str, str]:
 
 
 def _forms(value: str) -> set[bytes]:
-    """How a value may be written: as it is, in JSON, and in the base64 of Kubernetes."""
+    """Forms in which a value may be written: plain, in JSON, and in the base64 of Kubernetes."""
     return {value.encode(), json.dumps(value)[1:-1].encode(), base64.b64encode(value.encode())}
 
 
 def _is_ngc(text: bytes) -> bool:
-    """The older keys of NGC are the base64 of 26 letters and digits, a colon and a UUID."""
+    """Whether a text is an older NGC key: the base64 of 26 letters and digits, a colon and a UUID."""
     try:
         plain = base64.b64decode(text, validate=True)
     except (ValueError, binascii.Error):
@@ -118,6 +118,6 @@ def _is_ngc(text: bytes) -> bool:
 
 
 def _is_filler(text: bytes) -> bool:
-    """`HF_TOKEN=xxxxxxxxxx`, as documents have it."""
+    """Whether a value is a placeholder as in documentation: `HF_TOKEN=xxxxxxxxxx`."""
     value = re.split(rb"[=:]", text, maxsplit=1)[-1].strip(b"\"' \t")
     return len(value) > 1 and _SAME.fullmatch(value) is not None

@@ -1,4 +1,4 @@
-"""`verify`: whether an archive is whole, and whether what it says follows from what it holds. Needs nothing else."""
+"""`verify`: check that an archive is intact and that its results follow from its data. Needs only the archive."""
 
 from __future__ import annotations
 
@@ -28,11 +28,11 @@ from llmb_tui.store.settings import THRESHOLD
 from llmb_tui.suites.suite import Suite
 from llmb_tui.watch.logcopy import copy_names
 
-CAVEAT = "Sums show damage, not forgery: whoever changes a file can make new sums."
+CAVEAT = "Checksums show damage, not forgery: anyone who changes a file can make new checksums."
 _UNKNOWABLE = (
-    "that the log is what the GPUs wrote, and that the job ran where it says: only the cluster's own accounting and "
-    "logs can show that",
-    "when the log last grew: it is noted, and no line says it",
+    "that the GPUs wrote the log, and that the job ran where it says: only the cluster's own accounting and logs can "
+    "show that",
+    "the time at which the log last grew: it was recorded, but no log line contains it",
 )
 _DOCUMENTS = {
     "plan.json": "plan against record",
@@ -46,21 +46,21 @@ _LONGEST = 200
 
 @dataclass(frozen=True, slots=True)
 class Verification:
-    """What is known of an archive that is whole."""
+    """Findings for an intact archive."""
 
     manifest: Manifest
     results: Mapping[str, Mapping[str, Any]]
-    """What each run's log says now, by their ids: the document `result.json`."""
+    """Results derived from each run's log now, by run id: the document `result.json`."""
     findings: tuple[Finding, ...]
 
     @property
     def agrees(self) -> bool:
-        """All that could be checked agrees, whatever the verdicts are."""
+        """Whether every check that could be made agrees, whatever the verdicts are."""
         return all(finding.outcome != "differs" for finding in self.findings)
 
 
 def verify(file: Path) -> Verification:
-    """Check all of an archive. Raises NotThisArchive for what is damaged, foreign or hostile."""
+    """Check all contents of an archive. Raises NotThisArchive for a damaged, foreign or hostile file."""
     with scratch("llmb-tui-verify-") as folder:
         manifest = unpack(file, folder)
         checks = _Checks(folder, manifest)
@@ -68,20 +68,20 @@ def verify(file: Path) -> Verification:
         for run_id in manifest.runs:
             findings += checks.of_run(run_id)
         findings += [_suite_finding(folder, suite_id, checks.results) for suite_id in manifest.suites]
-        missing = {(one.run, one.what): one for one in (*checks.missing, *manifest.missing)}
-        findings += [Finding(one.run, one.what, "unknown", f"Missing. {one.why}") for one in missing.values()]
+        missing = {(entry.run, entry.what): entry for entry in (*checks.missing, *manifest.missing)}
+        findings += [Finding(entry.run, entry.what, "unknown", f"Missing. {entry.why}") for entry in missing.values()]
         findings += [Finding("", "beyond the file", "unknown", words) for words in _UNKNOWABLE]
     return Verification(manifest, checks.results, tuple(findings))
 
 
 def _whole(manifest: Manifest) -> Iterator[Finding]:
     members = plural(len(manifest.members), "file")
-    yield Finding("", "sums", "agrees", f"Every byte of {members} and of the manifest is as it was.")
+    yield Finding("", "sums", "agrees", f"All bytes of {members} and of the manifest are unchanged.")
     if manifest.anonymous:
-        yield Finding("", "anonymous", "unknown", f"{WHAT} What they stand for, the file does not say.")
+        yield Finding("", "anonymous", "unknown", f"{WHAT} The file does not contain the originals.")
     if manifest.threshold != THRESHOLD:
         passes, usual = given(manifest.threshold), given(THRESHOLD)
-        words = f"Its verdicts pass from a ratio of {passes} on, not from {usual}, which is usual."
+        words = f"Its verdicts pass from a ratio of {passes} on; the default is {usual}."
         yield Finding("", "threshold", "unknown", words)
     sums = {member.name: member.sha256 for member in manifest.members}
     for preset in manifest.presets:
@@ -91,7 +91,7 @@ def _whole(manifest: Manifest) -> Iterator[Finding]:
 
 
 class _Checks:
-    """Of the runs of an archive that was unpacked."""
+    """Checks of the runs in an unpacked archive."""
 
     def __init__(self, folder: Path, manifest: Manifest) -> None:
         self._folder = folder
@@ -100,37 +100,39 @@ class _Checks:
         self._preset_check = PresetCheck()
         self.results: dict[str, Mapping[str, Any]] = {}
         self.missing: list[Missing] = []
-        """What the files lack, whatever the manifest says of that."""
+        """Evidence that the files lack, whatever the manifest lists."""
 
     def of_run(self, run_id: str) -> Iterator[Finding]:
-        """All that can be checked of a run."""
+        """Findings of all checks of a run."""
         place = self._folder / "runs" / run_id
-        said = {name: _document(place / name) for name in _DOCUMENTS}
+        stated = {name: _document(place / name) for name in _DOCUMENTS}
         try:
-            _set_log_time(place, said["result.json"])
+            _set_log_time(place, stated["result.json"])
             run = self._runs.runs.load(run_id)
-            found = self._runs.derived(run_id)
+            derived = self._runs.derived(run_id)
         except (Trouble, OSError, ArithmeticError, LookupError, ValueError) as error:
             words = error.what if isinstance(error, Trouble) else type(error).__name__
             yield Finding(run_id, "record", "differs", f"It cannot be read: {words}"[:_LONGEST])
             return
-        self.results[run_id] = found["result.json"]
+        self.results[run_id] = derived["result.json"]
         self.missing += missing_of(run, self._runs.records.record(run), place)
         for name, what in _DOCUMENTS.items():
-            finding = _compared(run_id, what, said[name], found[name])
+            finding = _compared(run_id, what, stated[name], derived[name])
             if name == "result.json" and finding.outcome == "agrees" and not copy_names(place):
-                words = "No log is in the archive; the same follows from what is said to have been read of it."
+                words = "The archive has no log; the results follow from the recorded facts of the log."
                 finding = Finding(run_id, what, "unknown", words)
             yield finding
         yield from accounting_findings(run, self._runs.history.result(run_id), text_in(place / ACCOUNTING))
-        if found["result.json"]["simulated"]:
-            yield Finding(run_id, "simulated", "unknown", "Its log says that nothing was trained: the demo made it.")
+        if derived["result.json"]["simulated"]:
+            yield Finding(
+                run_id, "simulated", "unknown", "Its log states that nothing was trained: it is a run of the demo."
+            )
         preset = self._presets.get(run.plan.selection.recipe_id)
         yield from self._preset_check.findings(run, self._runs.runs.script(run_id), preset)
 
 
 def _set_log_time(folder: Path, result: Any) -> None:
-    """Say when the log last grew, which a file's own time tells where it was copied. Raises OSError."""
+    """Set the time at which the log last grew, which a copied file has lost. Raises OSError."""
     moment = result.get("ended_at") if isinstance(result, dict) else None
     if isinstance(moment, (int, float)) and 0 <= moment < 1 << 40:
         for name in copy_names(folder):
@@ -138,17 +140,17 @@ def _set_log_time(folder: Path, result: Any) -> None:
 
 
 def _suite_finding(folder: Path, suite_id: str, results: Mapping[str, Mapping[str, Any]]) -> Finding:
-    """Whether the runs of a suite are all there: one that is shown without some of them says something else."""
+    """Whether all runs of a suite are included, because the rest alone may give another impression."""
     what = f"runs of suite {suite_id}"
     try:
         suite = documents.load(folder / "suites" / f"{suite_id}.json", Suite)
     except Trouble as trouble:
         return Finding("", what, "differs", f"Its document cannot be read: {trouble.why}"[:_LONGEST])
-    here = [results[row.run_id]["verdict"] for row in suite.rows if row.run_id in results]
-    verdicts = Counter(verdict["result"] if verdict else "no verdict" for verdict in here)
-    told = ", ".join(f"{count} {verdict}" for verdict, count in sorted(verdicts.items()))
-    words = f"{len(here)} of its {len(suite.rows)} runs are in the archive: {told}."
-    return Finding("", what, "agrees" if len(here) == len(suite.rows) else "unknown", words)
+    results_here = [results[row.run_id]["verdict"] for row in suite.rows if row.run_id in results]
+    verdicts = Counter(verdict["result"] if verdict else "no verdict" for verdict in results_here)
+    counts = ", ".join(f"{count} {verdict}" for verdict, count in sorted(verdicts.items()))
+    words = f"{len(results_here)} of its {len(suite.rows)} runs are in the archive: {counts}."
+    return Finding("", what, "agrees" if len(results_here) == len(suite.rows) else "unknown", words)
 
 
 def _document(path: Path) -> Any:
@@ -158,26 +160,26 @@ def _document(path: Path) -> Any:
         return None
 
 
-def _compared(run_id: str, what: str, said: Any, found: Any) -> Finding:
-    if not isinstance(said, dict):
-        return Finding(run_id, what, "differs", "The document is missing or no JSON.")
+def _compared(run_id: str, what: str, stated: Any, derived: Any) -> Finding:
+    if not isinstance(stated, dict):
+        return Finding(run_id, what, "differs", "The document is missing or not JSON.")
     try:
-        unlike = list(differences(said, found))
+        differing = list(differences(stated, derived))
     except RecursionError:
         return Finding(run_id, what, "differs", "The document is nested too deeply.")
-    wrong = [one for one in unlike if not is_wording(one[0])]
+    wrong = [difference for difference in differing if not is_wording(difference[0])]
     if not wrong:
-        words = " This version puts some of it in other words." if unlike else ""
-        return Finding(run_id, what, "agrees", f"The same follows again.{words}")
-    told = [f"{at}: {_short(one)} is said, {_short(other)} follows" for at, one, other in wrong[:_MOST_DIFFERENCES]]
+        words = " This version words parts of it differently." if differing else ""
+        return Finding(run_id, what, "agrees", f"The same result is derived again.{words}")
+    texts = [f"{place}: stated {_short(old)}, derived {_short(new)}" for place, old, new in wrong[:_MOST_DIFFERENCES]]
     if len(wrong) > _MOST_DIFFERENCES:
-        told.append(f"and {len(wrong) - _MOST_DIFFERENCES} more")
-    return Finding(run_id, what, "differs", f"{'; '.join(told)}.")
+        texts.append(f"and {len(wrong) - _MOST_DIFFERENCES} more")
+    return Finding(run_id, what, "differs", f"{'; '.join(texts)}.")
 
 
 def _short(value: Any) -> str:
     try:
         text = json.dumps(value)
     except RecursionError:
-        return "something nested too deeply"
+        return "a value that is nested too deeply"
     return text if len(text) <= 60 else f"{text[:59]}…"

@@ -1,4 +1,4 @@
-"""`plan_document`, `progress_document`: a suite as the JSON objects that other programs rely on."""
+"""`plan_document`, `progress_document`: JSON objects of a suite for other programs."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ _SUITE = "name kind cluster at_most stop_after chain shuffle digest"
 
 
 def plan_document(plan: SuitePlan) -> dict[str, Any]:
-    """What a suite will be; `id` is null until it is kept."""
+    """JSON object of a planned suite; `id` is null until the suite is stored."""
     return {
         "id": plan.suite.id or None,
         **_values(plan.suite, _SUITE),
@@ -26,7 +26,7 @@ def plan_document(plan: SuitePlan) -> dict[str, Any]:
 
 
 def progress_document(progress: SuiteProgress) -> dict[str, Any]:
-    """How a suite stands."""
+    """JSON object of a suite's progress."""
     suite, outcome = progress.plan.suite, outcome_of(progress)
     return {
         "id": suite.id,
@@ -44,9 +44,9 @@ def progress_document(progress: SuiteProgress) -> dict[str, Any]:
     }
 
 
-def _values(one: object, names: str) -> dict[str, Any]:
-    """What has the same name in the document."""
-    return {name: getattr(one, name) for name in names.split()}
+def _values(value: object, names: str) -> dict[str, Any]:
+    """Attributes whose names are also keys of the document."""
+    return {name: getattr(value, name) for name in names.split()}
 
 
 def _planned(row: PlannedRow) -> dict[str, Any]:

@@ -1,6 +1,6 @@
-"""`SuiteDraft`: what a person has chosen of a suite so far, and the runs that it makes. Frozen; all of it is pure.
+"""`SuiteDraft`: the choices for a suite so far, and the runs that they make. Frozen and pure.
 
-A screen shows `offers`, gives what was switched to `switched`, and shows what `draft_plan.plan_draft` makes of it.
+A screen shows `offers`, passes a toggled value to `switched`, and shows the result of `draft_plan.plan_draft`.
 """
 
 from __future__ import annotations
@@ -21,18 +21,18 @@ from llmb_tui.suites.ready_made import REPEATS
 from llmb_tui.suites.suite import MOST_RUNS, SuiteKind, repeat_keys
 
 Axis = Literal["workloads", "dtypes", "scales", "layouts"]
-"""What multiplies beside the repeats; the names are those of the draft's fields."""
+"""Axes that multiply the runs besides the repeats; the names are those of the draft's fields."""
 Number = Literal["count", "at_most", "stop_after", "shuffle"]
 Workload = tuple[str, str, str]
 """Workload, release and size."""
 Value = Workload | str | int | Overrides
 _REPEAT = re.compile(r" #\d+$")
-"""What numbers a row among its repeats, at the end of its key."""
+"""Number of a row among its repeats, at the end of its key."""
 
 
 @dataclass(frozen=True, slots=True)
 class SuiteDraft:
-    """The base, what of it is multiplied, and how it will be sent."""
+    """The base selection, the values that multiply it, and the way of submission."""
 
     base: Selection
     procedure: ProcedureId
@@ -44,11 +44,11 @@ class SuiteDraft:
     scales: tuple[int, ...] = ()
     layouts: tuple[Overrides, ...] = ()
     count: int | None = None
-    """Runs of each; of a `tune` the layouts that are tried. None: the usual number of its kind."""
+    """Number of runs of each; for `tune`, of layouts to try. None: the usual number of its kind."""
     taken_out: frozenset[str] = frozenset()
-    """Keys of the rows that are not sent."""
+    """Keys of the excluded rows."""
     name: str = ""
-    """Empty: what it measures."""
+    """Name of the suite; if empty, a text of what it measures."""
     at_most: int | None = None
     stop_after: int | None = None
     chain: bool = False
@@ -64,17 +64,17 @@ class Offer:
     detail: str = ""
     chosen: bool = False
     why_not: str = ""
-    """Why it cannot be chosen; empty where it can."""
+    """Reason why it cannot be chosen; empty if it can."""
 
 
 def draft_of(base: Selection, procedure: ProcedureId, cluster: str) -> SuiteDraft:
-    """The suite of one run."""
+    """The suite with a single run."""
     one_each = ((_workload(base),), (base.dtype,), (base.scale,), (base.overrides,))
     return SuiteDraft(base, procedure, cluster, "custom", *one_each)
 
 
 def offers(draft: SuiteDraft, catalog: Catalog, layouts: Sequence[Layout] = ()) -> dict[Axis, tuple[Offer, ...]]:
-    """What each axis can have, in its order. `layouts`: those that were listed for the base."""
+    """Possible values of each axis, in order. `layouts`: layouts that were listed for the base."""
     return {
         "workloads": tuple(_workload_offers(draft, catalog)),
         "dtypes": tuple(_dtype_offers(draft, catalog)),
@@ -84,31 +84,31 @@ def offers(draft: SuiteDraft, catalog: Catalog, layouts: Sequence[Layout] = ()) 
 
 
 def switched(draft: SuiteDraft, axis: Axis, offered: Sequence[Offer], value: Value) -> SuiteDraft:
-    """With a value more of an axis, or without it; in the order of the offers."""
-    chosen = {one.value for one in offered if one.chosen} ^ {value}
-    values = tuple(one.value for one in offered if one.value in chosen)
+    """Add a value to an axis, or remove it; the order is that of the offers."""
+    chosen = {offer.value for offer in offered if offer.chosen} ^ {value}
+    values = tuple(offer.value for offer in offered if offer.value in chosen)
     return replace(draft, **{axis: values})  # type: ignore[arg-type]
 
 
 def with_number(draft: SuiteDraft, name: Number, value: int | None) -> SuiteDraft:
-    """With that number; 0 is one only of a seed. A row that is repeated otherwise is out where all its repeats were."""
-    now: SuiteDraft = replace(draft, **{name: value if value or name == "shuffle" else None})  # type: ignore[arg-type]
+    """Set a number; 0 is only valid for a seed. A row stays excluded if all of its repeats were."""
+    changed: SuiteDraft = replace(draft, **{name: value if value or name == "shuffle" else None})  # type: ignore[arg-type]
     if name != "count" or draft.kind == "tune":
-        return now
+        return changed
     names = {_REPEAT.sub("", key) for key in draft.taken_out}
-    out = [one for one in names if draft.taken_out.issuperset(repeat_keys(one, _repeats(draft)))]
-    return replace(now, taken_out=frozenset(key for one in out for key in repeat_keys(one, _repeats(now))))
+    out = [name for name in names if draft.taken_out.issuperset(repeat_keys(name, _repeats(draft)))]
+    return replace(changed, taken_out=frozenset(key for name in out for key in repeat_keys(name, _repeats(changed))))
 
 
 def taken_out(draft: SuiteDraft, keys: Sequence[str]) -> SuiteDraft:
-    """With these rows out; put back where all of them are out already."""
+    """Exclude these rows; if all of them are excluded already, include them again."""
     wanted = frozenset(keys)
     out = draft.taken_out - wanted if wanted <= draft.taken_out else draft.taken_out | wanted
     return replace(draft, taken_out=out)
 
 
 def product(draft: SuiteDraft) -> list[Selection]:
-    """Every combination of a suite of one's own, each as often as it is repeated; the repeats change fastest."""
+    """Every combination of a custom suite with its repeats; the repeats change fastest."""
     return [
         replace(draft.base, workload=workload, release=release, size=size, dtype=dtype, scale=scale, overrides=layout)
         for (workload, release, size), dtype, scale, layout in itertools.product(
@@ -119,7 +119,7 @@ def product(draft: SuiteDraft) -> list[Selection]:
 
 
 def _repeats(draft: SuiteDraft) -> int:
-    """Of each row; more than can be planned are not counted."""
+    """Number of repeats of each row, limited to the number of runs that a suite may have."""
     return min(draft.count or (REPEATS if draft.kind == "repeat" else 1), MOST_RUNS)
 
 
@@ -132,7 +132,7 @@ def _published(recipe: Recipe, size: str, gpu: str) -> list[Row]:
 
 
 def _workload_offers(draft: SuiteDraft, catalog: Catalog) -> list[Offer]:
-    """Every recipe and size: the base, those that this GPU type has, the others."""
+    """Every recipe and size: first the base, then those published for this GPU type, then the others."""
     gpu = draft.base.gpu
     offered = []
     for recipe in catalog.recipes:
@@ -143,11 +143,11 @@ def _workload_offers(draft: SuiteDraft, catalog: Catalog) -> list[Offer]:
             chosen = value in draft.workloads
             why_not = "" if scales or chosen else f"not published for {gpu.upper()}"
             offered.append(Offer(value, f"{recipe.workload} {size}", reach, chosen, why_not))
-    return sorted(offered, key=lambda one: (one.value != _workload(draft.base), bool(one.why_not)))
+    return sorted(offered, key=lambda offer: (offer.value != _workload(draft.base), bool(offer.why_not)))
 
 
 def _rows_of(draft: SuiteDraft, catalog: Catalog) -> list[Row]:
-    """What is published of the chosen workloads for the GPU type and the scaling of the base."""
+    """Published rows of the chosen workloads for the GPU type and the scaling of the base."""
     scaling = "strong" if draft.base.strong_scaling else "weak"
     return [
         row
@@ -164,7 +164,7 @@ def _dtype_offers(draft: SuiteDraft, catalog: Catalog) -> list[Offer]:
 
 
 def _scale_offers(draft: SuiteDraft, catalog: Catalog) -> list[Offer]:
-    """All that is published of the chosen workloads in one of the chosen precisions; and what the base has."""
+    """Published scales of the chosen workloads in any chosen precision, and the chosen scales."""
     published: dict[int, set[str]] = {}
     for row in _rows_of(draft, catalog):
         published.setdefault(row.gpus, set()).add(row.dtype)
@@ -178,15 +178,18 @@ def _scale_offers(draft: SuiteDraft, catalog: Catalog) -> list[Offer]:
 
 
 def _layout_offers(draft: SuiteDraft, layouts: Sequence[Layout]) -> list[Offer]:
-    """The base's own layout, and those that were listed."""
+    """The layout of the base, and the listed layouts."""
     details = {
-        one.overrides: f"{one.estimate.step_time_text} {one.estimate.method.replace('_', ' ')}"
-        if one.estimate
+        layout.overrides: f"{layout.estimate.step_time_text} {layout.estimate.method.replace('_', ' ')}"
+        if layout.estimate
         else "no estimate"
-        for one in layouts
+        for layout in layouts
     }
     labels = {
-        one: " ".join(f"{name}{value}" for name, value in one.set_fields().items()) or "the recipe's"
-        for one in (draft.base.overrides, *draft.layouts, *details)
+        overrides: " ".join(f"{name}{value}" for name, value in overrides.set_fields().items()) or "the recipe's"
+        for overrides in (draft.base.overrides, *draft.layouts, *details)
     }
-    return [Offer(one, label, details.get(one, ""), one in draft.layouts) for one, label in labels.items()]
+    return [
+        Offer(overrides, label, details.get(overrides, ""), overrides in draft.layouts)
+        for overrides, label in labels.items()
+    ]

@@ -1,6 +1,6 @@
-"""`plan_draft`: what a draft would be: every row, what is sent of them, the sums, and what each is called. Pure.
+"""`plan_draft`: preview of a draft: every row, the rows to submit, the sums, and the names of the rows. Pure.
 
-It takes a millisecond for each row, and a `tune` lists thousands of layouts: a screen asks for it in a thread.
+It takes a millisecond per row, and a `tune` lists thousands of layouts, so a screen calls it in a thread.
 """
 
 from __future__ import annotations
@@ -23,10 +23,10 @@ from llmb_tui.suites.suite import MOST_RUNS, SUITE_KINDS, SuiteKind, SuiteRow, m
 from llmb_tui.suites.suite_plan import Nodes, PlannedRow, SuitePlan, plan_suite
 
 _NAMED = 3
-"""From so many workloads on their number is named."""
+"""From this number of workloads on, their number is shown instead of their names."""
 _SCALE_WORD = 3
-"""Place of the number of GPUs in a row's key."""
-# Who types a name or a number asks for the same again, and a `tune` compares thousands of layouts.
+"""Position of the number of GPUs in a row's key."""
+# Typing a name or a number requests the same runs again, and a `tune` compares thousands of layouts.
 _ready_made = lru_cache(maxsize=16)(ready_made)
 
 
@@ -36,29 +36,29 @@ class DraftPlan:
 
     draft: SuiteDraft
     rows: tuple[PlannedRow, ...] = ()
-    """As they are listed, also those that are taken out."""
+    """All rows in display order, including the excluded ones."""
     sent: SuitePlan | None = None
-    """What would be submitted; None where that is nothing."""
+    """The part that would be submitted; None if that is nothing."""
     name: str = ""
     shared: str = ""
-    """What all rows have in common, in a few words."""
+    """Short text of what all rows have in common."""
     labels: Mapping[str, str] = field(default_factory=dict)
-    """What tells a row from the others, by its key."""
+    """Short text that distinguishes each row, by its key."""
     nothing: Trouble | None = None
-    """Why there are no rows."""
+    """Reason why there are no rows."""
 
     def is_out(self, row: PlannedRow) -> bool:
-        """It is not sent."""
+        """Whether the row is excluded."""
         return row.row.key in self.draft.taken_out
 
     @property
     def blocked(self) -> tuple[PlannedRow, ...]:
-        """Rows that would be sent and cannot be."""
+        """Included rows that cannot be submitted."""
         return tuple(row for row in self.rows if row.blockers and not self.is_out(row))
 
 
 def plan_draft(draft: SuiteDraft, catalog: Catalog, profile: ClusterProfile, policy: Policy, nodes: Nodes) -> DraftPlan:
-    """What it would be on the cluster of `profile`."""
+    """Preview of a draft on the cluster of `profile`."""
     try:
         name, selections = runs_of(draft, catalog, nodes)
     except Trouble as trouble:
@@ -77,9 +77,9 @@ def plan_draft(draft: SuiteDraft, catalog: Catalog, profile: ClusterProfile, pol
 
 
 def kinds(draft: SuiteDraft, catalog: Catalog, nodes: Nodes) -> tuple[tuple[SuiteKind, str, str], ...]:
-    """Every kind with its sentence, and why it cannot be had here; empty where it can.
+    """Every kind with its description and the reason why it is not available here; empty if it is.
 
-    Of a `tune` that is known once its layouts were compared.
+    For a `tune` that is known only after its layouts were compared.
     """
     quick = [kind for kind in SUITE_KINDS if kind not in ("custom", "tune")]
     against = {kind: _against(replace(draft, kind=kind, count=None), catalog, nodes) for kind in quick}
@@ -87,38 +87,41 @@ def kinds(draft: SuiteDraft, catalog: Catalog, nodes: Nodes) -> tuple[tuple[Suit
 
 
 def names(rows: Iterable[SuiteRow]) -> tuple[str, dict[str, str]]:
-    """What all rows have in common in a few words, and what tells each from the others, by its key.
+    """Short text of what all rows have in common, and short texts that distinguish them, by key.
 
-    Without the number of GPUs, which has a column of its own. Rows that differ in nothing else have size and precision.
+    The number of GPUs is left out, because it has its own column. Rows without other differences show size and
+    precision.
     """
     words = {
-        row.key: [word for at, word in enumerate(row.key.split()) if at != _SCALE_WORD]
+        row.key: [word for position, word in enumerate(row.key.split()) if position != _SCALE_WORD]
         for row in rows
         if not row.of_best
     }
-    every = dict.fromkeys(word for one in words.values() for word in one)
-    common = [word for word in every if all(word in one for one in words.values())]
-    own = {key: " ".join(word for word in one if word not in common) for key, one in words.items()}
+    every = dict.fromkeys(word for row_words in words.values() for word in row_words)
+    common = [word for word in every if all(word in row_words for row_words in words.values())]
+    own = {key: " ".join(word for word in row_words if word not in common) for key, row_words in words.items()}
     labels = {key: label or " ".join(words[key][1:3]) for key, label in own.items()}
     return " ".join(common), labels | {row.key: row.key for row in rows if row.of_best}
 
 
 def runs_of(draft: SuiteDraft, catalog: Catalog, nodes: Nodes) -> tuple[str, list[Selection]]:
-    """What it is called unless somebody says otherwise, and all of its runs. Raises Trouble where there are none."""
+    """Default name and all runs of a draft. Raises Trouble if there are none."""
     if draft.kind != "custom":
         return _ready_made(draft.kind, catalog, draft.base, most_gpus(catalog, draft.base, nodes), draft.count)
     axes = {"workloads": draft.workloads, "precisions": draft.dtypes, "GPUs": draft.scales, "layouts": draft.layouts}
     if empty := [name for name, chosen in axes.items() if not chosen]:
-        raise Trouble("There is nothing to run.", f"Nothing is chosen of: {', '.join(empty)}.", "Choose one of each.")
+        raise Trouble(
+            "The suite has no runs.", f"Nothing is chosen of: {', '.join(empty)}.", "Choose at least one of each."
+        )
     runs = math.prod(map(len, axes.values())) * (draft.count or 1)
     if runs > MOST_RUNS:
         what, why = f"These are {count(runs)} runs.", f"A suite has at most {count(MOST_RUNS)}."
-        raise Trouble(what, why, "Choose less of something.")
+        raise Trouble(what, why, "Choose fewer values.")
     return usual_name(draft), product(draft)
 
 
 def usual_name(draft: SuiteDraft) -> str:
-    """What a suite of one's own is called: `nemotron4 15b fp8`, as far as all of its runs are that."""
+    """Default name of a custom suite, such as `nemotron4 15b fp8`, with what all of its runs have in common."""
     chosen = list(dict.fromkeys(workload for workload, _, _ in draft.workloads))
     sizes = {size for *_, size in draft.workloads}
     words = chosen if len(chosen) < _NAMED else [f"{len(chosen)} workloads"]

@@ -1,4 +1,4 @@
-"""`outcome_of`: what a suite as a whole has answered, by its kind; one verdict, and what it rests on. Pure."""
+"""`outcome_of`: the result of a suite as a whole, by its kind: one verdict, and its reasons. Pure."""
 
 from __future__ import annotations
 
@@ -17,30 +17,30 @@ from llmb_tui.suites.suite_progress import RowProgress, SuiteProgress
 
 @dataclass(frozen=True, slots=True)
 class SuiteOutcome:
-    """What came of a suite."""
+    """Result of a suite."""
 
     result: VerdictResult | None
-    """One verdict for all; None while it goes on, and of a suite that gives none."""
+    """One verdict for all runs; None while the suite is active, and for a kind without a verdict."""
     lines: tuple[str, ...]
-    """For a person: the answer first, then what it rests on."""
+    """Text for people: the result first, then its reasons."""
 
 
 def outcome_of(progress: SuiteProgress) -> SuiteOutcome:
-    """What it has answered so far."""
+    """Result of a suite so far."""
     answer = {"tune": _tune, "acceptance": _acceptance, "repeat": _repeat}.get(progress.plan.suite.kind)
     return answer(progress) if answer is not None else SuiteOutcome(None, (progress.words,))
 
 
 def trials_of(progress: SuiteProgress) -> list[RowProgress]:
-    """The short runs of a `tune` that ended well and have step times, the fastest first."""
-    tried = (row for row in progress.rows if row.steps_s and not row.planned.row.of_best)
-    return sorted(tried, key=lambda row: fmean(row.steps_s))
+    """Successful short runs of a `tune` that have step times, the fastest first."""
+    short_runs = (row for row in progress.rows if row.steps_s and not row.planned.row.of_best)
+    return sorted(short_runs, key=lambda row: fmean(row.steps_s))
 
 
 def with_best(progress: SuiteProgress) -> SuiteRow | None:
-    """The full run of a `tune` with the layout of the fastest short run.
+    """Full run of a `tune` with the layout of the fastest short run.
 
-    None as long as short runs go on, and where none of them has a step time.
+    None while short runs are active, and if none of them has a step time.
     """
     last, trials = progress.plan.suite.rows[-1], trials_of(progress)
     if not last.of_best or progress.trying or not trials:
@@ -50,7 +50,7 @@ def with_best(progress: SuiteProgress) -> SuiteRow | None:
 
 
 def _acceptance(progress: SuiteProgress) -> SuiteOutcome:
-    """All have to pass; as long as a log is not read nobody knows whether they do."""
+    """All runs have to pass; while a log is unread, the result is unknown."""
     if not progress.over or progress.unread:
         return SuiteOutcome(None, (progress.words,))
     bad = [row for row in progress.rows if row.standing != "done" or row.result == "FAIL"]
@@ -68,11 +68,11 @@ def _repeat(progress: SuiteProgress) -> SuiteOutcome:
         return SuiteOutcome(None, (progress.words,))
     mean, deviation = fmean(values), stdev(values)
     finest = FINEST_PCT / 100 * mean
-    half, alike = max(finest, half), max(finest, t_95(len(values) - 1) * math.sqrt(2) * deviation)
+    half, smallest = max(finest, half), max(finest, t_95(len(values) - 1) * math.sqrt(2) * deviation)
     reach = step_time_range(min(values), max(values))
     line = f"step time {step_time_digits(mean)} ± {two_digits(half)} s (95 %, {len(values)} runs), {reach}"
     share = two_digits(100 * deviation / mean)
-    noise = f"noise {share} %: two runs that differ by less than {two_digits(alike)} s are alike"
+    noise = f"noise {share} %: runs that differ by less than {two_digits(smallest)} s cannot be distinguished"
     return SuiteOutcome(None, (line, noise, progress.words))
 
 
@@ -93,21 +93,21 @@ def _compared(trials: Sequence[RowProgress]) -> str:
     difference = fmean(second.steps_s) - fmean(first.steps_s)
     half, share = welch_half_width(second.steps_s, first.steps_s), 100 * difference / fmean(first.steps_s)
     if half is None:
-        return f"The fastest is {two_digits(share)} % faster than the next; how much of it is noise cannot be said."
+        return f"The fastest is {two_digits(share)} % faster than the next; the part of noise in this is unknown."
     by = f"by {two_digits(share)} % ({two_digits(difference)} ± {two_digits(half)} s)"
     if abs(difference) <= half:
-        alike = "they are equally fast as far as these runs say"
-        return f"The fastest two differ {by}, which is not more than the noise of their steps: {alike}."
-    rest = "how much two runs of one layout differ, `repeat` says"
+        conclusion = "these runs show no difference between them"
+        return f"The fastest two differ {by}, which is not more than the noise of their steps: {conclusion}."
+    rest = "a `repeat` suite shows how much two runs of one layout differ"
     return f"The fastest is faster than the next {by}, more than the noise of their steps; {rest}."
 
 
 def _model_error(trials: Sequence[RowProgress]) -> str:
-    """By how much the estimates were too high (+) or too low (-)."""
-    estimates = ((one.planned.plan.estimate, fmean(one.steps_s)) for one in trials)
+    """Text of the error of the estimates, which were too high (+) or too low (-)."""
+    estimates = ((trial.planned.plan.estimate, fmean(trial.steps_s)) for trial in trials)
     errors = [100 * (estimate.step_time_s / mean_s - 1) for estimate, mean_s in estimates if estimate is not None]
     if not errors:
-        return "The model had no estimate to compare with."
+        return "There is no estimate to compare with."
     mean, worst = fmean(map(abs, errors)), max(errors, key=abs)
-    errs = f"by {two_digits(mean)} % on average, by {two_digits(worst, '+')} % at most"
-    return f"The model was wrong {errs}, in per cent of what was measured."
+    sizes = f"{two_digits(mean)} % on average and {two_digits(worst, '+')} % at most"
+    return f"The estimates were off by {sizes}, relative to the measured step times."

@@ -1,9 +1,9 @@
-"""`SuiteRunner`: submits each row of a suite at most once, and goes on where an earlier program stopped.
+"""`SuiteRunner`: submits each row of a suite at most once, and continues where an earlier program stopped.
 
-The ids of all runs are stored before anything is sent, and each row is submitted by `Launcher`, which sends the run of
-an id at most once. So whatever ends this program, the next one finds by the ids what was sent, and sends the rest; what
-is unknown is settled by a look at the cluster. Only a run that certainly has no job and never will, because its
-submission never reached the cluster, gets another id and is sent again.
+The ids of all runs are stored before any submission, and each row is submitted by `Launcher`, which submits the run of
+an id at most once. So however this program ends, the next one finds the submitted runs by their ids and submits the
+rest; an unknown submission is resolved by a query to the cluster. Only a run that certainly has no job and never will,
+because its submission never reached the cluster, gets another id and is submitted again.
 """
 
 from __future__ import annotations
@@ -38,33 +38,34 @@ from llmb_tui.watch.state import ENDED, RunsChanged
 
 Tell = Callable[[str], None]
 _HEARS_S = 0.5
-"""How soon `stop` is heard."""
+"""Interval of checking `stop`."""
 _LEAVES_WITHIN_S = 120.0
-"""A program that submits sees a cancel between two rows, and one row takes this long at most."""
+"""Maximum wait for another submitting program: it notices a cancel between two rows, and one row takes this long."""
 _REFUSALS = 3
-"""After so many one after the other the next would be refused too."""
+"""After this number of consecutive rejections the next submission would be rejected too."""
 
 
 class Busy(Trouble):
-    """Another program here submits the suite."""
+    """Another program on this machine is submitting the suite."""
 
     def __init__(self, suite: Suite) -> None:
         fix = f"`llmb-tui suite watch {suite.id}` follows it."
-        super().__init__(f"Suite {suite.id} is just being submitted by another program.", "", fix)
+        super().__init__(f"Suite {suite.id} is being submitted by another program.", "", fix)
 
 
 class LogsLook(NamedTuple):
-    """What came of a look at the logs of a suite."""
+    """Result of reading the logs of a suite's runs."""
 
     note: str
-    """Why the first that could not be read was not, in a sentence; empty where all were."""
+    """Reason why the first unreadable log could not be read; empty if all were read."""
     withheld: frozenset[tuple[str, int]]
-    """(run, bytes that were here) of each that has ended, and whose log a cluster that answers did not give whole."""
+    """(run, bytes on this machine) of each finished run whose log the cluster, although it answers, did not give
+    whole."""
 
 
 @dataclass
 class SuiteRunner:
-    """What all suites have in common. Thread-safe; one program submits a suite at a time."""
+    """Submits and cancels suites. Thread-safe; one program submits a suite at a time."""
 
     suites: Suites
     launcher: Launcher
@@ -74,10 +75,10 @@ class SuiteRunner:
     def submit(
         self, suite: Suite, tell: Tell, stop: threading.Event, prompter: Prompter | None = None
     ) -> SuiteProgress:
-        """Submit every row that was not yet, until all are or nothing more may be; how the suite then stands.
+        """Submit every remaining row, until all are submitted or no more may be; return the suite's progress.
 
-        All of them are checked before the first is sent. `stop` ends it between two rows; so does the end of the
-        program, anywhere: `submit` goes on. Raises Busy, SuiteNotReady, and Trouble that does not pass by itself.
+        All rows are checked before the first submission. `stop` ends it between two rows. If the program itself ends at
+        any point, a later `submit` continues. Raises Busy, SuiteNotReady, and Trouble that does not pass by itself.
         """
         with self.suites.lock(suite.id) as mine:
             if not mine:
@@ -85,35 +86,35 @@ class SuiteRunner:
             cluster = self.clusters.cluster(suite.cluster)
             cluster.require_changes()
             cluster.connect(prompter)
-            return _Submission(self, suite.id, tell, stop).go_on()
+            return _Submission(self, suite.id, tell, stop).submit_remaining()
 
     def progress(self, suite_id: str) -> SuiteProgress:
-        """How a suite stands now; it is read anew, for another program may have changed it."""
+        """Current progress of a suite; its file is read again, because another program may have changed it."""
         return self.suites.progress(self.suites.load(suite_id))
 
     def cancel(
         self, suite: Suite, tell: Tell, prompter: Prompter | None = None
     ) -> tuple[SuiteProgress, tuple[str, ...]]:
-        """Send nothing more of it, and cancel what goes on; how it then stands, and the runs that were cancelled.
+        """Submit nothing more of a suite, and cancel its active runs; return its progress and the cancelled runs.
 
-        Raises Trouble where a cluster cannot be asked, a cancel did not succeed, or a run may still get a job: nothing
-        more is sent all the same, and the runs that were cancelled are in the Trouble's document.
+        Raises Trouble if a cluster cannot be asked, a cancel failed, or a run may still get a job. Nothing more is
+        submitted in that case either, and the cancelled runs are in the Trouble's document.
         """
         self.clusters.require_withdrawing(suite.cluster)
-        self.suites.change(suite.id, lambda one: replace(one, cancelled=True))
+        self.suites.change(suite.id, lambda stored: replace(stored, cancelled=True))
         until = time.monotonic() + _LEAVES_WITHIN_S
         while time.monotonic() < until:
             with self.suites.lock(suite.id) as mine:
                 if mine:
                     return self._cancel_all(suite.id, tell, prompter)
             time.sleep(_HEARS_S)
-        tell("another program still submits a row of it: cancel it again when that is over")
+        tell("another program is still submitting a row: cancel the suite again afterwards")
         return self._cancel_all(suite.id, tell, prompter)
 
     def read_logs(self, suite_id: str, *, going_too: bool = False) -> LogsLook:
-        """Of the runs that a suite has now read what is unread of the logs of those that have ended, or of all.
+        """Read the unread logs of a suite's finished runs, or of all its runs with `going_too`.
 
-        A log that is withheld holds up no other; without a line none is asked for.
+        A log that is withheld does not delay the others; without a connection no log is requested.
         """
         first, withheld = "", set[tuple[str, int]]()
         for record in self.suites.records(self.suites.load(suite_id)).values():
@@ -134,7 +135,7 @@ class SuiteRunner:
     def _cancel_all(
         self, suite_id: str, tell: Tell, prompter: Prompter | None
     ) -> tuple[SuiteProgress, tuple[str, ...]]:
-        """All that go on, also where the scheduler leaves it open or refuses for one of them."""
+        """Cancel all active runs, even if the scheduler gives no answer or refuses for one of them."""
         cancelled: list[str] = []
         try:
             return self._each_cancelled(suite_id, cancelled, tell, prompter), tuple(cancelled)
@@ -145,7 +146,7 @@ class SuiteRunner:
     def _each_cancelled(
         self, suite_id: str, cancelled: list[str], tell: Tell, prompter: Prompter | None
     ) -> SuiteProgress:
-        """How it then stands; `cancelled` grows with each run that was, also where this raises."""
+        """Return the progress after cancelling; `cancelled` collects the cancelled runs, also if this raises."""
         first: Trouble | None = None
         suite = self.suites.load(suite_id)
         records = self.suites.records(suite)
@@ -162,14 +163,16 @@ class SuiteRunner:
                 first = first or trouble
         progress = self.progress(suite_id)
         if unknown := [row.planned.row.key for row in progress.rows if row.standing == "unknown"]:
-            what = f"It is not known yet whether there is a job of: {', '.join(unknown)}."
-            first = first or Trouble(what, "", f"`llmb-tui suite cancel {suite_id}` asks again; nothing more is sent.")
+            what = f"It is unknown whether these rows have jobs: {', '.join(unknown)}."
+            first = first or Trouble(
+                what, "", f"`llmb-tui suite cancel {suite_id}` asks again; nothing more is submitted."
+            )
         if first is not None:
             raise first
         return progress
 
     def _cancel(self, run: Run, row: SuiteRow, tell: Tell, prompter: Prompter | None) -> bool:
-        """Cancel what a row has; True if that was a job which was not over."""
+        """Cancel the run of a row; True if it had an unfinished job."""
         cancelled: tuple[str, ...] = ()
         if run.submission == "intended":
             run = withdraw(self.launcher.runs, self.launcher.journal, run)
@@ -178,12 +181,12 @@ class SuiteRunner:
             cancelled = self.feed.cancel(run, prompter)
             tell(f"{row.key}: {cancel_words(run, cancelled)}")
         elif run.submission == "unknown":
-            tell(f"{row.key}: it is not known yet whether it has a job; `llmb-tui cancel {run.id}` asks again")
+            tell(f"{row.key}: it is unknown whether it has a job; `llmb-tui cancel {run.id}` asks again")
         return bool(cancelled)
 
 
 class _Submission:
-    """One suite on its way, while its lock is held."""
+    """Submission of one suite, while its lock is held."""
 
     def __init__(self, runner: SuiteRunner, suite_id: str, tell: Tell, stop: threading.Event) -> None:
         self._runner = runner
@@ -191,16 +194,16 @@ class _Submission:
         self._tell = tell
         self._stop = stop
         self._evidence: dict[tuple[Plan, ProcedureId], ClusterEvidence] = {}
-        self._said = ""
+        self._last_words = ""
         self._refusals = 0
         self._withheld: dict[tuple[str, int], float] = {}
-        """Since when a log is, by its run and how much of it is here."""
+        """Time since which a log is withheld, by its run and its bytes on this machine."""
         self._given_up = frozenset[str]()
         self._unread = ""
-        """Why a log could not be read when that was last tried."""
+        """Reason why a log could not be read in the last attempt."""
 
-    def go_on(self) -> SuiteProgress:
-        """Send, and wait where that is all that can be done."""
+    def submit_remaining(self) -> SuiteProgress:
+        """Submit rows, and wait if no row may be submitted."""
         changed = threading.Event()
 
         def post(event: RunsChanged) -> None:
@@ -210,7 +213,7 @@ class _Submission:
 
         for row in self._renew_refused().rows:
             if row.trouble is not None:
-                self._tell(f"{row.planned.row.key}: {row.trouble.what} It is not sent again.")
+                self._tell(f"{row.planned.row.key}: {row.trouble.what} It is not submitted again.")
         following = self._runner.feed.follow(post)
         try:
             while not self._stop.is_set() and not self._checked():
@@ -228,7 +231,7 @@ class _Submission:
             following.end()
 
     def _progress(self) -> SuiteProgress:
-        """How it stands, by all that its logs say; a `tune` has its best layout as soon as that is known."""
+        """Progress including new log data; a `tune` gets its best layout as soon as it is known."""
         suites = self._runner.suites
         look = self._runner.read_logs(self._id)
         progress = self._with_given_up(self._runner.progress(self._id), look)
@@ -240,26 +243,26 @@ class _Submission:
         if best is None or best == last.planned.row or last.record is not None or last.trouble is not None:
             return progress
         words = ", ".join(f"{name} {value}" for name, value in best.selection.overrides.set_fields().items())
-        self._tell(f"the fastest layout is {words or 'that of the recipe'}; now its full run")
-        now = suites.progress(suites.change(self._id, lambda suite: suite.with_row(best)))
-        return replace(now, given_up=self._given_up)
+        self._tell(f"the fastest layout is {words or 'that of the recipe'}; its full run is next")
+        updated = suites.progress(suites.change(self._id, lambda suite: suite.with_row(best)))
+        return replace(updated, given_up=self._given_up)
 
     def _with_given_up(self, progress: SuiteProgress, look: LogsLook) -> SuiteProgress:
-        """Without waiting for logs that stay withheld for as long as who watches a run waits: they may never come.
+        """Give up waiting for logs that stay withheld as long as the patience of a run's monitor: they may never come.
 
-        One that grows is on its way, and a line that breaks says nothing of any.
+        A log that grows is still arriving, and a broken connection proves nothing about any log.
         """
         now = time.monotonic()
         self._withheld = {log: self._withheld.get(log, now) for log in look.withheld}
         patience_over = {run_id for (run_id, _), since in self._withheld.items() if now - since >= PATIENCE_S}
         for row in progress.rows if progress.plan.suite.kind == "tune" else ():
             if row.planned.row.run_id in patience_over - self._given_up:
-                self._tell(f"{row.planned.row.key}: its log cannot be read, and is not waited for any longer")
+                self._tell(f"{row.planned.row.key}: gave up waiting for its log, which cannot be read")
         self._given_up |= patience_over
         return replace(progress, given_up=self._given_up)
 
     def _renew_refused(self) -> SuiteProgress:
-        """Who submits a suite again has mended what it was refused for. How it stood before."""
+        """Give rejected rows new runs, as the user has presumably fixed the reason. Return the earlier progress."""
         progress = self._runner.progress(self._id)
         for row in progress.rows:
             if row.standing == "refused" and not progress.plan.suite.cancelled:
@@ -267,7 +270,7 @@ class _Submission:
         return progress
 
     def _send_next(self, progress: SuiteProgress) -> bool:
-        """Send the next row, if one may be sent now; False where it has to wait, or the line is broken."""
+        """Submit the next row if it may be submitted now; False if it has to wait, or if the connection failed."""
         suite = progress.plan.suite
         going = progress.count("unknown", "waiting", "running") - progress.unreadable
         row = next((row for row in progress.rows if row.standing == "not sent"), None)
@@ -276,7 +279,9 @@ class _Submission:
         if row.planned.row.of_best and progress.trying:
             return False
         if row.record is not None and row.record.run.submission == "withdrawn":
-            self._tell(f"{row.planned.row.key}: run {row.record.run.id} never reached the cluster; it is sent again")
+            self._tell(
+                f"{row.planned.row.key}: run {row.record.run.id} never reached the cluster; the row is submitted again"
+            )
             self._runner.suites.with_new_run(self._id, row.planned.row)
             return True
         dependency = _dependency(progress, row) if suite.chain else ""
@@ -288,7 +293,7 @@ class _Submission:
         return replace(request, dependency=dependency)
 
     def _send(self, row: SuiteRow, request: RunRequest) -> bool:
-        """Send one row, once. False where the line broke before anything was sent."""
+        """Submit one row, once. False if the connection failed before anything was sent."""
         launcher = self._runner.launcher
         runs = launcher.runs
         try:
@@ -301,11 +306,11 @@ class _Submission:
             if isinstance(trouble, LINE_TROUBLE) or isinstance(trouble.__cause__, LINE_TROUBLE):
                 self._say(f"{row.key}: {trouble.what}")
                 return False
-            now = runs.load(row.run_id).submission if runs.has(row.run_id) else None
-            self._refusals += now == "refused"
-            if now not in ("refused", "withdrawn") or self._refusals >= _REFUSALS:
+            submission = runs.load(row.run_id).submission if runs.has(row.run_id) else None
+            self._refusals += submission == "refused"
+            if submission not in ("refused", "withdrawn") or self._refusals >= _REFUSALS:
                 raise
-            self._tell(f"{row.key}: {state_label(now).word}. {trouble.what}")
+            self._tell(f"{row.key}: {state_label(submission).word}. {trouble.what}")
             return True
         self._refusals = 0
         words = f"job {', '.join(run.job_ids)}" if run.job_ids else f"{state_label(run.submission).word}. {run.note}"
@@ -313,28 +318,28 @@ class _Submission:
         return True
 
     def _checked(self) -> bool:
-        """True if every row that is still to be sent may start; False where the line broke.
+        """Whether every remaining row may start; False if the connection failed.
 
-        What they have in common is asked of the cluster once. Raises SuiteNotReady where one may not start.
+        Checks that rows have in common are made on the cluster once. Raises SuiteNotReady if a row may not start.
         """
         progress = self._runner.progress(self._id)
         suite, launcher = progress.plan.suite, self._runner.launcher.asking_once()
-        against: list[tuple[SuiteRow, Problem]] = []
+        blocked: list[tuple[SuiteRow, Problem]] = []
         try:
             for row in progress.rows if not progress.stopped else ():
                 if row.standing == "not sent":
                     request = self._request(row, suite)
-                    found = blockers(request, launcher.policy, self._evidence_of(request, launcher))
-                    against += [(row.planned.row, problem) for problem in found]
+                    problems = blockers(request, launcher.policy, self._evidence_of(request, launcher))
+                    blocked += [(row.planned.row, problem) for problem in problems]
         except LINE_TROUBLE as trouble:
             self._say(trouble.what)
             return False
-        if against:
-            raise SuiteNotReady(suite, against)
+        if blocked:
+            raise SuiteNotReady(suite, blocked)
         return True
 
     def _evidence_of(self, request: RunRequest, launcher: Launcher) -> ClusterEvidence:
-        """What was seen of the cluster for such a request, looked for once."""
+        """Evidence of the cluster for such a request, gathered once."""
         key = (request.plan, request.procedure)
         if key not in self._evidence:
             selection = request.plan.selection
@@ -343,30 +348,32 @@ class _Submission:
         return self._evidence[key]
 
     def _wait(self, changed: threading.Event) -> None:
-        """Wait until a run stands otherwise, or for as long as one waits to ask again."""
-        left = self._runner.feed.timing.settle_every_s
-        while left > 0 and not self._stop.is_set() and not changed.wait(min(_HEARS_S, left)):
-            left -= _HEARS_S
+        """Wait until a run has changed, or until it is time to ask again."""
+        remaining_s = self._runner.feed.timing.settle_every_s
+        while remaining_s > 0 and not self._stop.is_set() and not changed.wait(min(_HEARS_S, remaining_s)):
+            remaining_s -= _HEARS_S
 
     def _say(self, words: str) -> None:
-        """Tell it, unless that was the last that was told."""
-        if words != self._said:
-            self._said = words
+        """Report a message, unless it was the last one reported."""
+        if words != self._last_words:
+            self._last_words = words
             self._tell(words)
 
 
 def _dependency(progress: SuiteProgress, row: RowProgress) -> str | None:
-    """Sbatch's words for what the row waits for; empty: nothing. None: that is not known yet.
+    """Sbatch's dependency for a row; empty if there is none, None if it is not known yet.
 
-    That is the last job that its place got and that goes on, wherever its row stands: what was refused is sent later.
+    It is the last active job of the row's place, wherever its row is, because rejected rows are submitted later.
     """
     suite = progress.plan.suite
     places = suite.at_a_time or 1
     lane = progress.rows[progress.rows.index(row) % places :: places]
-    if any(one.standing == "unknown" and one.trouble is None for one in lane):
+    if any(entry.standing == "unknown" and entry.trouble is None for entry in lane):
         return None
-    runs = [one.record.run for one in lane if one.record is not None]
-    going = [(run.sent_at or 0.0, at, run.job_ids) for at, run in enumerate(runs) if run.going and run.job_ids]
+    runs = [entry.record.run for entry in lane if entry.record is not None]
+    going = [
+        (run.sent_at or 0.0, position, run.job_ids) for position, run in enumerate(runs) if run.going and run.job_ids
+    ]
     if not going:
         return ""
     return f"{'afterok' if suite.stop_after == 1 else 'afterany'}:{':'.join(max(going)[-1])}"

@@ -1,4 +1,4 @@
-"""`Submissions`: the suites that this program is submitting, each in a thread of its own, whatever a screen shows."""
+"""`Submissions`: the suites that this program is submitting, each in its own thread, independent of the screens."""
 
 from __future__ import annotations
 
@@ -13,22 +13,25 @@ from llmb_tui.errors import Trouble
 from llmb_tui.suites.suite import Suite
 
 Submit = Callable[[Suite, Callable[[str], None], threading.Event, Prompter | None], object]
-"""As `SuiteRunner.submit`."""
+"""Signature of `SuiteRunner.submit`."""
 
 
 @dataclass(frozen=True, slots=True)
 class Sending:
-    """How the submission of one suite stands."""
+    """State of the submission of one suite."""
 
     words: str = ""
-    """The last that was said of it, as it came."""
+    """Last message about it."""
     goes_on: bool = True
     trouble: Trouble | None = None
     """Why it ended early."""
 
 
+"""Reason why it ended early."""
+
+
 class Submissions:
-    """One for each program. Thread-safe. What is not sent when the program ends is sent when somebody goes on."""
+    """One object for each program. Thread-safe. Rows that the program did not submit are submitted on the next try."""
 
     def __init__(self, submit: Submit) -> None:
         self._submit = submit
@@ -38,7 +41,7 @@ class Submissions:
         self._followers: dict[object, Callable[[str], object]] = {}
 
     def begin(self, suite: Suite, prompter: Prompter | None = None) -> None:
-        """Submit what was not yet, unless that goes on already. `prompter` answers what connecting asks."""
+        """Submit the remaining rows, unless that is in progress. `prompter` answers questions of the connection."""
         with self._lock:
             if (known := self._sending.get(suite.id)) is not None and known.goes_on:
                 return
@@ -46,14 +49,14 @@ class Submissions:
         threading.Thread(target=self._run, args=(suite, prompter), name=f"suite-{suite.id}", daemon=True).start()
 
     def of(self, suite_id: str) -> Sending | None:
-        """How it stands; None for a suite that this program has not sent."""
+        """State of a suite's submission; None for a suite that this program has not submitted."""
         with self._lock:
             return self._sending.get(suite_id)
 
     def follow(self, post: Callable[[str], object]) -> Callable[[], None]:
-        """Tell `post` the id of a suite whenever its submission stands otherwise, in any thread.
+        """Call `post` with the id of a suite whenever its submission changes, in any thread.
 
-        What is returned ends that.
+        The returned function ends that.
         """
         key = object()
         with self._lock:
@@ -66,7 +69,7 @@ class Submissions:
         return end
 
     def end(self) -> None:
-        """Send nothing more: each ends between two rows."""
+        """Stop all submissions; each ends between two rows."""
         self._stop.set()
 
     def _run(self, suite: Suite, prompter: Prompter | None) -> None:
@@ -75,8 +78,8 @@ class Submissions:
             self._submit(suite, lambda words: self._tell(suite.id, words=words), self._stop, prompter)
         except Trouble as trouble:
             ended = trouble
-        except Exception as error:  # noqa: BLE001 - a defect is told where the suite is shown
-            ended = Trouble("This should not have happened.", place_of(error))
+        except Exception as error:  # noqa: BLE001 - the screen of the suite shows a defect
+            ended = Trouble("Internal error (please report).", place_of(error))
         self._tell(suite.id, goes_on=False, trouble=ended)
 
     def _tell(self, suite_id: str, **changes: Any) -> None:

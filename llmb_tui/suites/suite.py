@@ -1,7 +1,7 @@
-"""`Suite`: several runs that one yes is given for, and in which order and how many at a time they are submitted.
+"""`Suite`: several runs under one confirmation, with their order and the number that is active at a time.
 
-A screen or a file makes one by `make_suite`, which names the rows and shuffles them; it has no id until it is kept
-(`suites.Suites.keep`), which gives one to it and to each of its rows' runs. Frozen: a change is a new suite.
+A screen or a file makes one by `make_suite`, which names and shuffles the rows. A suite has no id until it is stored:
+`suites.Suites.keep` gives an id to the suite and to the run of each row. Frozen: a change makes a new suite.
 """
 
 from __future__ import annotations
@@ -26,10 +26,10 @@ SUITE_KINDS: dict[SuiteKind, str] = {
     "acceptance": "every published configuration of a recipe that fits the cluster, one verdict for all",
     "tune": "the fastest layouts by the estimate, in short runs, then the full run of the best",
 }
-"""What each kind answers, in a line."""
+"""One-line description of each kind."""
 _BEST = "full run of the best"
 MOST_RUNS = 1000
-"""More than anybody means."""
+"""Limit against mistakes: no suite needs more runs."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,13 +37,13 @@ class SuiteRow:
     """One run of a suite."""
 
     key: str
-    """Names it in its suite: `nemotron4@25.04 15b fp8 64`, and ` #2` where the same is run again."""
+    """Name in the suite, such as `nemotron4@25.04 15b fp8 64`, with ` #2` for a repeat."""
     selection: Selection
     procedure: ProcedureId
     run_id: str = ""
-    """Id of its run, which is assigned before anything is sent; empty until the suite is kept."""
+    """Id of its run, which is assigned before any submission; empty until the suite is stored."""
     of_best: bool = False
-    """Of a `tune`: it takes the layout of the fastest row before it. Until then the model's best is planned."""
+    """For a `tune`: it uses the layout of the fastest row before it. Until then the best by the estimate is planned."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,43 +51,43 @@ class Suite:
     """Rows in the order in which they are submitted."""
 
     name: str
-    """As the operator calls it: the file's, or what a ready-made one measures."""
+    """Name by the user: from the file, or the measurement of a ready-made suite."""
     kind: SuiteKind
     cluster: str
     """Name of the cluster profile."""
     rows: tuple[SuiteRow, ...]
     at_most: int | None = None
-    """So many of its runs in the queue or running at a time; None: all of them."""
+    """Maximum number of its runs in the queue or running at a time; None: no limit."""
     stop_after: int | None = None
-    """After so many runs that did not end well nothing more is submitted; None: it goes on whatever happens."""
+    """Number of failed runs after which nothing more is submitted; None: no limit."""
     chain: bool = False
-    """Each job waits for the end of the one before (of that `at_most` places before), by Slurm's own dependency."""
+    """Each job waits for the end of the previous one (or of that `at_most` places before), by Slurm's dependency."""
     shuffle: int | None = None
-    """Seed of the order; None: as listed."""
+    """Seed of the order; None: the listed order."""
     digest: str = ""
-    """Of all that was asked for: a suite of the same content has the same, whatever its name and however far it is."""
+    """Hash of the requested content, independent of name and progress."""
     id: str = ""
-    """Empty until it is kept."""
+    """Empty until the suite is stored."""
     created_at: float = 0.0
-    """Unix time at which it was kept."""
+    """Unix time at which it was stored."""
     agreed_gpu_hours: float | None = None
-    """What was said yes to; None until it is kept."""
+    """Confirmed GPU-hours; None until it is stored."""
     cancelled: bool = False
-    """Nothing more of it is sent."""
+    """Whether it was cancelled; nothing more of it is submitted."""
 
     @property
     def run_ids(self) -> tuple[str, ...]:
-        """Those of its rows, in order; none until it is kept."""
+        """Ids of its rows' runs, in order; empty until it is stored."""
         return tuple(row.run_id for row in self.rows if row.run_id)
 
     @property
     def at_a_time(self) -> int | None:
-        """How many of its runs go on at a time at most: a chain has one place unless it says otherwise. None: all."""
+        """Maximum number of active runs; for a chain 1 unless `at_most` is set. None: no limit."""
         return self.at_most or 1 if self.chain else self.at_most
 
     @property
     def conduct(self) -> str:
-        """In which order, how many at a time, and when it stops."""
+        """Text of the order, the number of active runs, and the condition to stop."""
         words = ["in this order" if self.shuffle is None else f"shuffled, seed {self.shuffle}"]
         words.append("all at once" if self.at_a_time is None else f"at most {self.at_a_time} at a time")
         words += ["each after the one before, by Slurm"] if self.chain else []
@@ -96,13 +96,13 @@ class Suite:
 
     @property
     def anew(self) -> Suite:
-        """The same content, of which nothing is kept or sent yet."""
+        """The same content without ids, neither stored nor submitted."""
         rows = tuple(replace(row, run_id="") for row in self.rows)
         return replace(self, rows=rows, id="", created_at=0.0, agreed_gpu_hours=None, cancelled=False)
 
     def with_row(self, row: SuiteRow) -> Suite:
-        """The suite with another row of the same key."""
-        return replace(self, rows=tuple(row if one.key == row.key else one for one in self.rows))
+        """The suite with one row replaced by another of the same key."""
+        return replace(self, rows=tuple(row if present.key == row.key else present for present in self.rows))
 
 
 def make_suite(  # noqa: PLR0913 - what a suite has
@@ -116,9 +116,9 @@ def make_suite(  # noqa: PLR0913 - what a suite has
     chain: bool = False,
     shuffle: int | None = None,
 ) -> Suite:
-    """A suite of these runs, each with a key of its own, shuffled where there is a seed.
+    """Make a suite of these runs, each with its own key, shuffled if there is a seed.
 
-    The last of a `tune` is its full run.
+    The last run of a `tune` is its full run.
     """
     wanted = list(runs)
     rows = _keyed(wanted)
@@ -127,7 +127,7 @@ def make_suite(  # noqa: PLR0913 - what a suite has
     if shuffle is not None:
         last = rows[-1:] if rows[-1].of_best else []
         rows = rows[: len(rows) - len(last)]
-        random.Random(shuffle).shuffle(rows)  # noqa: S311 - an order, no secret
+        random.Random(shuffle).shuffle(rows)  # noqa: S311 - an order, not a secret
         rows += last
     suite = Suite(name, kind, cluster, tuple(rows), at_most, stop_after, chain, shuffle)
     content = json.dumps(asdict(replace(suite, name="")), sort_keys=True)
@@ -135,7 +135,7 @@ def make_suite(  # noqa: PLR0913 - what a suite has
 
 
 def row_name(selection: Selection) -> str:
-    """What is run, in a few words: `nemotron4@25.04 15b fp8 64`, and what is otherwise than the recipe's."""
+    """Short name of a run, such as `nemotron4@25.04 15b fp8 64`, with its differences from the recipe."""
     words = [selection.recipe_id, selection.size, selection.dtype, str(selection.scale)]
     if selection.strong_scaling:
         words.append("strong")
@@ -148,7 +148,7 @@ def row_name(selection: Selection) -> str:
 
 
 def _keyed(wanted: list[tuple[Selection, ProcedureId]]) -> list[SuiteRow]:
-    """Each with its name, with GPU type and procedure where there are several; of several alike all have a number."""
+    """Rows with their keys, which include GPU type and procedure if there are several, and a number for repeats."""
     gpus, procedures = {selection.gpu for selection, _ in wanted}, {procedure for _, procedure in wanted}
     names = [
         f"{row_name(selection)}{f' {selection.gpu}' if len(gpus) > 1 else ''}"
@@ -163,5 +163,5 @@ def _keyed(wanted: list[tuple[Selection, ProcedureId]]) -> list[SuiteRow]:
 
 
 def repeat_keys(name: str, count: int) -> list[str]:
-    """What so many rows of one name are called."""
-    return [name] if count == 1 else [f"{name} #{at}" for at in range(1, count + 1)]
+    """Keys of several rows of the same name."""
+    return [name] if count == 1 else [f"{name} #{number}" for number in range(1, count + 1)]

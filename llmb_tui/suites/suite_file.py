@@ -1,9 +1,9 @@
-"""`read_suite`: the suite that a file asks for, whole or not at all: TOML, or what `llmb-run submit -f` reads.
+"""`read_suite`: reads a suite completely, or not at all, from a TOML file or a file of `llmb-run submit -f`.
 
-`suite_toml` writes such a file.
+`suite_toml` writes a TOML file.
 
-A fault names file, line, field and the nearest valid value, all faults of a file at once; nothing was sent then.
-`docs/suites.md` has the form.
+An error names file, line, field and the nearest valid value. All errors of a file are reported at once, and nothing is
+submitted. `docs/suites.md` describes the format.
 """
 
 from __future__ import annotations
@@ -31,15 +31,15 @@ from llmb_tui.toml.read import known_names, read_toml
 
 _LONGEST_NAME = 80
 _LISTS = {"workloads": "workload", "sizes": "size", "precisions": "dtype", "scales": "scale"}
-"""Those that multiply, and what each of their values is of a selection."""
+"""Lists that multiply, and the field of a selection that each of their values sets."""
 _NAMES = {"precision": "dtype"}
-"""Of a row, as of the lists."""
+"""Names in a row that differ from the names of the selection's fields."""
 _OF_ALL = ("gpu", "strong_scaling", "steps", "time_limit")
-_LAYOUT = [one.name for one in LAYOUT]
+_LAYOUT = [field.name for field in LAYOUT]
 _PROCEDURES = [name for name, facts in PROCEDURES.items() if facts.starts_runs]
 
 
-def read_suite(  # noqa: PLR0913 - what may be given beside a file
+def read_suite(  # noqa: PLR0913 - options besides the file
     file: Path,
     catalog: Catalog,
     *,
@@ -50,19 +50,19 @@ def read_suite(  # noqa: PLR0913 - what may be given beside a file
     stop_after: int | None = None,
     shuffle: int | None = None,
 ) -> Suite:
-    """The suite of a file, by its ending. What is given here wins over what the file says.
+    """The suite of a file, in the format of its suffix. Arguments override values of the file.
 
-    Raises SuiteProblem; Trouble (exit code 1) where neither says on which cluster.
+    Raises SuiteProblem; Trouble (exit code 1) if no cluster is given.
     """
     source = _read(file)
     form = source.form
     where = cluster or form.cluster
     if not where:
-        what = f"{file} does not say on which cluster."
+        what = f"{file} names no cluster."
         raise Trouble(what, "", 'Write `cluster = "NAME"` into it, or add `--cluster NAME`.', exit_code=1)
     name = form.name or file.stem
     if len(name) > _LONGEST_NAME or name != clean_line(name).strip() or not name:
-        raise source.problem(("name",), f"A name is one line of at most {_LONGEST_NAME} characters.")
+        raise source.problem(("name",), f"must be one line of at most {_LONGEST_NAME} characters.")
     seed = (1 if form.shuffle else None) if isinstance(form.shuffle, bool) else form.shuffle
     return make_suite(
         name,
@@ -88,11 +88,11 @@ def _read(file: Path) -> SuiteText:
 def _runs(
     source: SuiteText, catalog: Catalog, gpu: str | None, procedure: ProcedureId | None
 ) -> list[tuple[Selection, ProcedureId]]:
-    """Every run, each as often as it is repeated. Raises SuiteProblem with all that is wrong."""
+    """Every run, with its repeats. Raises SuiteProblem with all errors."""
     faults: dict[KeyPath, str] = {}
     runs: list[tuple[Selection, ProcedureId]] = []
     if not source.asked:
-        raise source.problem((), "asks for no run")
+        raise source.problem((), "has no runs")
     for asked in source.asked:
         try:
             selection = read_request(catalog, _with_gpu(catalog, asked.values, gpu))
@@ -110,7 +110,7 @@ def _runs(
 
 
 def _with_gpu(catalog: Catalog, values: Mapping[str, Any], gpu: str | None) -> Mapping[str, Any]:
-    """With the GPU type that is given, or else the only one that the recipe has."""
+    """Add the given GPU type, or the only one of the recipe."""
     if gpu is not None:
         return {**values, "gpu": gpu}
     workload, release = values.get("workload"), values.get("release")
@@ -136,27 +136,27 @@ def _read_toml(file: Path) -> SuiteText:
         why = f"is missing: {', '.join(_LISTS)} multiply, and each has one value or more"
         raise SuiteProblem.at(file, source.lines, *(((name,), why) for name in missing))
     for index, layout in enumerate(form.layouts):
-        if odd := next((name for name in layout if name not in _LAYOUT), None):
-            why = f"is not a field of a layout. {known_names(_LAYOUT, odd.lower())}"
-            raise source.problem(("layouts", index, odd), why)
+        if unknown := next((name for name in layout if name not in _LAYOUT), None):
+            why = f"is not a field of a layout. {known_names(_LAYOUT, unknown.lower())}"
+            raise source.problem(("layouts", index, unknown), why)
     by = _procedure(source, ("procedure",), form.procedure)
-    for one in _of_lists(form, by):
-        source.ask(one, ())
+    for run in _of_lists(form, by):
+        source.ask(run, ())
     for index, row in enumerate(form.runs):
         source.ask(_of_row(source, index, row, by), ("runs", index))
     return source
 
 
 def _of_lists(form: TomlSuite, by: ProcedureId | None) -> Iterator[FileRun]:
-    """Every combination; the layout changes fastest."""
+    """Every combination of the lists; the layout changes fastest."""
     lists = [enumerate(getattr(form, name)) for name in _LISTS]
     for combination in itertools.product(*lists, enumerate(form.layouts or ({},))):
-        *one_of_each, (at, layout) = combination
+        *values_of_lists, (position, layout) = combination
         values, paths = _for_all(form)
-        for name, (index, value) in zip(_LISTS, one_of_each, strict=True):
+        for name, (index, value) in zip(_LISTS, values_of_lists, strict=True):
             values[_LISTS[name]], paths[_LISTS[name]] = value, (name, index)
         values |= layout
-        paths |= {name: ("layouts", at, name) for name in layout}
+        paths |= {name: ("layouts", position, name) for name in layout}
         yield FileRun(values, paths, form.repeats, by)
 
 
@@ -177,7 +177,7 @@ def _of_row(source: SuiteText, index: int, row: Mapping[str, Any], by: Procedure
 
 
 def _for_all(form: TomlSuite) -> tuple[dict[str, Any], dict[str, KeyPath]]:
-    """What the file says for all of its runs, and where."""
+    """Values that the file sets for all of its runs, with their paths."""
     values = {name: given for name in _OF_ALL if (given := getattr(form, name)) is not None}
     paths: dict[str, KeyPath] = {name: (name,) for name in values}
     known = {option.name for option in OPTIONS}
@@ -188,17 +188,17 @@ def _for_all(form: TomlSuite) -> tuple[dict[str, Any], dict[str, KeyPath]]:
 
 
 def _procedure(source: SuiteText, path: KeyPath, name: object) -> ProcedureId | None:
-    """A procedure by which a run can be started; None where none is named. Raises SuiteProblem."""
-    found = next((one for one in _PROCEDURES if one == name), None)
-    if found is None and name is not None:
-        raise source.problem(path, f"is none of {', '.join(_PROCEDURES)}")
-    return found
+    """Launch method that can start runs; None if none is given. Raises SuiteProblem."""
+    procedure = next((known for known in _PROCEDURES if known == name), None)
+    if procedure is None and name is not None:
+        raise source.problem(path, f"must be one of {', '.join(_PROCEDURES)}")
+    return procedure
 
 
 def suite_toml(suite: Suite) -> str:
-    """A suite as the text of a file. Runs that follow each other and are alike are one with `repeats`.
+    """Text of a TOML file for a suite. Equal consecutive runs are written once, with `repeats`.
 
-    It is read as rows chosen one by one, in the order in which they stand: what shuffled them is done.
+    The file lists single rows in their current order, so a shuffled order is kept.
     """
     conduct = {name: given for name in ("at_most", "stop_after", "chain") if (given := getattr(suite, name))}
     alike = itertools.groupby(suite.rows, key=lambda row: (row.selection, row.procedure))
@@ -207,7 +207,7 @@ def suite_toml(suite: Suite) -> str:
 
 
 def file_name(name: str) -> str:
-    """A suite's name as one of a file."""
+    """File name for a suite's name."""
     return re.sub(r"[^\w.@+-]+", "-", name).strip("-.") or "suite"
 
 

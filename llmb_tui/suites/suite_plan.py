@@ -1,4 +1,4 @@
-"""`plan_suite`: what a suite will be, before anything is sent: each row, its blockers, and the sums. Pure."""
+"""`plan_suite`: preview of a suite before its submission: each row, its blockers, and the sums. Pure."""
 
 from __future__ import annotations
 
@@ -24,24 +24,24 @@ from llmb_tui.suites.suite import Suite, SuiteRow
 
 @dataclass(frozen=True, slots=True)
 class Nodes:
-    """Of the cluster's partition; None where nobody has asked, or it does not say."""
+    """Nodes of the cluster's partition; None if the cluster was not asked, or does not report them."""
 
     free: int | None = None
-    """Those that run nothing now."""
+    """Idle nodes."""
     all: int | None = None
-    """Whatever their state: what a suite may ask for, today or tomorrow."""
+    """All nodes, whatever their state: the limit for a suite, now or later."""
     askable: bool = True
-    """False: a cluster of this kind does not say."""
+    """False for a kind of cluster that does not report nodes."""
 
 
 @dataclass(frozen=True, slots=True)
 class PlannedRow:
-    """One row, and what it will be."""
+    """One row with its plan."""
 
     row: SuiteRow
     plan: Plan
     blockers: tuple[Problem, ...]
-    """Everything that stands against it, whatever the cluster says."""
+    """All reasons against its submission, independent of the cluster's state."""
 
     @property
     def most_s(self) -> float:
@@ -50,75 +50,75 @@ class PlannedRow:
 
     @property
     def most_gpu_hours(self) -> float:
-        """What its time limit allows."""
+        """GPU-hours that its time limit allows."""
         return self.plan.selection.scale * self.most_s / 3600
 
     @property
     def expected_s(self) -> float:
-        """Seconds of its steps alone; without an estimate all that its time limit allows."""
+        """Seconds of its steps alone; without an estimate, its time limit."""
         return self.plan.steps * self.plan.estimate.step_time_s if self.plan.estimate else self.most_s
 
     @property
     def notes(self) -> tuple[Problem, ...]:
-        """What is to be known of it and does not stand against it."""
+        """Notes and warnings that do not block it."""
         return tuple(problem for problem in self.plan.problems if problem.severity != "error")
 
 
 @dataclass(frozen=True)
 class SuitePlan:
-    """The table and its sums."""
+    """All rows with their sums."""
 
     suite: Suite
     rows: tuple[PlannedRow, ...]
     free_nodes: int | None = None
-    """Nodes of the partition that run nothing now; None where nobody has asked the cluster."""
+    """Idle nodes of the partition; None if the cluster was not asked."""
     suite_blockers: tuple[Problem, ...] = ()
-    """What stands against the suite and against no single row."""
+    """Blockers of the suite that belong to no single row."""
 
     @cached_property
     def blockers(self) -> tuple[tuple[PlannedRow | None, Problem], ...]:
-        """All that stands against it: a suite with one is not submitted at all. None: the suite's own."""
+        """All blockers: a suite with one is not submitted at all. None as row: the suite's own."""
         own = [(None, problem) for problem in self.suite_blockers]
         return (*own, *((row, problem) for row in self.rows for problem in row.blockers))
 
     @cached_property
     def gpu_hours(self) -> float:
-        """What one says yes to: the rows' expected GPU-hours; of one without an estimate what its time limit allows."""
+        """GPU-hours to confirm: the expected ones; for a row without an estimate, those of its time limit."""
         return sum(row.most_gpu_hours if row.plan.gpu_hours is None else row.plan.gpu_hours for row in self.rows)
 
     @cached_property
     def most_gpu_hours(self) -> float:
-        """What the time limits allow in all."""
+        """GPU-hours that all time limits allow together."""
         return sum(row.most_gpu_hours for row in self.rows)
 
     @cached_property
     def without_estimate(self) -> int:
-        """How many rows count by their time limit."""
+        """Number of rows that count by their time limit."""
         return sum(row.plan.gpu_hours is None for row in self.rows)
 
     @cached_property
     def serial_s(self) -> float:
-        """Seconds of training if the rows ran one after the other; start-up and queue are not in it."""
+        """Seconds of training if the rows ran one after the other, without start-up and queue."""
         return sum(row.expected_s for row in self.rows)
 
     @cached_property
     def parallel_s(self) -> float | None:
-        """The same if the free nodes were used, in the suite's order; None where too few are free or none are known."""
+        """The same if the free nodes were used, in the suite's order; None if they are too few or unknown."""
         return wall_s([(row.plan.nodes, row.expected_s) for row in self.rows], self.free_nodes, self.suite.at_a_time)
 
 
 class SuiteNotReady(Trouble):
-    """Rows may not start, so nothing is sent. Exit code 2 where checks of the cluster itself failed, else 1."""
+    """Rows may not start, so nothing is submitted. Exit code 2 if checks of the cluster itself failed, otherwise 1."""
 
     def __init__(self, suite: Suite, against: Iterable[tuple[SuiteRow | None, Problem]]) -> None:
-        """`against`: what stands against which row; None: against the suite."""
+        """`against`: blockers with their rows; None: of the suite."""
         rows: dict[Problem, list[str]] = {}
         for row, problem in against:
             rows.setdefault(problem, []).append(row.key if row else suite.name)
         blocked = len(set(itertools.chain(*rows.values())) - {suite.name})
         count = f"{blocked} of {plural(len(suite.rows), 'run')} cannot start"
         super().__init__(
-            f"{suite.name} is not submitted: {count if blocked else 'it cannot be sent in this way'}.",
+            f"{suite.name} is not submitted: {count if blocked else 'it cannot be submitted in this way'}.",
             "\n".join(f"{', '.join(keys)}: {problem.reason}" for problem, keys in rows.items()),
             "\n".join(dict.fromkeys(problem.fix for problem in rows if problem.fix)),
             exit_code=2 if any(problem.field == CLUSTER for problem in rows) else 1,
@@ -128,32 +128,32 @@ class SuiteNotReady(Trouble):
 def plan_suite(
     suite: Suite, catalog: Catalog, profile: ClusterProfile | None, policy: Policy, free_nodes: int | None = None
 ) -> SuitePlan:
-    """What it will be on the cluster of `profile`; None: that is saved no more, and only the plans are looked at.
+    """Preview of a suite on the cluster of `profile`; None: the cluster is no longer saved, and only plans are made.
 
-    Of a recipe, size or GPU type that no preset has any more nothing is planned, which is a blocker of its row.
+    A recipe, size or GPU type that no preset has any more cannot be planned, which is a blocker of its row.
     """
     rows = tuple(_planned(row, catalog, profile, policy) for row in suite.rows)
     return SuitePlan(suite, rows, free_nodes, tuple(_suite_blockers(suite, profile)))
 
 
 def request_of(row: SuiteRow, catalog: Catalog, profile: ClusterProfile) -> RunRequest:
-    """What is asked for by a row. Raises `Unknown` for a recipe, size or GPU type of no preset."""
+    """Request of a row. Raises `Unknown` for a recipe, size or GPU type that no preset has."""
     selection = row.selection
     recipe = catalog.recipe(selection.workload, selection.release)
     return RunRequest(recipe, plan(catalog, selection), profile, procedure_on(profile, row.procedure))
 
 
 def nodes_of(partitions: Iterable[Partition], profile: ClusterProfile) -> Nodes:
-    """Those of the profile's partition; of several partitions the most. Nothing where the cluster does not show it."""
+    """Nodes of the profile's partition; of several partitions the largest. Empty if the cluster does not show it."""
     own = [part for part in partitions if part.name in profile.partitions]
-    free, every = ([part.idle_nodes for part in own], [part.training_nodes for part in own])
-    return Nodes(max(free, default=None), max(every, default=None))
+    idle, total = ([part.idle_nodes for part in own], [part.training_nodes for part in own])
+    return Nodes(max(idle, default=None), max(total, default=None))
 
 
 def wall_s(jobs: Sequence[tuple[int, float]], nodes: int | None, at_most: int | None = None) -> float | None:
-    """Seconds until the last of these jobs (nodes, seconds) has ended, started in this order on so many nodes.
+    """Seconds until the last of these jobs (nodes, seconds) has ended, started in this order on `nodes` nodes.
 
-    None where a job needs more nodes than there are, or that number is not known.
+    None if a job needs more nodes than there are, or if their number is unknown.
     """
     if nodes is None or any(needed > nodes for needed, _ in jobs):
         return None
@@ -180,7 +180,7 @@ def _planned(row: SuiteRow, catalog: Catalog, profile: ClusterProfile | None, po
 
 
 def _nothing(row: SuiteRow, problem: Problem) -> Plan:
-    """The plan of a row of which nothing is known any more."""
+    """Empty plan for a row that cannot be planned any more."""
     layout = Parallelism(1, 1, 1, 1, None, None, 1, 1, None, 1, 1)
     return Plan(
         row.selection, "weak", 0, 0, layout, None, None, None, None, None, None, 0, "00:00:00", None, (problem,)
@@ -189,8 +189,8 @@ def _nothing(row: SuiteRow, problem: Problem) -> Plan:
 
 def _suite_blockers(suite: Suite, profile: ClusterProfile | None) -> Iterable[Problem]:
     if suite.kind == "tune" and all(row.of_best for row in suite.rows):
-        reason = "Without a short run no layout is found to be the best, and the full run would never be sent."
-        yield error("kind", reason, "Put a short run back, or submit a single run.")
+        reason = "Without a short run no best layout is found, and the full run would never be submitted."
+        yield error("kind", reason, "Include a short run, or submit a single run.")
     if not suite.chain or profile is None:
         return
     used = {procedure_on(profile, row.procedure) for row in suite.rows}
@@ -198,14 +198,18 @@ def _suite_blockers(suite: Suite, profile: ClusterProfile | None) -> Iterable[Pr
     if others:
         writers = " and ".join(facts.title for facts in PROCEDURES.values() if facts.writes_dependency)
         reason = (
-            f"A chain is kept by a dependency in the batch script, and only the {writers} writes one; "
-            f"here are rows by: {', '.join(sorted(others))}."
+            f"A chain needs a dependency in the batch script, and only the {writers} writes one; "
+            f"this suite has rows with: {', '.join(sorted(others))}."
         )
-        fix = "Leave `chain` out and set `at_most = 1`: the program then sends each when the one before has ended."
+        fix = "Remove `chain` and set `at_most = 1`: the program then submits each run when the previous one has ended."
         yield error("chain", reason, fix)
     if suite.stop_after is not None and suite.stop_after > 1:
-        reason = "The jobs of a chain are all in the queue at once, and Slurm ends it at the first failure or at none."
-        yield error("chain", reason, "Set `stop_after` to 1, or leave it out.")
+        reason = (
+            "All jobs of a chain are in the queue at once, and Slurm can only end it at the first failure or never."
+        )
+        yield error("chain", reason, "Set `stop_after` to 1, or remove it.")
     if suite.kind == "tune":
-        reason = "Which layout the last run takes is known when the others are over, and not when a chain is sent."
-        yield error("chain", reason, "Leave `chain` out.")
+        reason = (
+            "The layout of the last run is only known when the others have ended, but a chain is submitted at once."
+        )
+        yield error("chain", reason, "Remove `chain`.")

@@ -1,4 +1,4 @@
-"""`progress_of`: how a suite stands, folded from the records of its runs. Pure."""
+"""`progress_of`: progress of a suite, folded from the records of its runs. Pure."""
 
 from __future__ import annotations
 
@@ -22,45 +22,45 @@ _IN_QUEUE = ("submitted", "queued")
 
 @dataclass(frozen=True, slots=True)
 class RowProgress:
-    """How one row stands."""
+    """Progress of one row."""
 
     planned: PlannedRow
     standing: RowStanding
     record: RunRecord | None
-    """Its run; None as long as nothing of it is stored, and where that cannot be read."""
+    """Record of its run; None until the run is stored, and if it cannot be read."""
     trouble: Trouble | None = None
-    """Why what is stored of its run cannot be read: it may have a job, so it is never sent."""
+    """Reason why its run cannot be read; it may have a job, so it is never submitted again."""
 
     @property
     def state(self) -> str:
-        """In one word, as `jobs` has it; `not sent` before."""
+        """State in one word, as `jobs` reports it; `not sent` before that."""
         return state_word(self.record.run, self.record.state) if self.record else self.standing
 
     @property
     def label(self) -> Label:
-        """The same for people."""
+        """State for display."""
         return label_of(self.record.run, self.record.state) if self.record else row_label(self.standing)
 
     @property
     def result(self) -> VerdictResult | None:
-        """The verdict of a row that is done; None for any other, and without one."""
+        """Verdict of a row that is done; None for any other row, and without a verdict."""
         verdict = self._done.state.verdict if self._done else None
         return verdict.result if verdict else None
 
     @property
     def step_time_s(self) -> float | None:
-        """By the recipe's rule, of a row that is done; None for any other."""
+        """Step time by the recipe's rule, seconds, for a row that is done; None for any other."""
         done = self._done
         return rule_s(done.run.plan, done.run.rule, done.state.progress) if done else None
 
     @property
     def steps_s(self) -> tuple[float, ...]:
-        """Step times after the warm-up, of a row that is done; none of any other."""
+        """Step times after the warm-up, for a row that is done; empty for any other."""
         return tuple(after_warm_up(self._done.state.progress.step_times_s)) if self._done else ()
 
     @property
     def unread(self) -> bool:
-        """Its job is over, and more of its log may be on the cluster than was read."""
+        """Whether its job has ended and its log on the cluster may have lines that were not read."""
         return self.record is not None and self.record.state.log_unread
 
     @property
@@ -69,7 +69,7 @@ class RowProgress:
 
     @property
     def left_s(self) -> float:
-        """Seconds of training that are still expected of it."""
+        """Expected remaining seconds of training."""
         if self.standing in OVER:
             return 0.0
         if self.record is not None and self.standing == "running":
@@ -82,46 +82,46 @@ class RowProgress:
 
     @property
     def gpu_hours_left(self) -> float:
-        """The same in GPU-hours."""
+        """Expected remaining GPU-hours."""
         return self.planned.plan.selection.scale * self.left_s / 3600
 
 
 @dataclass(frozen=True)
 class SuiteProgress:
-    """How all of it stands."""
+    """Progress of the whole suite."""
 
     plan: SuitePlan
     rows: tuple[RowProgress, ...]
     free_nodes: int | None = None
     given_up: frozenset[str] | None = None
-    """Ids of the runs whose logs who submits it has waited for long enough. None: who looks waits for no log."""
+    """Ids of runs for whose logs the submitter has waited long enough. None for a viewer, which waits for no log."""
 
     def count(self, *standings: RowStanding) -> int:
-        """How many rows stand so."""
+        """Number of rows in any of these states."""
         return sum(row.standing in standings for row in self.rows)
 
     def results(self, result: VerdictResult | None) -> int:
-        """How many rows are done with that verdict; None: done without one."""
+        """Number of rows that are done with this verdict; None: without one."""
         return sum(row.standing == "done" and row.result == result for row in self.rows)
 
     @property
     def unread(self) -> int:
-        """How many rows are done whose logs were not read to their end: their verdicts are not known."""
+        """Number of rows that are done without their logs being read to the end, so that their verdicts are unknown."""
         return sum(row.standing == "done" and row.unread for row in self.rows)
 
     @property
     def unreadable(self) -> int:
-        """How many rows have a run of which what is here cannot be read: waiting tells nothing of them."""
+        """Number of rows whose stored runs cannot be read; waiting does not change them."""
         return sum(row.trouble is not None for row in self.rows)
 
     @property
     def failures(self) -> int:
-        """Runs that were refused or did not end well, but those that a person has cancelled."""
+        """Number of rejected or failed runs, without those that a user has cancelled."""
         return self.count("refused", "failed")
 
     @property
     def stopped(self) -> bool:
-        """Nothing more is sent: it was cancelled, so many have failed, or a `tune` has no layout to take."""
+        """Whether nothing more is submitted: it was cancelled, too many runs failed, or a `tune` found no layout."""
         most = self.plan.suite.stop_after
         if self.plan.suite.cancelled or (most is not None and self.failures >= most):
             return True
@@ -129,49 +129,49 @@ class SuiteProgress:
 
     @property
     def _has_no_layout(self) -> bool:
-        tried = [row for row in self.rows if not row.planned.row.of_best]
-        return len(tried) < len(self.rows) and not self.trying and not any(row.steps_s for row in tried)
+        short_runs = [row for row in self.rows if not row.planned.row.of_best]
+        return len(short_runs) < len(self.rows) and not self.trying and not any(row.steps_s for row in short_runs)
 
     @property
     def trying(self) -> bool:
-        """Short runs of a `tune` go on or are still to be sent, or logs that say how fast they were are waited for."""
-        tried = [row for row in self.rows if not row.planned.row.of_best and row.trouble is None]
-        return any(row.standing not in OVER or self._awaits_log(row) for row in tried)
+        """Whether short runs of a `tune` are active or still to be submitted, or their logs are awaited."""
+        short_runs = [row for row in self.rows if not row.planned.row.of_best and row.trouble is None]
+        return any(row.standing not in OVER or self._awaits_log(row) for row in short_runs)
 
     @cached_property
     def over(self) -> bool:
-        """Nothing of it goes on, and nothing more will be sent."""
+        """Whether none of its runs is active, and nothing more will be submitted."""
         going = self.count("unknown", "waiting", "running")
         return going == 0 and (self.stopped or self.count("not sent") == 0)
 
     @property
     def unfinished(self) -> bool:
-        """To submit it again would go on with it: it is not over, rows of it were refused, or logs may still come."""
+        """Whether another `submit` would continue it: it is not over, rows were rejected, or logs may still arrive."""
         to_come = self._has_no_layout and any(row.unread for row in self.rows)
         return not self.over or (not self.plan.suite.cancelled and (self.count("refused") > 0 or to_come))
 
     @property
     def to_send(self) -> int:
-        """How many runs are sent where it is submitted again: those that were refused, and what is still to come."""
+        """Number of runs that another `submit` would submit: rejected rows and remaining rows."""
         if self.plan.suite.cancelled:
             return 0
         return self.count("refused") + (0 if self.stopped else self.count("not sent"))
 
     @property
     def gpu_hours_left(self) -> float:
-        """Expected, of what goes on and what is still to be sent."""
+        """Expected GPU-hours of active and remaining runs."""
         return sum(row.gpu_hours_left for row in self._ahead)
 
     @property
     def held_nodes(self) -> int:
-        """Nodes on which its rows run."""
+        """Number of nodes on which its rows run."""
         return sum(row.planned.plan.nodes for row in self.rows if row.standing == "running")
 
     @property
     def left_s(self) -> float | None:
-        """Seconds of training until all is over, on the nodes that the running rows hold and those that are free.
+        """Remaining seconds of training, on the nodes of the running rows and the free nodes.
 
-        None where that is not known. Start-up and queue are not in it.
+        None if that is unknown. Start-up and queue are not included.
         """
         nodes = None if self.free_nodes is None else self.held_nodes + self.free_nodes
         jobs = [(row.planned.plan.nodes, row.left_s) for row in self._ahead]
@@ -179,12 +179,12 @@ class SuiteProgress:
 
     @property
     def serial_left_s(self) -> float:
-        """The same if what is left ran one after the other."""
+        """Remaining seconds if the remaining runs ran one after the other."""
         return sum(row.left_s for row in self._ahead)
 
     @property
     def words(self) -> str:
-        """One line: `7 of 12 runs done: 6 PASS, 1 FAIL · 2 running · 3 queued`."""
+        """One line such as `7 of 12 runs done: 6 PASS, 1 FAIL · 2 running · 3 queued`."""
         verdicts = [f"{count} {result}" for result in get_args(VerdictResult) if (count := self.results(result))]
         if none := self.results(None):
             verdicts.append(f"{none} without a verdict")
@@ -207,25 +207,25 @@ class SuiteProgress:
 
     @property
     def _ahead(self) -> list[RowProgress]:
-        """What goes on first, then what is to be sent, in the suite's order."""
+        """Active rows first, then remaining rows, in the suite's order."""
         going = [row for row in self.rows if row.standing in ("running", "waiting", "unknown")]
         return going if self.stopped else going + [row for row in self.rows if row.standing == "not sent"]
 
 
 def progress_of(plan: SuitePlan, records: Mapping[str, RunRecord | Trouble]) -> SuiteProgress:
-    """How a suite stands, by the records of its runs, by run id; others may be among them."""
+    """Progress of a suite by the records of its runs, by run id; other records are ignored."""
     rows = tuple(_row_progress(planned, records.get(planned.row.run_id)) for planned in plan.rows)
     return SuiteProgress(plan, rows)
 
 
-def _row_progress(planned: PlannedRow, found: RunRecord | Trouble | None) -> RowProgress:
-    if isinstance(found, Trouble):
-        return RowProgress(planned, "unknown", None, found)
-    return RowProgress(planned, standing_of(found), found)
+def _row_progress(planned: PlannedRow, record: RunRecord | Trouble | None) -> RowProgress:
+    if isinstance(record, Trouble):
+        return RowProgress(planned, "unknown", None, record)
+    return RowProgress(planned, standing_of(record), record)
 
 
 def standing_of(record: RunRecord | None) -> RowStanding:
-    """How the row of a run stands; None: there is no such run yet."""
+    """State of the row of a run; None: the run does not exist yet."""
     if record is None or record.run.submission == "intended":
         return "not sent"
     run, stage = record.run, record.state.stage
@@ -233,7 +233,7 @@ def standing_of(record: RunRecord | None) -> RowStanding:
         return "unknown"
     if run.submission == "refused":
         return "refused"
-    if run.submission == "withdrawn":  # one that was under way certainly never reached its cluster: it is sent anew
+    if run.submission == "withdrawn":  # a run that was being submitted never reached its cluster and is submitted again
         return "cancelled" if run.sent_at is None else "not sent"
     if stage in ENDED:
         return "done" if stage == "done" else "failed" if stage in FAILED else "cancelled"
@@ -241,9 +241,9 @@ def standing_of(record: RunRecord | None) -> RowStanding:
 
 
 def log_to_read(progress: SuiteProgress, last: str, read: Set[str]) -> str | None:
-    """Id of the run whose log is copied next, one at a time: of those that have ended the first that is not `read`.
+    """Id of the run whose log is copied next, one at a time: the first finished run that is not in `read`.
 
-    Else the running one behind `last`; None: none is left.
+    Otherwise the running one after `last`; None if there is none.
     """
     records = [(row, row.record) for row in progress.rows if row.record is not None and row.record.run.job_ids]
     for row, record in records:

@@ -1,4 +1,4 @@
-"""`SuiteText`: what a suite's file says, whatever its form, with the line of each value."""
+"""`SuiteText`: content of a suite's file, whatever its format, with the line of each value."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ _AtLeastOne = Annotated[int, Bound(ge=1)]
 
 
 class SuiteProblem(FileProblem):
-    """A file that asks for no suite. Exit code 1."""
+    """A file is not a valid suite. Exit code 1."""
 
     kind = "suite"
     remedy = "Correct the file. Nothing was submitted."
@@ -29,41 +29,41 @@ class SuiteProblem(FileProblem):
 
 @dataclass(frozen=True, slots=True)
 class FileRun:
-    """One run that a file asks for, as `read_request` takes it."""
+    """One run of a file, in the form for `read_request`."""
 
     values: Mapping[str, Any]
     paths: Mapping[str, KeyPath]
-    """Where each value stands; `""` for all that stand nowhere."""
+    """Path of each value in the file; `""` for values without their own."""
     repeats: int = 1
     procedure: ProcedureId | None = None
 
 
 @dataclass
 class SuiteText:
-    """What a file says, whatever its form, as far as it is read."""
+    """Content of a file, whatever its format, as far as it is read."""
 
     file: Path
     lines: Lines
     form: TomlSuite
     asked: list[FileRun] = field(default_factory=list)
     count: int = 0
-    """Runs that were asked for."""
+    """Number of requested runs."""
 
     def problem(self, path: KeyPath, reason: str) -> SuiteProblem:
-        """What is wrong at a place."""
+        """The error for a problem at a path."""
         return SuiteProblem.at(self.file, self.lines, (path, reason))
 
-    def ask(self, one: FileRun, path: KeyPath) -> None:
-        """Ask for a run. Raises SuiteProblem where that is one too many."""
-        self.count += one.repeats
+    def ask(self, run: FileRun, path: KeyPath) -> None:
+        """Add a run. Raises SuiteProblem if the suite has too many."""
+        self.count += run.repeats
         if self.count > MOST_RUNS:
-            raise self.problem(path, f"asks for more than {count(MOST_RUNS)} runs, which are the most")
-        self.asked.append(one)
+            raise self.problem(path, f"has more than {count(MOST_RUNS)} runs, which is the maximum")
+        self.asked.append(run)
 
 
 @dataclass(frozen=True, slots=True)
 class TomlSuite:
-    """The TOML form."""
+    """The TOML format."""
 
     __pydantic_config__ = STRICT
     name: str | None = None
@@ -73,7 +73,7 @@ class TomlSuite:
     stop_after: _AtLeastOne | None = None
     chain: bool = False
     shuffle: bool | int = False
-    """A seed, or true for one that is always the same."""
+    """A seed, or true for a fixed default seed."""
     repeats: _AtLeastOne = 1
     workloads: tuple[str, ...] = ()
     sizes: tuple[str, ...] = ()
@@ -89,9 +89,9 @@ class TomlSuite:
 
 
 def content(file: Path) -> str:
-    """The text of a file. Raises SuiteProblem."""
+    """Text of a file. Raises SuiteProblem."""
     try:
-        if file.exists() and not file.is_file():  # a pipe would be waited for
+        if file.exists() and not file.is_file():  # opening a pipe would block
             raise SuiteProblem(file, None, "", "cannot be read: it is not a regular file")
         if file.stat().st_size > _LARGEST_FILE:
             raise SuiteProblem(file, None, "", f"cannot be read: it is larger than {byte_size(_LARGEST_FILE)}")

@@ -1,4 +1,4 @@
-"""`keep_accounting`: what only a cluster can say of a run, asked for once when it is over, and kept in its folder."""
+"""`keep_accounting`: save a finished run's accounting, which only the cluster has, in the run's folder."""
 
 from __future__ import annotations
 
@@ -11,19 +11,19 @@ from llmb_tui.launch.run import Run
 from llmb_tui.launch.runs import ACCOUNTING, Runs
 from llmb_tui.store.files import write_atomic
 
-# Accounting hears of an end after the queue does.
+# Accounting learns of the end of a job later than the queue.
 _TRIES = 8
 _PAUSE_S = 0.5
 
 
 def keep_accounting(cluster: Cluster, runs: Runs, run: Run, stop: threading.Event | None = None) -> None:
-    """Ask and keep, unless that was done before; trouble of any kind leaves nothing.
+    """Ask for the accounting and save it, unless it is saved already; errors of any kind save nothing.
 
-    Until `stop` it is asked again for some seconds while not all of it is there; without one it is asked once.
+    With `stop`, ask again for some seconds until the answer is complete; without it, ask once.
     """
     path = runs.folder(run.id) / ACCOUNTING
     with contextlib.suppress(Trouble):
-        if path.exists() or not path.parent.is_dir():  # a run that was removed here
+        if path.exists() or not path.parent.is_dir():  # the run was removed here
             return
         for _ in range(_TRIES):
             if text := cluster.patiently(lambda: cluster.accounting(run.job_ids)):

@@ -1,7 +1,7 @@
-"""What happens to a run that is watched, event by event; those from the cluster are posted into one inbox.
+"""Events of a watched run; events from the cluster are posted into one inbox.
 
-The threads that post them may hang in a command for as long as its deadline; who watches never waits for them.
-They end by themselves after they are told to stop, and hold up nobody's exit.
+The threads that post them may hang in a command until its deadline; the watching thread never waits for them. After a
+request to stop they end on their own, and they do not delay the exit of the program.
 """
 
 from __future__ import annotations
@@ -16,12 +16,12 @@ from llmb_tui.watch.logcopy import LogCopy
 from llmb_tui.watch.state import Progress
 
 LOGIN_TROUBLE = (AuthenticationFailed, HostKeyChanged, HostKeyUnknown)
-"""Nothing that another try without a person would mend."""
+"""Errors that another login attempt without a user cannot fix."""
 
 
 @dataclass(frozen=True, slots=True)
 class LinkChanged:
-    """The state of the connection, as the log's channel finds it."""
+    """The connection changed its state, as seen by the channel of the log."""
 
     link: RunLink
     note: str = ""
@@ -29,7 +29,7 @@ class LinkChanged:
 
 @dataclass(frozen=True, slots=True)
 class JobUpdated:
-    """What Slurm says; None if it knows no such job. `gone`: it has not known it for long, and the job is over."""
+    """Slurm's answer about a job; None if unknown. `gone`: unknown for so long that the job has ended."""
 
     job: Job | None
     gone: bool = False
@@ -37,61 +37,61 @@ class JobUpdated:
 
 @dataclass(frozen=True, slots=True)
 class PollFailed:
-    """Slurm could not be asked. It says nothing about the job."""
+    """Slurm could not be asked; the state of the job is unknown."""
 
     note: str
     slurm: bool = True
-    """The link is well and Slurm did not answer; else it is the link that gives trouble."""
+    """True if the connection works and Slurm did not answer; False if the connection failed."""
 
 
 @dataclass(frozen=True, slots=True)
 class LogGrown:
-    """A copy of the log has grown or was chosen."""
+    """A copy of the log grew, or became the current copy."""
 
     copy: LogCopy
     note: str = ""
-    """What is to be said of the copy before it."""
+    """Message about the previous copy; may be empty."""
 
 
 @dataclass(frozen=True, slots=True)
 class LogRead:
-    """What a run's log says, as far as its local copy was read."""
+    """Facts read from the local copy of a run's log."""
 
     name: str = "log"
     """File name of the copy."""
     size: int = 0
-    """Bytes that were read."""
+    """Number of bytes read."""
     grew_at: float = 0.0
-    """When the copy last grew, Unix time."""
+    """Unix time at which the copy last grew."""
     read_at: float = 0.0
-    """When it was read, Unix time."""
+    """Unix time at which it was read."""
     started: bool = False
-    """It has a line that is not the container's own."""
+    """Whether the log has a line that the container did not print."""
     progress: Progress = field(default_factory=Progress)
     removed: bool = False
-    """The copy was taken away since, and this is what was read of it."""
+    """Whether the copy was removed after these facts had been read from it."""
 
 
 @dataclass(frozen=True, slots=True)
 class LogTrouble:
-    """The log cannot be copied, for now or for good."""
+    """The log cannot be copied, temporarily or permanently."""
 
     note: str
     for_good: bool = False
     given_up: bool = False
-    """The job is over and it was tried for long; a later look tries again."""
+    """The job has ended and the log stayed unreadable for long; a later query tries again."""
 
 
 @dataclass(frozen=True, slots=True)
 class BatchTail:
-    """The job is over and its log copied to its end; the last lines of the batch script's own output."""
+    """Last lines of the batch script's own output. Posted when the job has ended and its log is copied to its end."""
 
     text: bytes
 
 
 @dataclass(frozen=True, slots=True)
 class Ended:
-    """A thread has ended; nothing more comes from it."""
+    """A thread has ended and posts no more events."""
 
     thread: str
 

@@ -1,7 +1,7 @@
-"""Lines that say why a run failed, in plain words with what to do; and the ones that only look like it.
+"""Log lines that explain why a run failed, and the remedies for them.
 
-A log holds thousands of lines with the word error in them. Only what a rule knows counts, the most telling line wins,
-and among equals the first one: the ranks that follow only report that another died.
+A log has thousands of lines with the word error. Only lines that a rule matches count. The most specific line wins, and
+and among equals the first one, because later ranks only report that another one failed.
 """
 
 from __future__ import annotations
@@ -15,30 +15,30 @@ from llmb_tui.diagnosis.rules import rules
 from llmb_tui.language.text import clean_line
 from llmb_tui.watch.lines import display_text
 
-# How far a line is looked at on either side of the word that was found: a line can have many megabytes.
+# Number of bytes of a line that are read before and after a matching word: a line can have many megabytes.
 _REACH = 2000
 
 
 def worst(data: bytes) -> Diagnosis | None:
-    """The most telling failure line of `data`, which holds whole lines."""
+    """The most specific failure line of `data`, which contains complete lines."""
     rule_set = rules("training")
     matches = ((line, match) for line in _suspects(data) if (match := rule_set.match(line.decode("utf-8", "replace"))))
     line, match = max(matches, key=lambda pair: pair[1].weight, default=(b"", None))
     return replace(match.diagnosis(), line=display_text(line)) if match else None
 
 
-def of_job(job: Job, scheduler: str) -> Diagnosis | None:
-    """Why a job failed as far as its scheduler's own words for its end say; None of one that did not."""
+def job_failure(job: Job, scheduler: str) -> Diagnosis | None:
+    """Reason of a failed job by the words of its scheduler; None if they give none."""
     code = f"exit code {job.exit_code}" if job.exit_code and job.exit_code != "0:0" else ""
-    told, rule_set = ", ".join(filter(None, (job.state, code, job.reason, *job.bad_nodes))), rules("job")
-    # What is said of one scheduler alone names it; the rest is said of every one.
-    match = rule_set.match(f"{scheduler}: {told}") or rule_set.match(told)
+    text, rule_set = ", ".join(filter(None, (job.state, code, job.reason, *job.bad_nodes))), rules("job")
+    # Rules for one scheduler begin with its name; the other rules apply to every scheduler.
+    match = rule_set.match(f"{scheduler}: {text}") or rule_set.match(text)
     line = clean_line(f"{scheduler}: {', '.join(filter(None, (job.state, code, *job.bad_nodes)))}")
     return replace(match.diagnosis(), line=line) if match else None
 
 
 def _suspects(data: bytes) -> Iterator[bytes]:
-    """The lines with a word that failures have, in order, each once."""
+    """Lines with a word that occurs in failures, in order, each once."""
     hits = set[int]()
     for word in rules("training").search_words:
         at = data.find(word)
@@ -51,6 +51,6 @@ def _suspects(data: bytes) -> Iterator[bytes]:
             continue
         low = max(0, at - _REACH)
         first = max(data.rfind(b"\n", low, at), data.rfind(b"\r", low, at)) + 1 or low
-        ends = [where for mark in (b"\n", b"\r") if (where := data.find(mark, at, at + _REACH)) >= 0]
+        ends = [end for mark in (b"\n", b"\r") if (end := data.find(mark, at, at + _REACH)) >= 0]
         beyond = min(ends, default=min(len(data), at + _REACH))
         yield data[first:beyond]

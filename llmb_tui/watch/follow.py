@@ -1,8 +1,8 @@
-"""`Follower`: a log on the cluster → an append-only local copy, no byte dropped and none doubled.
+"""`Follower`: copies a log on the cluster into an append-only local file; no byte is lost or copied twice.
 
-The offset is always the size of the local copy. At every beginning, and at least every 90 seconds, it is proved that
-the remote file still begins with what the copy holds: same inode, not shorter, same checksum of its first block and of
-the one before the place that was reached. In between each piece begins with bytes that the copy has.
+The offset is always the size of the local copy. At every start of the remote command, and at least every 90 seconds,
+the remote file must prove that it still begins with the content of the copy: same inode, not shorter, same checksum of
+its first block and of the block before the offset. In between, each piece begins with bytes that the copy has.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from llmb_tui.store.files import file_trouble, make_private_directory, try_lock
 
 
 class LocalCopy:
-    """One file, which one process at a time adds to. Not for use by several threads at once."""
+    """One file, to which one process at a time appends. Not for use by several threads at once."""
 
     def __init__(self, path: Path) -> None:
         self.path = path
@@ -29,23 +29,23 @@ class LocalCopy:
 
     @property
     def size(self) -> int:
-        """Bytes that are copied."""
+        """Number of copied bytes."""
         return os.fstat(self._open()).st_size
 
     def take(self) -> bool:
-        """True if this process may add to it: from now on, and until `close`, no other process may.
+        """Take the lock of the file; True if this process may append, until `close`, and no other process may.
 
-        Where there are no locks each process writes the same bytes to the same place.
+        Without file locks, each process writes the same bytes to the same place.
         """
         self._mine = self._mine or try_lock(self._open())
         return self._mine
 
     def read(self, start: int, length: int) -> bytes:
-        """The bytes at an offset, as many of them as there are."""
+        """Up to `length` bytes at an offset."""
         return os.pread(self._open(), length, start)
 
     def write(self, data: bytes, offset: int) -> None:
-        """Put the bytes at their offset. Raises Trouble; what was written before is right, and counts."""
+        """Write the bytes at their offset. Raises Trouble; bytes that were written before the error count."""
         view = memoryview(data)
         try:
             while view:
@@ -55,7 +55,7 @@ class LocalCopy:
             raise Trouble(
                 f"The log's copy {self.path} cannot be written.",
                 f"{error.strerror}.",
-                "Free space on this machine; copying goes on where it stopped.",
+                "Free space on this machine; copying then continues.",
             ) from error
 
     def close(self) -> None:
@@ -75,24 +75,24 @@ class LocalCopy:
 
 _BLOCK = 1 << 16
 _RENEW_EVERY_S = 60.0
-"""After this time the remote command is begun anew, with a proof, as soon as nothing comes."""
+"""After this time the remote command is restarted with a proof as soon as no data arrives."""
 _FIRST_PAUSE_S = 2.0
 _LONGEST_PAUSE_S = 10.0
-"""How often a file that is not there yet, or cannot be read or written, is tried again."""
+"""Shortest and longest pause before a file that is missing, unreadable or unwritable is tried again."""
 
 
 class LogReplaced(Trouble):
-    """The remote log is no longer the one that was copied. The copy is kept and nothing more is added to it."""
+    """The remote log is no longer the copied one. The copy is kept, and nothing more is appended to it."""
 
 
 class LogGone(Unreadable):
-    """The remote log, of which there is a copy, is not there: it was removed, or its file system is out of reach."""
+    """The remote log is missing although a copy exists: it was removed, or its file system is not available."""
 
 
 class Follower:
     """Copies one remote file while it grows.
 
-    One process at a time copies: a second one on this machine only sees the copy grow, and takes over when the
+    One process at a time copies. A second process on this machine only sees the copy grow, and takes over when the
     first one ends. Not for use by several threads at once.
     """
 
@@ -101,7 +101,7 @@ class Follower:
         self._copy = LocalCopy(local_path)
         self._tail: FileTail | None = None
         self._offset = 0
-        """Where the next bytes of the tail belong."""
+        """Offset at which the next bytes of the tail belong."""
         self._inode: str | None = None
         self._renew_at = 0.0
         self._pause_s = _FIRST_PAUSE_S
@@ -114,14 +114,14 @@ class Follower:
 
     @property
     def follows(self) -> bool:
-        """The remote file was found to be the one that was copied, and what it gains comes here."""
+        """Whether the remote file was proved to be the copied one, and its new bytes are copied."""
         return self._tail is not None
 
     def pump(self, timeout_s: float) -> int:
-        """Bytes that the local copy gained, after waiting for at most `timeout_s` or as long as a command takes.
+        """Copy new bytes, after waiting at most `timeout_s` or as long as a command takes; return their number.
 
-        Raises LogReplaced; Disconnected and what else a `Session` raises; and Trouble when the log cannot be read or
-        the copy not be written. After all but LogReplaced it may be called again.
+        Raises LogReplaced; Disconnected and the other errors of a `Session`; Trouble if the log cannot be read or the
+        copy cannot be written. After any error except LogReplaced it may be called again.
         """
         before = self._copy.size
         wait = self._not_before - time.monotonic()
@@ -138,9 +138,9 @@ class Follower:
         return self._copy.size - before
 
     def behind(self) -> int:
-        """Bytes that the remote file holds at this moment and the copy does not; 0 if there never was such a file.
+        """Bytes that the remote file holds at this moment and the copy lacks; 0 if there never was such a file.
 
-        Raises LogReplaced, LogGone, Disconnected and what else a `Session` raises, and Trouble when the log cannot be
+        Raises LogReplaced, LogGone, Disconnected and the other errors of a `Session`, and Trouble if the log cannot be
         read.
         """
         size = self._copy.size
@@ -153,11 +153,11 @@ class Follower:
         return max(0, proof.size - self._copy.size)
 
     def retry_soon(self) -> None:
-        """A file that was not there may be there now."""
+        """Try again without a pause: a file that was missing may exist now."""
         self._pause_s, self._not_before = _FIRST_PAUSE_S, 0.0
 
     def close(self) -> None:
-        """End the remote command and let go of the local copy."""
+        """End the remote command and close the local copy."""
         self._end_tail()
         self._copy.close()
 
@@ -169,10 +169,10 @@ class Follower:
         if data:
             self._copy.write(data, self._offset)
             self._offset += len(data)
-        elif data == b"":  # the gap is filled; or tail was killed, or the file system went away
+        elif data == b"":  # the gap is filled, tail was killed, or the file system is not available
             if not tail.fills_gap and not tail.changed and time.monotonic() < self._renew_at:
                 self._try_later()
-            self._end_tail()  # where it has changed, the proof at the next beginning says how
+            self._end_tail()  # if it has changed, the next proof shows how
         elif time.monotonic() >= self._renew_at:
             self._end_tail()
 
@@ -193,17 +193,15 @@ class Follower:
         return tail
 
     def _check(self, proof: Proof, size: int) -> None:
-        """Raises LogReplaced unless the remote file begins with the first `size` bytes of the copy."""
+        """Raise LogReplaced unless the remote file begins with the first `size` bytes of the copy."""
         if self._inode not in (None, proof.inode):
-            raise self._replaced("It is another file than before.")
+            raise self._replaced("It is another file now.")
         if proof.size < size:
-            raise self._replaced(
-                f"It was cut short to {count(proof.size)} bytes, and {count(size)} are copied already."
-            )
+            raise self._replaced(f"It was cut short to {count(proof.size)} bytes; {count(size)} are copied already.")
         head, start, length = self._sample(size)
         if not proof.is_rotated and proof.checksum != cksum(self._copy.read(0, head) + self._copy.read(start, length)):
-            damaged = "" if self._inode else ", or the copy was damaged here"
-            raise self._replaced(f"It begins with other bytes than the copy{damaged}.")
+            damaged = "" if self._inode else ", or the copy on this machine is damaged"
+            raise self._replaced(f"Its beginning differs from the copy{damaged}.")
         self._inode = proof.inode
 
     def _end(self, size: int) -> bytes:
@@ -217,16 +215,16 @@ class Follower:
     def _replaced(self, why: str) -> LogReplaced:
         return LogReplaced(
             f"The remote log {clean_line(self._remote.path)} was replaced.",
-            f"{why} The copy is kept, and nothing is added to it.",
-            "What the log holds now is copied into a file of its own.",
+            f"{why} The copy is kept, and nothing is appended to it.",
+            "The new content of the log is copied into another file.",
         )
 
     def _gone(self, size: int) -> LogGone:
         return LogGone(
             f"The remote log {clean_line(self._remote.path)} is gone.",
-            f"It was removed or renamed, or its file system is away; the copy keeps the {count(size)} bytes "
+            f"It was removed or renamed, or its file system is not available; the copy keeps the {count(size)} bytes "
             "that were read.",
-            "Copying goes on if it comes back.",
+            "Copying continues if the log comes back.",
         )
 
     def _try_later(self) -> None:

@@ -1,7 +1,7 @@
-"""`JobPoller`: one look at the scheduler for all jobs of a cluster that somebody follows, every so often.
+"""`JobPoller`: asks the scheduler about all followed jobs of a cluster, at intervals.
 
-A look every 10 seconds while something changes, fewer while nothing does, while jobs only wait, while nobody is
-there to see it, and after a look that failed.
+The interval is 10 seconds while something changes. It is longer while nothing changes, while jobs only wait, while the
+terminal is not in focus, and after a query that failed.
 """
 
 from __future__ import annotations
@@ -21,35 +21,35 @@ from llmb_tui.watch.events import LOGIN_TROUBLE, Ended, EventSink, JobUpdated, L
 from llmb_tui.watch.timing import Timing
 
 GONE_AFTER_S = 60.0
-"""A job that Slurm has not known for this long, although it answers, is over."""
+"""A job that Slurm has not known for this long, although Slurm answers, has ended."""
 JOB_ENDED = Ended("watch-job")
 
 _RUNNING_LONGEST, _LONGEST = 3, 6
-"""How many times the normal pause a pause may be: while a job runs that somebody sees, and in any case."""
+"""Longest pauses, as multiples of the normal one: while a job runs and the terminal is in focus, and in any case."""
 _SLOWER = 1.5
 _SOONEST = 0.1
-"""The shortest pause between two looks that were asked for, as a part of the normal one."""
+"""Shortest pause between two requested queries, as a fraction of the normal one."""
 
 
 @dataclass(eq=False)
 class Following:
-    """Somebody follows a job until `end` is called; the job's end ends it too."""
+    """One follower of a job, until `end` is called or the job ends."""
 
     poller: JobPoller
     job_id: str
     post: EventSink
     gone_after_s: float
     ended: bool = False
-    """Nothing more is posted, whoever ended it."""
+    """Nothing more is posted, whether the follower or the job ended it."""
 
     def end(self) -> None:
-        """Follow no more; nothing is posted after this."""
+        """Stop following; nothing is posted after this."""
         self.poller._unfollow(self)
 
 
 @dataclass(eq=False)
 class _FollowedJob:
-    """A job that somebody follows, and what is known of it."""
+    """A followed job, with its last known state."""
 
     followers: list[Following] = field(default_factory=list)
     job: Job | None = None
@@ -57,10 +57,10 @@ class _FollowedJob:
 
 
 class JobPoller:
-    """Looks at the jobs of one cluster, in one thread that lives while somebody follows one. Thread-safe.
+    """Asks about the jobs of one cluster, in one thread that runs while there are followers. Thread-safe.
 
-    What it finds is posted from that thread: a `JobUpdated` after each look, a `PollFailed` after one that failed, and
-    `JOB_ENDED` when nothing more will come.
+    That thread posts a `JobUpdated` after each query, a `PollFailed` after one that failed, and `JOB_ENDED` as the last
+    event.
     """
 
     def __init__(self, cluster: Cluster, *, every_s: float = Timing().look_every_s) -> None:
@@ -76,9 +76,9 @@ class JobPoller:
         self._calls = CallRate()
 
     def follow(self, job_id: str, post: EventSink, *, gone_after_s: float = GONE_AFTER_S) -> Following:
-        """Post what every look finds of this job, beginning with what is known already.
+        """Post the result of every query about this job, beginning with the last known state.
 
-        `post` is called while the poller is locked: it hands the news on and returns.
+        `post` is called while the poller is locked, so it must hand the event on and return.
         """
         following = Following(self, job_id, post, gone_after_s)
         with self._changed:
@@ -96,17 +96,17 @@ class JobPoller:
     def follow_all(
         self, job_ids: Iterable[str], post: EventSink, *, gone_after_s: float = GONE_AFTER_S
     ) -> list[Following]:
-        """Follow several jobs; the next look asks for all of them."""
+        """Follow several jobs; the next query asks about all of them."""
         with self._changed:
             return [self.follow(job_id, post, gone_after_s=gone_after_s) for job_id in job_ids]
 
     def poll_soon(self) -> None:
-        """Do not wait for the next look: a job was cancelled, or its log says that it has moved on."""
+        """Query soon: a job was cancelled, or its log shows that it has advanced."""
         with self._changed:
             self._look_now()
 
     def set_focused(self, focused: bool) -> None:
-        """Whether somebody is there to see what is found; who comes back sees it at once."""
+        """Set whether the terminal is in focus; gaining focus starts a query."""
         with self._changed:
             if focused and not self._focused:
                 self._look_now()
@@ -114,16 +114,16 @@ class JobPoller:
 
     @property
     def state(self) -> LinkState:
-        """Of the connection to the cluster."""
+        """State of the connection to the cluster."""
         return self._cluster.state
 
     @property
     def calls_last_minute(self) -> int:
-        """Remote commands about Slurm's jobs in the last 60 seconds."""
+        """Number of remote commands about Slurm's jobs in the last 60 seconds."""
         return self._calls.last_minute
 
     def close(self) -> None:
-        """End every following."""
+        """End all followings."""
         with self._changed:
             self._end_all()
 
@@ -142,7 +142,7 @@ class JobPoller:
             self._turn(job_ids)
 
     def _wait_for_turn(self) -> list[str] | None:
-        """The jobs to look at, when it is time to; None when there are none any more."""
+        """Wait for the next query, and return the jobs to ask about; None if there are none any more."""
         with self._changed:
             while self._followed and (wait := self._due() - time.monotonic()) > 0:
                 self._changed.wait(wait)
@@ -165,7 +165,7 @@ class JobPoller:
             self._looked_at = time.monotonic()
 
     def _look(self, job_ids: list[str]) -> tuple[dict[str, Job], str]:
-        """The jobs as Slurm says, with what an earlier look knew of them; and why it cannot say more."""
+        """Current jobs, merged with earlier states; and the reason why Slurm could not answer in full."""
         self._calls.count()
         silent = ""
         try:
@@ -178,20 +178,20 @@ class JobPoller:
         return {job_id: self._with_past(job, earlier.get(job_id)) for job_id, job in jobs.items()}, silent
 
     def _with_past(self, job: Job, before: Job | None) -> Job:
-        """Accounting has no restarts; the nodes of a job that is queued again are no longer its own."""
+        """Add earlier facts: accounting has no restarts, and a job that is queued again no longer has its nodes."""
         if before is not None:
             job = replace(job, restarts=max(job.restarts, before.restarts), bad_nodes=before.bad_nodes)
         past = before.node_list if before is not None else ""
         failed = job.state in ("NODE_FAIL", "BOOT_FAIL") and (before is None or before.state != job.state)
         again = before is not None and job.restarts > before.restarts
-        nodes = past if again and not failed else job.node_list or past  # what runs again has other nodes by now
+        nodes = past if again and not failed else job.node_list or past  # a restarted job has other nodes by now
         if not nodes or not (failed or again):
             return job
         try:
             self._calls.count()
             return replace(job, bad_nodes=self._cluster.bad_nodes(nodes))
         except Trouble:
-            return job  # which node it was is worth no more than one question
+            return job  # the name of the node is worth one query only
 
     def _learn(self, job_ids: list[str], jobs: dict[str, Job], silent: str) -> None:
         with self._changed:
@@ -206,7 +206,7 @@ class JobPoller:
             )
 
     def _tell(self, followed: _FollowedJob, job: Job | None, silent: str) -> bool:
-        """Post what a look found of one job, or why it could not; True if that is not what it was."""
+        """Post the result of a query about one job, or why there is none; True if the job's state changed."""
         changed = job is not None and _moved(followed.job, job)
         now = time.monotonic()
         followed.missing_since = None if job else followed.missing_since or now
@@ -231,7 +231,7 @@ class JobPoller:
             self._post_to_all(PollFailed(f"{trouble.what} {trouble.why}".rstrip(), slurm))
 
     def _shut_out(self, trouble: Trouble) -> None:
-        """Another try without a person would not mend it, and might lock the account."""
+        """End all followings: another login without a user would fail as well, and might lock the account."""
         with self._changed:
             self._post_to_all(LinkChanged("closed", trouble.what))
             self._end_all()
@@ -259,7 +259,7 @@ class JobPoller:
 
 
 def next_pause_s(pause_s: float, every_s: float, *, changed: bool, running: bool, focused: bool) -> float:
-    """The pause after a look, from the one before it and the normal one."""
+    """Pause after a query, computed from the previous pause and the normal one."""
     longest_s = every_s * (_RUNNING_LONGEST if running and focused else _LONGEST)
     if not focused:
         return longest_s
@@ -267,5 +267,5 @@ def next_pause_s(pause_s: float, every_s: float, *, changed: bool, running: bool
 
 
 def _moved(before: Job | None, job: Job) -> bool:
-    """Whether there is something to see; how long it has run is nothing."""
+    """Whether a job has a visible change; its elapsed time does not count."""
     return before is None or replace(before, elapsed_s=None) != replace(job, elapsed_s=None)

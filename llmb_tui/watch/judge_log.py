@@ -23,16 +23,16 @@ from llmb_tui.watch.state import Progress, ValidityCheck
 from llmb_tui.watch.statements import add_slow_signs
 from llmb_tui.watch.training_log import TrainingLog
 from llmb_tui.watch.validity import NO_FILES, validity
-from llmb_tui.watch.verdict import judge, naming, rule_s
+from llmb_tui.watch.verdict import judge, rule_s, with_caveats
 
-NOT_KNOWN = "A log alone does not say which configuration it is, so there is nothing to compare with."
+NOT_KNOWN = "A log alone does not say which configuration was trained, so there is nothing to compare with."
 _SELECTION = ("workload", "release", "size", "gpu", "dtype", "scale")
 
 
 def log_result(
     catalog: Catalog, log: TrainingLog, earlier: Sequence[str], plan: Plan | None, threshold: float
 ) -> LogResult:
-    """`plan`: what a person says that was trained; None: what was written beside the log, where something was.
+    """Result of one log. `plan`: the configuration that the user names; None: use a file next to the log, if any.
 
     Raises Trouble (exit code 1) for a log that cannot be read.
     """
@@ -41,7 +41,7 @@ def log_result(
         try:
             plan = plan_of(catalog, log.run) if log.run else plan_in(catalog, log.plan)
         except Trouble as trouble:
-            reason = f"What was written beside the log cannot be used: {trouble.what} {trouble.why}".rstrip()
+            reason = f"The plan file next to the log cannot be used: {trouble.what} {trouble.why}".rstrip()
     recipe = catalog.recipe(plan.selection.workload, plan.selection.release) if plan else None
     facts = facts_of(log.open, log.name, recipe.launch.kind if recipe else None)
     rule = recipe.rule if recipe else LAST_STEP
@@ -58,12 +58,12 @@ def log_result(
             progress = replace(progress, slow_signs=signs)
             verdict, reason = judge(plan, rule, progress, finished=ended, threshold=threshold, checks=checks)
         changed = changed_variables(log.run) if log.run else ()
-        verdict = verdict and naming(verdict, [f"{name} changed" for name in changed], progress)
+        verdict = verdict and with_caveats(verdict, [f"{name} changed" for name in changed], progress)
     return LogResult(log, tuple(earlier), facts, plan, rule, step_time_s, verdict, reason, checks)
 
 
 def _slow_signs(log: TrainingLog) -> tuple[str, ...]:
-    """Lines of a log, as far as it can still be read, that may explain a slow run."""
+    """Lines of a log that may explain a slow run, as far as the log can still be read."""
     signs: dict[int, str] = {}
     with contextlib.suppress(OSError), log.open() as file:
         add_slow_signs(signs, file, sys.maxsize)
@@ -71,25 +71,25 @@ def _slow_signs(log: TrainingLog) -> tuple[str, ...]:
 
 
 def plan_in(catalog: Catalog, text: str) -> Plan:
-    """The plan that the direct procedure has left beside a log, by the presets of today. It is remote text.
+    """Plan from the text of the file that our script leaves next to a log, by the current presets. The text is remote.
 
-    Raises Trouble (exit code 1) for what is no such file, or names what no preset has.
+    Raises Trouble (exit code 1) for a text that is no such file, or that names something no preset has.
     """
     try:
-        found: Any = json.loads(text)
-        selection, layout = dict(found["selection"]), dict(found["parallelism"])
+        document: Any = json.loads(text)
+        selection, layout = dict(document["selection"]), dict(document["parallelism"])
         request = {
             **{name: selection.get(name) for name in _SELECTION},
             "strong_scaling": selection.get("scaling") == "strong",
-            **dict(found.get("options", {})),
+            **dict(document.get("options", {})),
         }
-        steps = found.get("steps")
+        steps = document.get("steps")
     except (ValueError, LookupError, TypeError, AttributeError, RecursionError):
-        raise Trouble("It is no plan of llmb-tui.", exit_code=1) from None
-    usual = make.plan(catalog, read_request(catalog, request))
-    # What is as usual is not asked for: then the plan is the published one where there is one.
+        raise Trouble("It is not a plan of llmb-tui.", exit_code=1) from None
+    default_plan = make.plan(catalog, read_request(catalog, request))
+    # Only differences from the usual layout are requested, so that the plan is the published one if there is one.
     named = {field.name: 1 if layout.get(field.name) is None else layout[field.name] for field in LAYOUT}
-    other = {name: value for name, value in named.items() if value != (getattr(usual.parallelism, name) or 1)}
-    if steps is not None and steps != usual.steps:
-        other["steps"] = steps
-    return make.plan(catalog, read_request(catalog, request | other)) if other else usual
+    changes = {name: value for name, value in named.items() if value != (getattr(default_plan.parallelism, name) or 1)}
+    if steps is not None and steps != default_plan.steps:
+        changes["steps"] = steps
+    return make.plan(catalog, read_request(catalog, request | changes)) if changes else default_plan

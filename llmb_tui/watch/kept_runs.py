@@ -1,7 +1,7 @@
-"""`KeptRuns`: the JSON objects of runs that are done, as they were made last, so that none is read and folded again.
+"""`KeptRuns`: the JSON objects of finished runs, stored so that their logs are not read and folded again.
 
-They are believed as far as Python believes a `.pyc`: for the very files of the run's folder, by the very program. Only
-runs that are done are kept: no rule of failures, which a person may change, speaks of them.
+An entry is valid under the same conditions as a Python `.pyc`: the same files in the run's folder, the same program.
+Only runs in state `done` are kept, because the failure rules, which a user may change, do not affect them.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ _Stamp = list[list[Any]]
 
 
 class KeptRun(NamedTuple):
-    """A run that is done."""
+    """A finished run."""
 
     files: _Stamp
     created_at: float
@@ -32,20 +32,20 @@ class KeptRun(NamedTuple):
 
 
 class KeptRuns:
-    """Looks at every run's folder once, and reads none of its files."""
+    """Reads the listing of every run's folder once, and none of its files."""
 
     def __init__(self, file: Path, directory: Path, threshold: float) -> None:
-        """`directory`: with a folder for each run; `threshold`: the smallest ratio that passes."""
+        """`directory`: contains one folder per run; `threshold`: the smallest ratio that passes."""
         self._file = file
         self._maker = [llmb_tui.__version__, _code(), threshold]
         self._stamps = _stamps(directory)
         before = self._read()
-        self.done = {run_id: one for run_id, one in before.items() if self._stamps.get(run_id) == one.files}
-        """By their ids, those whose folders are as they were."""
+        self.done = {run_id: entry for run_id, entry in before.items() if self._stamps.get(run_id) == entry.files}
+        """Valid entries by run id: the files in their folders are unchanged."""
         self._changed = len(self.done) < len(before)
 
     def keep(self, run: Run, state: RunState, document: dict[str, Any]) -> None:
-        """Keep a run if it is done. It was read after its folder was looked at."""
+        """Keep a run if it is done. The caller reads the run after its folder was listed here."""
         files = self._stamps.get(run.id)
         if run.going or run.cancel or run.submission != "submitted" or state.stage != "done" or state.link_note:
             return
@@ -53,30 +53,30 @@ class KeptRuns:
             self.done[run.id], self._changed = KeptRun(files, run.created_at, document), True
 
     def save(self) -> None:
-        """Write them for the next program, if there is anything new; without room all runs are read again."""
+        """Write the entries for the next program, if any changed; without disk space all runs are read again."""
         if self._changed:
             with contextlib.suppress(Trouble):
                 write_atomic(self._file, json.dumps({"maker": self._maker, "runs": self.done}).encode())
 
     def _read(self) -> dict[str, KeptRun]:
-        """Nothing where the file is damaged, or somebody else's."""
+        """Stored entries; empty if the file is damaged or was written by another version."""
         try:
-            found = json.loads(self._file.read_bytes() if self._file.is_file() else b"{}")
-            if found.get("maker") != self._maker:
+            document = json.loads(self._file.read_bytes() if self._file.is_file() else b"{}")
+            if document.get("maker") != self._maker:
                 return {}
-            return {run_id: KeptRun(*one) for run_id, one in found["runs"].items()}
+            return {run_id: KeptRun(*entry) for run_id, entry in document["runs"].items()}
         except (OSError, ValueError, TypeError, LookupError, AttributeError, RecursionError):
             return {}
 
 
 def _code() -> list[int]:
-    """What this program is made of: a checkout changes without another version."""
+    """Stamp of the program's own files: a checkout changes without a new version."""
     changed = [file.stat().st_mtime_ns for file in Path(llmb_tui.__file__).parent.rglob("*.py")]
     return [len(changed), max(changed)]
 
 
 def _stamps(directory: Path) -> dict[str, _Stamp]:
-    """What changes with each file of a run, by its folder's name; a link is another file than what it leads to."""
+    """Stamps of the files in each run's folder, by folder name; a link is stamped itself, not its target."""
     stamps = {}
     with contextlib.suppress(OSError):
         for folder in os.scandir(directory):

@@ -13,7 +13,7 @@ _PIECE = 1 << 18
 
 
 def last_lines(path: Path, count: int) -> list[str]:
-    """The last lines of a file; empty if the file does not exist. A line of 64 KiB and more is cut."""
+    """The last lines of a file; empty if the file does not exist. A line of 64 KiB or more is cut."""
     try:
         with path.open("rb") as file:
             start = max(file.seek(0, 2) - _TAIL_BYTES, 0)
@@ -25,7 +25,7 @@ def last_lines(path: Path, count: int) -> list[str]:
 
 
 class LineReader:
-    """The lines of a file that grows, each once."""
+    """The lines of a growing file, each once."""
 
     def __init__(self, path: Path) -> None:
         self._path = path
@@ -33,7 +33,7 @@ class LineReader:
         self._offset = 0
 
     def new(self) -> Iterator[str]:
-        """Those that were completed since the last time."""
+        """Lines that were completed since the last call."""
         if not self._path.is_file():
             return
         with self._path.open("rb") as file:
@@ -49,16 +49,16 @@ class LineReader:
 
 
 class CopiesReader:
-    """The lines of a run's newest copy of its log, and of those that come after it, each once and in their order."""
+    """The lines of a run's newest log copy and of later copies, in order, each once."""
 
     def __init__(self, folder: Path) -> None:
-        """`folder`: the run's."""
+        """`folder`: folder of the run."""
         self._folder = folder
         self._copy = newest_copy(folder)
         self._reader = LineReader(folder / self._copy.name)
 
     def new(self) -> Iterator[str]:
-        """Those that were completed since the last time. Nothing is added to a copy once there is a later one."""
+        """Lines that were completed since the last call. A copy no longer grows once there is a later one."""
         for later in [copy for copy in copies(self._folder) if copy > self._copy]:
             yield from self._reader.new()
             yield from self._reader.last()

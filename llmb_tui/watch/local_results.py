@@ -1,4 +1,4 @@
-"""`LocalResults`: the benchmarks that have ended on a cluster, from what this machine holds of them."""
+"""`LocalResults`: the finished benchmarks of a cluster, by the data on this machine."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from llmb_tui.watch.verdict import benchmark_s
 
 
 class LocalResults:
-    """Works out each result once, and again only when its record is another. Thread-safe; takes no connection."""
+    """Computes each result once, and again only if its record changes. Thread-safe; opens no connection."""
 
     def __init__(self, records: RunRecords, catalog: Catalog) -> None:
         self._records = records
@@ -22,10 +22,10 @@ class LocalResults:
         self._results = RecordCache(self._measure)
 
     def of(self, cluster: str) -> tuple[OwnResult, ...]:
-        """What ran to its end on a cluster and can be compared with other runs, newest first.
+        """Finished runs on a cluster that can be compared with other runs, newest first.
 
-        That leaves out what failed or was cancelled, was profiled or traced, loaded a checkpoint, was too short for
-        its recipe's rule, or was started by NVIDIA's llmb-run, of which not everything is known that was set.
+        This excludes runs that failed or were cancelled, were profiled or traced, loaded a checkpoint, were too short
+        for their recipe's rule, or were started by NVIDIA's llmb-run, whose settings are not fully known.
         """
         ended = [record for record in self._records.all(cluster) if _has_ended(record.run)]
         return tuple(result for result in self._results.of(ended) if result)
@@ -38,13 +38,13 @@ class LocalResults:
         title = PROCEDURES[run.procedure].title
         return OwnResult(run.id, self._as_planned_now(run.plan), seconds, record.log_grew_at, run.procedure, title)
 
-    def _as_planned_now(self, then: Plan) -> Plan:
-        """The plan with today's estimate, as others are compared with; the old one where it ran otherwise."""
+    def _as_planned_now(self, stored: Plan) -> Plan:
+        """The plan with the current estimate, for comparisons; the stored plan if its layout differs."""
         try:
-            now = plan(self._catalog, then.selection)
+            current = plan(self._catalog, stored.selection)
         except Unknown:
-            return then
-        return now if now.parallelism == then.parallelism else then
+            return stored
+        return current if current.parallelism == stored.parallelism else stored
 
 
 def _has_ended(run: Run) -> bool:

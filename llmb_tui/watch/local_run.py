@@ -1,4 +1,4 @@
-"""`LocalRun`: what this machine has of one run, in its folder."""
+"""`LocalRun`: the data that this machine has of one run, in its folder."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ from llmb_tui.watch.validity import RunFiles, run_files
 
 
 class LocalRun:
-    """Feeds a run's reducer with its log, and keeps what a later process needs: job states, and why the job failed."""
+    """Feeds a run's reducer with its log, and saves the job states and failure reason for later processes."""
 
     def __init__(self, runs: Runs, run: Run, threshold: float) -> None:
         self._runs = runs
@@ -38,12 +38,12 @@ class LocalRun:
         if is_removed(self._folder):
             try:
                 self._removed = documents.load(self._folder / READING, LogRead)
-            except Trouble as trouble:  # it is copied again where the run is watched
+            except Trouble as trouble:  # watching the run copies it again
                 self.reducer.take(LogTrouble(trouble.what))
         self.reducer.take(self._reading)
 
     def take(self, event: WatchEvent) -> bool:
-        """Take in an event; True if the watched job moved to another state."""
+        """Process an event; True if the watched job changed its state."""
         if isinstance(event, LogGrown) and event.copy.name != self._log.path.name:
             self._log, self._removed = self._read_from(event.copy), None
         moved = self.reducer.take(event)
@@ -56,12 +56,12 @@ class LocalRun:
 
     @property
     def log_grew_at(self) -> float:
-        """When the log's copy last grew, Unix time; 0 if there is none."""
+        """Unix time at which the log's copy last grew; 0 if there is none."""
         return self._reading.grew_at
 
     @property
     def log_removed(self) -> bool:
-        """Its log was taken away once it had been read, and is not copied again."""
+        """Whether the log's copy was removed after it had been read; it is not copied again."""
         return self._removed is not None
 
     @property
@@ -69,7 +69,7 @@ class LocalRun:
         return self._removed or self._log.reading
 
     def read(self) -> bool:
-        """Read what was appended to the log's copy, but no more than 8 MiB; True if there may be more."""
+        """Read up to 8 MiB of new data from the log's copy; True if there may be more."""
         more = self._log.read()
         if self._log.trouble:
             self.reducer.take(LogTrouble(self._log.trouble, for_good=True))
@@ -77,7 +77,7 @@ class LocalRun:
         return more
 
     def read_on(self, link: RunLink) -> None:
-        """Read the copy to its end; nobody here adds to it, over a link of this state."""
+        """Read the copy to its end. Nothing here appends to it; `link`: state of the connection."""
         while self.read():
             pass
         self.reducer.link = link
@@ -85,16 +85,16 @@ class LocalRun:
             self.end()
 
     def end(self) -> None:
-        """Nothing more will come, and the copy was read to its end."""
+        """Finish the run's state: no more data will come, and the copy was read to its end."""
         self._log.end()
-        self.reducer.files = self._files()  # what the cluster answers once the job is over
+        self.reducer.files = self._files()  # the cluster provides them after the end of the job
         self.reducer.take(self._reading)
         self.reducer.end()
 
     def remove_log(self) -> None:
-        """Remove every copy of the log, which was read to its end, and keep what was read of the newest.
+        """Remove every copy of the log, which was read to its end, and save the facts read from the newest one.
 
-        May be repeated: as long as the newest copy is there it is believed, and it goes last. Raises Trouble.
+        May be repeated: while the newest copy exists it is used, and it is removed last. Raises Trouble.
         """
         documents.save(self._folder / READING, replace(self._log.reading, removed=True))
         for copy in copies(self._folder):
@@ -102,7 +102,7 @@ class LocalRun:
                 (self._folder / copy.name).unlink(missing_ok=True)
 
     def state(self, calls_per_minute: int = 0) -> RunState:
-        """The snapshot of now. The log of a run that does not pass is searched for lines that may explain it."""
+        """Current snapshot. The log of a run that does not pass is searched for lines that may explain it."""
         state = self.reducer.state(time.time(), calls_per_minute)
         slow = state.verdict is not None and state.verdict.result != "PASS"
         if slow and self._removed is None and self._log.search_slow_signs():
@@ -111,16 +111,16 @@ class LocalRun:
         return state
 
     def _files(self) -> RunFiles:
-        """What is kept of the run besides its log."""
+        """Evidence kept of the run besides its log."""
         sent = self._run.spec.sent_files if self._run.spec else {}
         launch = sent.get("configs/launch.json", "")
         gpus = kind_of(self._run).accounted_gpus(text_in(self._folder / ACCOUNTING))
         return run_files(text_in(self._folder / NETWORK), gpus, launch)
 
     def _remember_read(self) -> None:
-        """As below: else it is read again."""
+        """Save that the log was read to its end; otherwise it is read again."""
         if not self._run.log_read and self._runs.has(self._run.id):
-            with contextlib.suppress(Trouble):  # no room here
+            with contextlib.suppress(Trouble):  # no disk space here
                 self._runs.save_log_read(self._run.id)
 
     def _read_from(self, copy: LogCopy) -> LocalLog:
@@ -136,24 +136,24 @@ class LocalRun:
         return LocalLog(self._run, self._folder / copy.name, known)
 
     def _remember(self, job: Job) -> None:
-        """Save a job's state, unless another process here is at work on the run, or no room: then at the next look."""
+        """Save a job's state. If another process here works on the run, or the disk is full, a later query saves it."""
         with contextlib.suppress(Trouble):
             if self._runs.has(self._run.id):
                 self._run = self._runs.save_states(self._run, [job]) or self._run
 
 
 def load_sidecar(folder: Path) -> Diagnosis | None:
-    """Why a job failed as far as the files beside its log said, in this process or an earlier one."""
+    """Reason of a failed job by the files next to its log, found by this process or an earlier one."""
     path = _sidecar(folder)
     if path.is_file():
-        with contextlib.suppress(Trouble):  # it is read again when the run is watched
+        with contextlib.suppress(Trouble):  # watching the run reads it again
             return documents.load(path, Diagnosis)
     return None
 
 
 def save_sidecar(folder: Path, failure: Diagnosis | None) -> None:
-    """Keep the telling line, and nothing else: NeMo-Run's batch scripts print every variable that they export."""
-    with contextlib.suppress(Trouble):  # no room here: then it is known to this process only
+    """Save only the matching line: NeMo-Run's batch scripts print every variable that they export."""
+    with contextlib.suppress(Trouble):  # no disk space here: only this process knows it
         if failure is not None:
             documents.save(_sidecar(folder), failure)
         else:

@@ -30,10 +30,10 @@ NOTHING_EARLIER = Progress()
 
 
 class LocalLog:
-    """One log from its first byte. It holds no more of it than a piece."""
+    """One log, read from its first byte. Only one piece of it is held in memory."""
 
     def __init__(self, run: Run, path: Path, earlier: Progress = NOTHING_EARLIER) -> None:
-        """`earlier`: what is known of the logs before this one."""
+        """`earlier`: facts of the logs before this one."""
         self.path = path
         self._plan = run.plan
         self._parser = StepParser(run.log_format)
@@ -41,20 +41,20 @@ class LocalLog:
         self._slow_searched = 0
         self._slow_signs: dict[int, str] = {}
         self.progress = self._final
-        """With the newest step, although a bar may still repaint it."""
+        """Progress including the newest step, although a progress bar may still repaint it."""
         self.size = 0
-        """Bytes that were read."""
+        """Number of bytes read."""
         self.trouble = ""
-        """Why the copy cannot be read, although there is one."""
+        """Reason why an existing copy cannot be read."""
         self._grew_at = 0.0
         self._started = False
         self._shown: tuple[Progress, Step | None] | None = None
 
     def read(self) -> bool:
-        """Read what was appended, but no more than 8 MiB; True if there may be more."""
+        """Read up to 8 MiB of new data; True if there may be more."""
         try:
-            if self.path.exists() and not self.path.is_file():  # a pipe would be waited for
-                raise OSError(0, "it is no file")
+            if self.path.exists() and not self.path.is_file():  # opening a pipe would block
+                raise OSError(0, "it is not a regular file")
             file = self.path.open("rb")
         except OSError as error:
             is_there = not isinstance(error, FileNotFoundError)
@@ -76,18 +76,18 @@ class LocalLog:
         return self.size - began >= _AT_ONCE
 
     def end(self) -> None:
-        """No more will be appended: the newest step is final."""
+        """Make the newest step final, because nothing more will be appended."""
         self._final = fold(self._final, self._parser.close(), self._plan)
         self._show()
 
     @property
     def reading(self) -> LogRead:
-        """What it says, as far as it was read."""
+        """Facts read from the log so far."""
         return LogRead(self.path.name, self.size, self._grew_at, time.time(), self._started, self.progress)
 
     def _show(self) -> None:
         parser, now = self._parser, (self._final, self._parser.pending)
-        if now != self._shown:  # most lines say nothing of a step
+        if now != self._shown:  # most lines contain no step
             self._shown = now
             self.progress = fold(self._final, (parser.pending,) if parser.pending else (), self._plan)
         noted = (parser.failure, len(parser.unbound), parser.statements, tuple(self._slow_signs.values()))
@@ -97,9 +97,9 @@ class LocalLog:
             self.progress = replace(shown, failure=failure, unbound=unbound, statements=statements, slow_signs=signs)
 
     def search_slow_signs(self) -> bool:
-        """Search what was read since the last search for lines that may explain a slow run; True if one is new.
+        """Search the data read since the last search for lines that may explain a slow run; True if a new one is found.
 
-        Most runs are as fast as they should be: their logs are not searched.
+        The logs of runs that are as fast as expected are not searched.
         """
         before, begin = len(self._slow_signs), self._slow_searched
         if begin < self.size:
@@ -112,22 +112,22 @@ class LocalLog:
 
 
 def _whole_lines(head: bytes) -> bytes:
-    """Without the last line where its rest is still to come; no more comes of a head that is full."""
+    """`head` without an unfinished last line; a head of full size is returned unchanged, because it does not grow."""
     return head if len(head) == _HEAD else head[: max(head.rfind(b"\n"), head.rfind(b"\r")) + 1]
 
 
 def only_container_lines(log: bytes) -> bool:
-    """True while a log, from its beginning, holds nothing but the container's own lines."""
+    """Whether a log, from its beginning, contains only lines of the container."""
     return all(_CONTAINER_LINE.match(line) for line in log.splitlines())
 
 
 def has_step(path: Path, log_format: LogFormatId) -> bool:
-    """Whether the training began in this log, which is no longer added to."""
+    """Whether this log, which no longer grows, has a training step."""
     return any(_steps(path, log_format))
 
 
 def last_step(path: Path, log_format: LogFormatId) -> int:
-    """Index of the last step in a log that is no longer added to; -1 without one."""
+    """Index of the last step in a log that no longer grows; -1 without a step."""
     return max((step.index for step in _steps(path, log_format)), default=-1)
 
 

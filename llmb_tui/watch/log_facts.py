@@ -21,28 +21,28 @@ class CheckpointTime:
 
 @dataclass(frozen=True, slots=True)
 class LogFacts:
-    """What one log says."""
+    """Facts of one log."""
 
     format: LogFormatId
     steps: tuple[Step, ...]
-    """In order, each once; of a log with several starts those of the last one, after what it went on from."""
+    """Steps in order, each once; of several starts, the last one's steps after those it continues."""
     checkpoints: tuple[CheckpointTime, ...]
     starts: int
-    """How often the training began in this log; 0 without a step."""
+    """Number of starts of the training in this log; 0 without a step."""
     versions: tuple[tuple[str, str], ...] = ()
-    """(what, which) as far as the log says it, clean; several nodes may have said several values."""
+    """(library, version) pairs of the log, clean; several nodes may have reported several values."""
     settings: tuple[tuple[str, str], ...] = ()
-    """(field of NeMo's recipe, value) as our entry script prints what it trains with; none of any other log."""
+    """(field of NeMo's recipe, value) pairs, as our entry script prints them; empty for any other log."""
     simulated: bool = False
-    """It says that nothing was trained."""
+    """Whether the log states that nothing was trained."""
     again_at: tuple[int, ...] = ()
-    """Of its starts, as in `Progress`."""
+    """Steps at which further starts began, as in `Progress`."""
     statements: tuple[Statement, ...] = ()
-    """As in `Progress`."""
+    """Facts that the log states, as in `Progress`."""
 
     @property
     def step_times_s(self) -> tuple[tuple[int, float], ...]:
-        """(step index, time) of the steps that say theirs."""
+        """(step index, step time) of the steps that have a time."""
         return tuple((step.index, step.step_time_s) for step in self.steps if step.step_time_s is not None)
 
     @property

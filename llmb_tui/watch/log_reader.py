@@ -1,4 +1,4 @@
-"""`read_log`: everything that one training log says for a result, whoever started the run; read once, whole."""
+"""`read_log`: all facts that one training log provides for a result, whoever started the run; read once, completely."""
 
 from __future__ import annotations
 
@@ -20,23 +20,23 @@ from llmb_tui.watch.statements import versions as versions_in
 
 _PIECE = 1 << 20
 _KEPT = "facts.json"
-# The longest line that is looked at for anything but steps.
+# The longest line that is searched for anything except steps.
 _LINE = 4000
 
-# NeMo's and Megatron's own words, of the versions of the recipes (upstream.md, 3.3).
+# NeMo's and Megatron's own words, of the recipes' versions (upstream.md, 3.3).
 _CHECKPOINT = re.compile(
     rb"Global Checkpoint (Save|Load) : Rank ?: ?\d+ : (?:Iteration ?: ?(\d{1,15}) : )?Start time ?: ?[\d.]+s : "
     rb"(?:Save duration|Time spent in load_checkpoint) ?: ?(\d{1,12}(?:\.\d{1,20})?)s"
 )
 _SETTING = re.compile(rb"^((?:model|data|trainer|log|resume|optim)(?:[.\[][\w.\[\]]*)?) = (.*?)\r?$", re.MULTILINE)
 _SIMULATED = b"simulated: no training happens"
-"""What the demo cluster's training says first."""
+"""First line of a log of the demo cluster."""
 _MOST_FACTS = 4000
-"""Of one log: the longest recipe prints some two hundred settings."""
+"""Maximum number of facts of one kind and log: the longest recipe prints some two hundred settings."""
 
 
 def read_log(path: Path, log_format: LogFormatId | None = None) -> LogFacts:
-    """Read a log; None: its format is the one in which most steps are found.
+    """Read a log; None as its format means the format in which most steps are found.
 
     Raises UnreadableLog (exit code 1).
     """
@@ -44,7 +44,7 @@ def read_log(path: Path, log_format: LogFormatId | None = None) -> LogFacts:
 
 
 def facts_of(opened: Callable[[], BinaryIO], name: str, log_format: LogFormatId | None) -> LogFacts:
-    """The same of what is opened so, wherever it lies; `name`: what it is called."""
+    """Read a log through any open function, in the way of `read_log`; `name`: name of the log in an error."""
     try:
         with opened() as file:
             return _facts(file, log_format)
@@ -53,13 +53,13 @@ def facts_of(opened: Callable[[], BinaryIO], name: str, log_format: LogFormatId 
 
 
 class UnreadableLog(Trouble):
-    """Of one log; others may be read all the same."""
+    """One log cannot be read; other logs may still be readable."""
 
 
 def unreadable(name: str, error: OSError) -> UnreadableLog:
-    """What is said of a log that cannot be read."""
+    """The error for a log that cannot be read."""
     return UnreadableLog(
-        f"{name} cannot be read.", f"{error.strerror}.", "See that it can be read, or name another.", exit_code=1
+        f"{name} cannot be read.", f"{error.strerror}.", "Make it readable, or name another log.", exit_code=1
     )
 
 
@@ -82,8 +82,8 @@ def _facts(file: BinaryIO, log_format: LogFormatId | None) -> LogFacts:
         checkpoints.extend(_checkpoints(lines))
         if len(versions) < _MOST_FACTS:
             versions.update(dict.fromkeys((name, value) for name, value, _ in versions_in(lines)))
-        begun, begins = begins, b"\nmodel.config" in lines  # settings may go on in the next piece
-        if (begun or begins) and len(settings) < _MOST_FACTS:
+        continues, begins = begins, b"\nmodel.config" in lines  # settings may continue in the next piece
+        if (continues or begins) and len(settings) < _MOST_FACTS:
             settings.update(_settings(lines))
         tail = text[whole:][-_LINE:]
     checkpoints.extend(_checkpoints(tail))
@@ -92,9 +92,9 @@ def _facts(file: BinaryIO, log_format: LogFormatId | None) -> LogFacts:
         steps[name].extend(parser.close())
     best = max(steps, key=lambda name: len(steps[name]))
     last, starts, again_at = _last_start(steps[best])
-    said = tuple(versions)[:_MOST_FACTS], tuple(settings.items())[:_MOST_FACTS]
+    limited = tuple(versions)[:_MOST_FACTS], tuple(settings.items())[:_MOST_FACTS]
     stated = parsers[best].statements
-    return LogFacts(best, tuple(last), tuple(checkpoints), starts, *said, simulated, again_at, stated)
+    return LogFacts(best, tuple(last), tuple(checkpoints), starts, *limited, simulated, again_at, stated)
 
 
 def _settings(text: bytes) -> Iterator[tuple[str, str]]:
@@ -103,12 +103,12 @@ def _settings(text: bytes) -> Iterator[tuple[str, str]]:
 
 
 def keep_facts(folder: Path, facts: LogFacts) -> None:
-    """Keep what a log says in a run's folder, for when the log is removed. Raises Trouble."""
+    """Save the facts of a log in a run's folder, for use after the log is removed. Raises Trouble."""
     documents.save(folder / _KEPT, facts)
 
 
 def kept_facts(folder: Path) -> LogFacts | None:
-    """What was kept; None where nothing was, or it cannot be read."""
+    """Saved facts; None if there are none, or if they cannot be read."""
     with contextlib.suppress(Trouble):
         return documents.load(folder / _KEPT, LogFacts)
     return None
@@ -123,9 +123,9 @@ def _checkpoints(text: bytes) -> Iterator[CheckpointTime]:
 
 
 def _last_start(steps: list[Step]) -> tuple[list[Step], int, tuple[int, ...]]:
-    """The steps as they were made last, how many starts there were, and where those that still count began again.
+    """Steps that count, number of starts, and the steps at which the remaining starts after the first one began.
 
-    The first step of a further start replaces the step of the same index, and all steps after that one.
+    The first step of a further start replaces the step of the same index, and all later steps.
     """
     kept: list[Step] = []
     again_at: list[int] = []

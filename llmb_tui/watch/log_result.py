@@ -27,9 +27,9 @@ class LogResult:
     rule: ResultRule
     """Rule of the recipe; the last step if the recipe is unknown."""
     step_time_s: float | None
-    """By that rule."""
+    """Step time by that rule."""
     verdict: Verdict | None
     reason: str
     """Reason why there is no verdict; empty if there is a verdict."""
     validity: tuple[ValidityCheck, ...] = ()
-    """The checks that can be made of a log whose plan is known."""
+    """Checks of a log whose plan is known."""

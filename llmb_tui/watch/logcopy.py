@@ -1,4 +1,4 @@
-"""`LogCopy`: which of the local copies of a run's log, by the names of their files."""
+"""`LogCopy`: identifies one of the local copies of a run's log by its file name."""
 
 from __future__ import annotations
 
@@ -10,11 +10,11 @@ from typing import NamedTuple
 _NAME = re.compile(r"log(?:\.(\d+))?(?:-(\d+))?")
 
 READING = "log.json"
-"""What was read of a log, in the place of its copies once they were removed."""
+"""File with the facts read from a log; it takes the place of removed copies."""
 
 
 class LogCopy(NamedTuple):
-    """Which copy of a run's log: one for each start of the job, and one more each time that a log was replaced."""
+    """One copy of a run's log. There is one for each start of the job, and one more for each replacement of a log."""
 
     restart: int = 0
     part: int = 0
@@ -35,15 +35,15 @@ def copies(folder: Path) -> list[LogCopy]:
 
 
 def copy_names(folder: Path) -> tuple[str, ...]:
-    """The files of the copies, oldest first."""
+    """File names of the copies, oldest first."""
     return tuple(copy.name for copy in copies(folder))
 
 
 def is_removed(folder: Path) -> bool:
-    """Its copies were taken away once they had been read."""
+    """Whether the copies were removed after they had been read."""
     return not copies(folder) and (folder / READING).is_file()
 
 
 def newest_copy(folder: Path) -> LogCopy:
-    """The copy that is added to, though there may be no file yet."""
+    """The copy that is appended to; its file may not exist yet."""
     return max(copies(folder), default=LogCopy())

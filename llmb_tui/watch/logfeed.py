@@ -1,8 +1,8 @@
-"""`LogFeed`: copies the log of a job, restart by restart, and posts what happens to it.
+"""`LogFeed`: copies the logs of a job, one for each start, and posts events about them.
 
-A log may begin anew: where all starts of a job write to one file, Slurm begins it anew at each start, unless the site
-has it append; and a log may be rotated, cut short or removed. What was copied stays. What the log is from then on is
-copied into another file, from its first byte.
+A log may be replaced. If all starts of a job write to one file, Slurm truncates it at each start, unless the site has
+configured append mode; a log may also be rotated, cut short or removed. The bytes that were copied are kept. The new
+log is copied into another file, from its first byte.
 """
 
 from __future__ import annotations
@@ -24,28 +24,28 @@ from llmb_tui.watch.events import LOGIN_TROUBLE, BatchTail, Ended, EventSink, Li
 from llmb_tui.watch.follow import Follower, LogGone, LogReplaced
 from llmb_tui.watch.logcopy import LogCopy, newest_copy
 
-# What comes is taken at once; this is how often it is seen that nobody wants more.
+# New data is copied immediately; this is the interval at which a request to stop is noticed.
 _PUMP_S = 0.5
 _LINK_LOOK_S = 0.2
 _BETWEEN_PROOFS_S = 1.0
 _AFTER_TROUBLE_S = 1.0
 _LOOK_EVERY_S = 5.0
-"""How often the log of a restart is looked for that Slurm has counted already."""
+"""Interval of searching for the log of a restart that Slurm has already counted."""
 _BATCH_TAIL = 65536
 _CATCH_UP_S = 60.0
 PATIENCE_S = 60.0
-"""A log that cannot be read for this long after its job is over is left, and stays unread."""
+"""If a log stays unreadable for this long after its job has ended, copying ends without it."""
 _GOOD_NEWS_S = 60.0
-"""How long it is said that a broken line is there again."""
+"""Duration of the message that a lost connection works again."""
 
 _LINK_TROUBLE = (Disconnected, Unreachable, LoginNeeded)
-"""The link broke, or cannot be made for now."""
+"""The connection broke, or cannot be made at present."""
 
 
 class LogFeed(threading.Thread):
-    """Copies the logs of all restarts, one after the other, until the job is over and the newest copy is whole.
+    """Copies the logs of all starts, one after the other, until the job has ended and the newest copy is complete.
 
-    A log that is out of reach then, for as long as the patience lasts, ends it too, without a `BatchTail`.
+    If a log stays out of reach for `patience_s` after the end of the job, copying ends without a `BatchTail`.
     """
 
     def __init__(  # noqa: PLR0913 - a setting with a default
@@ -58,7 +58,7 @@ class LogFeed(threading.Thread):
         stop: threading.Event,
         patience_s: float = PATIENCE_S,
     ) -> None:
-        """`state`: of the connection to the cluster."""
+        """`state`: returns the state of the connection to the cluster."""
         super().__init__(name="watch-log", daemon=True)
         self._output = output
         self._state = state
@@ -77,14 +77,14 @@ class LogFeed(threading.Thread):
         self._whole_since: float | None = None
         self._patience_s = patience_s
         self._unreadable_since: float | None = None
-        """While the job is over."""
+        """Time since which the log is unreadable; only set after the end of the job."""
         self._copy = newest_copy(folder)
         self._follower = self._follow(self._copy)
 
     def job_moved(self, restarts: int, *, over: bool = False) -> None:
-        """The job changed its state; Slurm has started it again so often, and each time there may be another log.
+        """Note a change of the job's state. `restarts`: number of restarts by Slurm; each may have another log.
 
-        If it is `over`, this ends when the copy is whole.
+        `over`: the job has ended, and the feed ends when the copy is complete.
         """
         self._restarts = restarts
         self._look_for_restarts.set()
@@ -92,11 +92,11 @@ class LogFeed(threading.Thread):
             self._job_over.set()
 
     def catch_up(self, *, job_over: bool) -> None:
-        """Copy, in the caller's thread, what the newest log holds now, for at most a minute.
+        """Copy the current content of the newest log in the caller's thread, for at most a minute.
 
-        Of a job that is over, what stands beside the log is posted too.
+        If the job has ended, post the end of the batch script's output too.
 
-        Raises LogReplaced, and what the cluster's questions raise.
+        Raises LogReplaced, and whatever the cluster's queries raise.
         """
         try:
             try:
@@ -110,16 +110,16 @@ class LogFeed(threading.Thread):
             self._follower.close()
 
     def run(self) -> None:
-        """Copy, and go on copying after every interruption that may pass."""
+        """Copy until the log is complete, through every interruption that may pass."""
         try:
-            while not self._stop_event.is_set() and not self._go_on():
+            while not self._stop_event.is_set() and not self._turn():
                 pass
         finally:
             self._follower.close()
             self._post(Ended(self.name))
 
-    def _go_on(self) -> bool:
-        """One turn; True if there is nothing left to do."""
+    def _turn(self) -> bool:
+        """Do one turn of copying; True if copying is finished."""
         try:
             is_whole = self._copy_on()
         except LogReplaced as replaced:
@@ -135,7 +135,7 @@ class LogFeed(threading.Thread):
             if self._job_over.is_set():
                 return True
             self._stop_event.wait(_AFTER_TROUBLE_S)
-        except (Unreadable, SchedulerTrouble) as trouble:  # the cluster answered, and may go on to refuse
+        except (Unreadable, SchedulerTrouble) as trouble:  # the cluster answered, and may refuse again
             self._tell_live()
             return self._wait_for_log(trouble)
         except _LINK_TROUBLE as trouble:
@@ -167,38 +167,40 @@ class LogFeed(threading.Thread):
         return False
 
     def _move_on(self) -> bool:
-        """Turn to the logs of later restarts, if there are any, each after the rest of the one before.
+        """Advance to the logs of later starts, if there are any, each after the rest of the previous log.
 
-        False if that is still on its way: nobody comes back to a log that was left, so it is left when it is whole.
+        False if that rest is not complete yet: a log is never opened again, so it is left only when it is complete.
         """
         self._look_for_restarts.clear()
         self._next_look = time.monotonic() + _LOOK_EVERY_S
         self._follower.retry_soon()
         try:
-            there = [] if self._output.one_for_all else self._output.starts()
-            for restart in (one for one in there if one > self._copy.restart):
-                is_there = self._copy.restart in there
-                if is_there and not self._copy_the_rest():
+            restarts = [] if self._output.one_for_all else self._output.starts()
+            for restart in (restart for restart in restarts if restart > self._copy.restart):
+                still_exists = self._copy.restart in restarts
+                if still_exists and not self._copy_the_rest():
                     self._look_for_restarts.set()
                     return False
-                self._turn_to(LogCopy(restart), "" if is_there else self._removed())
+                self._turn_to(LogCopy(restart), "" if still_exists else self._removed())
         except BaseException:
             self._look_for_restarts.set()
             raise
         return True
 
     def _begin_anew(self, replaced: LogReplaced) -> None:
-        """Turn to what the log is now. The one of all starts is the next start's, whether or not Slurm counts them."""
+        """Start a new copy. A log of all starts is then the next start's, even if Slurm has not counted that yet."""
         restart, part = self._copy
-        kept = f"The {count(self._follower.copied)} bytes that came before are kept; what followed them may be lost."
+        kept = (
+            f"The {count(self._follower.copied)} bytes copied before are kept; later bytes of the old log may be lost."
+        )
         if self._output.one_for_all:
-            note = f"The job's log began anew, as it does when the job is started again. {kept}"
+            note = f"The job's log began anew, which is usual when a job is started again. {kept}"
             self._turn_to(LogCopy(max(restart + 1, self._restarts)), note)
         else:
             self._turn_to(LogCopy(restart, part + 1), f"{replaced.what} {replaced.why} {kept}")
 
     def _removed(self) -> str:
-        """What is to be said of a log that is left though its rest never came; empty if there never was one."""
+        """Message about an old log that was removed before it was copied to its end; empty if nothing was copied."""
         copied = self._follower.copied
         return (
             f"The log of an earlier start was removed on the cluster; {count(copied)} bytes are copied."
@@ -212,7 +214,7 @@ class LogFeed(threading.Thread):
         self._post(LogGrown(copy, note))
 
     def _is_whole(self) -> bool:
-        """True if the copy was found whole twice, some time apart: what a node wrote last may come late."""
+        """Whether the copy was found complete twice, some time apart, because a node's last writes may arrive late."""
         if self._behind():
             self._whole_since = None
             return False
@@ -222,18 +224,18 @@ class LogFeed(threading.Thread):
         return time.monotonic() - self._whole_since >= _BETWEEN_PROOFS_S
 
     def _copy_the_rest(self) -> bool:
-        """Copy what the log holds at this moment; True unless that takes too long."""
+        """Copy the current content of the log; False if that takes too long."""
         ends = time.monotonic() + _CATCH_UP_S
         missing = self._behind()
         while missing > 0 and not self._stop_event.is_set():
             if time.monotonic() > ends:
-                self._post(LogTrouble("The log is not copied whole yet."))
+                self._post(LogTrouble("The log is not completely copied yet."))
                 return False
             missing -= self._follower.pump(_PUMP_S)
         return missing <= 0
 
     def _behind(self) -> int:
-        """As the follower's; nothing more can be had of a log that is gone for good."""
+        """Missing bytes, as `Follower.behind` counts them; 0 for a log that is permanently gone."""
         try:
             return self._follower.behind()
         except LogGone:
@@ -245,7 +247,7 @@ class LogFeed(threading.Thread):
         return Follower(self._output.log(copy.restart), self._folder / copy.name)
 
     def _wait_for_log(self, trouble: Unreadable | SchedulerTrouble) -> bool:
-        """Say why the log cannot be read. True if the job is over and that has been so for long: it may never be."""
+        """Report why the log cannot be read. True if the job has ended and the patience is used up."""
         if self._job_over.is_set():
             self._unreadable_since = self._unreadable_since or time.monotonic()
             if time.monotonic() - self._unreadable_since >= self._patience_s:
@@ -256,25 +258,25 @@ class LogFeed(threading.Thread):
         return False
 
     def _wait_for_link(self, trouble: Trouble) -> bool:
-        """Say that the link is lost, and since when. True if it is closed for good."""
+        """Report that the connection is lost, and since when. True if it is closed permanently."""
         if self._state() == "closed":
             self._tell("closed", trouble.what)
             return True
         if self._link != "lost":
             self._lost_at = time.monotonic()
-            so_far = f"The {count(self._follower.copied)} bytes of the log that came are kept, the rest is read later."
+            so_far = f"The {count(self._follower.copied)} copied bytes of the log are kept; the rest is copied later."
             self._tell("lost", f"{trouble.what} Since {local_clock(time.time())}. {so_far}")
         self._follower.retry_soon()
-        self._stop_event.wait(_LINK_LOOK_S)  # the cluster itself waits longer and longer between its tries
+        self._stop_event.wait(_LINK_LOOK_S)  # the cluster object itself increases the pause between its attempts
         return False
 
     def _tell_live(self) -> None:
-        """Say once that the link is there, and after it was lost, what that meant for the log."""
+        """Report once that the connection works, and after a loss, the consequence for the log."""
         if self._link == "lost":
             lasted = max(1.0, time.monotonic() - self._lost_at)
             note = f"Connected again at {local_clock(time.time())}, after {duration(lasted)}."
             if self._follower.follows:
-                note += " The log goes on where it had stopped, no byte is lost."
+                note += " Copying of the log continues; no byte is lost."
             self._tell("live", note)
             self._good_news_until = time.monotonic() + _GOOD_NEWS_S
         elif self._link != "live":
@@ -294,6 +296,6 @@ class LogFeed(threading.Thread):
 
 
 def log_trouble(trouble: Trouble) -> LogTrouble:
-    """Why the log is not copied, in one line."""
+    """The reason why the log is not copied, in one line."""
     words = " ".join(filter(None, (trouble.what, trouble.why, trouble.fix)))
     return LogTrouble(words, for_good=isinstance(trouble, OutOfReach))

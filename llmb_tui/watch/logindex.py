@@ -1,4 +1,4 @@
-"""`LogIndex`: any line of a log file at once, without holding the log.
+"""`LogIndex`: random access to the lines of a log file, without holding the log in memory.
 
 Only the number of newlines before each 64 KiB block is kept (8 bytes a block), so a log of 1 GB costs
 128 KiB, and reading a line costs one or two reads of a block.
@@ -20,19 +20,19 @@ from llmb_tui.watch.lines import SHOWN_CHARACTERS, display_text
 
 _BLOCK = 1 << 16
 _READ = 1 << 20
-# Lines that lie closer together than this are read at once; beyond it a line is read on its own, in parts.
+# Lines closer together than this are read together; a larger range is read line by line, in parts.
 _WINDOW = 1 << 20
-# Counting what is shorter takes no time that could be seen.
+# A smaller file is counted completely, because that takes no noticeable time.
 _TAIL_FROM = 8 << 20
 _TAIL = 1 << 20
-# What a pattern has that sees beyond its line or gives nothing back: it may match a line and not the whole text.
+# Constructs of a pattern that look beyond a line or do not backtrack: they may match a line and not the whole text.
 _ACROSS = re.compile(r"\\[AZz]|\(\?(?:[=!<>]|[a-zA-Z]*-)|[*+?}]\+")
-# What no cleaning changes.
+# Bytes that cleaning never changes.
 _PLAIN = bytes((*b"\t\n\r", *range(32, 127)))
 
 
 class _Extent(NamedTuple):
-    """How much of the file is indexed; replaced as a whole, so that a reader in another thread sees no half of it."""
+    """The indexed part of the file; replaced as a whole, so that a reader in another thread sees a consistent one."""
 
     size: int = 0
     newlines: int = 0
@@ -42,7 +42,7 @@ class _Extent(NamedTuple):
 class LogIndex:
     """The lines of one append-only file, numbered from 0.
 
-    `refresh` may run in one thread while another one reads. A file that is not there yet has no lines.
+    `refresh` may run in one thread while another thread reads. A file that does not exist yet has no lines.
     """
 
     def __init__(self, path: Path, begin: int = 0) -> None:
@@ -55,9 +55,9 @@ class LogIndex:
         self._extent = _Extent()
 
     def tail(self) -> LogIndex | None:
-        """The last lines of a long file as an index of their own; None where counting all of them is as quick.
+        """The last lines of a long file as a separate index; None if counting all lines is as quick.
 
-        What number its first line has in the file is `lines_before` it, once this index got that far.
+        `lines_before` gives the number of its first line in the file, once this index has read that far.
         """
         size = self._file_size()
         if size < _TAIL_FROM:
@@ -66,14 +66,14 @@ class LogIndex:
         return LogIndex(self._path, size - _TAIL + newline + 1) if newline >= 0 else None
 
     def lines_before(self, tail: LogIndex) -> int:
-        """How many lines there are before the first one of a tail; none where the file became shorter than that."""
+        """Number of lines before the first line of a tail; 0 if the file became shorter than that."""
         block, within = divmod(tail.begin, _BLOCK)
         if block >= len(self._before):
             return 0
         return self._before[block] + self._pread(within, block * _BLOCK).count(b"\n")
 
     def refresh(self, at_most: int = sys.maxsize) -> bool:
-        """Index what was appended since the last time; True if more bytes than `at_most` were.
+        """Index the bytes appended since the last call; True if there were more than `at_most`.
 
         Takes about half a second for the first GB.
         """
@@ -90,18 +90,18 @@ class LogIndex:
 
     @property
     def lines(self) -> int:
-        """Number of lines, with an unfinished last one."""
+        """Number of lines, including an unfinished last one."""
         return self._extent.newlines + self._extent.open_end
 
     @property
     def size(self) -> int:
-        """Number of bytes that are indexed."""
+        """Number of indexed bytes."""
         return self._extent.size
 
     def read(self, first: int, count: int) -> list[str]:
-        """Lines `first` to `first + count - 1`, as many of them as there are, as `lines.shown` makes them.
+        """Lines `first` to `first + count - 1`, as far as they exist, as `lines.display_text` prepares them.
 
-        A carriage return further than 64 KiB from the end of a line of more than 1 MiB is not looked for.
+        In a line of more than 1 MiB, a carriage return is only found in the last 64 KiB.
         """
         extent = self._extent
         first, end = max(0, first), min(first + count, extent.newlines + extent.open_end)
@@ -115,9 +115,9 @@ class LogIndex:
         return [self._read_one(a, b) for a, b in pairwise(bounds)]
 
     def find(self, pattern: re.Pattern[str], start: int, direction: Literal[1, -1] = 1) -> int | None:
-        """The first line from `start` on (itself included), forward or backward, where `pattern` is found.
+        """Index of the first line from `start` on (inclusive), forward or backward, that matches `pattern`.
 
-        The text that is searched is the text that `read` gives. A GB takes seconds: call it in a thread.
+        The searched text is the text that `read` returns. One GB takes seconds, so call it in a thread.
         """
         extent = self._extent
         start = min(max(0, start), extent.newlines)
@@ -129,7 +129,7 @@ class LogIndex:
             first, end = (max(first, start), end) if direction == 1 else (first, min(end, start + 1))
             if first < end and (anywhere is None or self._may_hold(anywhere, first, end, extent)):
                 lines = self.read(first, end - first)
-                hits = [at for at, line in enumerate(lines) if pattern.search(line)]
+                hits = [offset for offset, line in enumerate(lines) if pattern.search(line)]
                 if hits:
                     return first + hits[0 if direction == 1 else -1]
             block += direction
@@ -153,24 +153,24 @@ class LogIndex:
         return b"" if self._fd is None else os.pread(self._fd, count, self.begin + offset)
 
     def _count(self, data: bytes) -> None:
-        """Take in what follows on the bytes that are indexed already."""
+        """Index the bytes that follow the indexed ones."""
         size, newlines, _ = self._extent
-        at = 0
-        while at < len(data):
-            part = data[at : at + _BLOCK - size % _BLOCK]
-            # `count` looks at byte after byte; this is three to nine times as fast for lines as logs have them.
+        position = 0
+        while position < len(data):
+            part = data[position : position + _BLOCK - size % _BLOCK]
+            # `bytes.count` examines byte after byte; this is three to nine times as fast for the usual lines of logs.
             newlines += len(part) - len(part.replace(b"\n", b""))
-            at, size = at + len(part), size + len(part)
+            position, size = position + len(part), size + len(part)
             if size % _BLOCK == 0:
                 self._before.append(newlines)
         self._extent = _Extent(size, newlines, open_end=not data.endswith(b"\n"))
 
     def _block_of(self, line: int) -> int:
-        """The block with the newline that line `line` begins after; line 0 begins in block 0."""
+        """Block that contains the newline before line `line`; line 0 begins in block 0."""
         return max(0, bisect_left(self._before, line) - 1)
 
     def _lines_of(self, block: int, extent: _Extent) -> tuple[int, int]:
-        """The lines (first, one after the last) that begin after a newline of `block`."""
+        """Lines (first, one after the last) that begin after a newline of `block`."""
         total = extent.newlines + extent.open_end
         after = self._before[block + 1] if block + 1 < len(self._before) else extent.newlines
         return (self._before[block] + 1 if block else 0), min(after + 1, total)
@@ -187,16 +187,16 @@ class LogIndex:
         return block * _BLOCK + len(data) - len(behind)
 
     def _read_one(self, start: int, stop: int) -> str:
-        """One line of any length, from its last bytes if it is a progress bar, else from its first."""
+        """One line of any length: its last bytes if it is a progress bar, otherwise its first."""
         if stop - start <= _BLOCK:
             return display_text(self._pread(stop - start, start).rstrip(b"\n"))
         end = self._pread(_BLOCK, stop - _BLOCK).rstrip(b"\r\n")
         return display_text(end if b"\r" in end else self._pread(_BLOCK, start))
 
     def _may_hold(self, pattern: re.Pattern[str], first: int, end: int, extent: _Extent) -> bool:
-        """False if none of these lines can match: one search over the whole text is cheaper than one for each line.
+        """Whether one of these lines may match. One search of the whole text is faster than one search for each line.
 
-        It says nothing of a text that is shown otherwise than it stands there.
+        True for a text that differs from its display, because the search would not be valid for it.
         """
         start, stop = self._start(first, extent), self._start(end, extent)
         if stop - start > _WINDOW:
@@ -210,10 +210,10 @@ class LogIndex:
 
 
 def _is_cut(data: bytes) -> bool:
-    """Whether a line may be longer than what is shown of one."""
-    at = 0
-    while len(data) - at > SHOWN_CHARACTERS:
-        at = data.rfind(b"\n", at, at + SHOWN_CHARACTERS + 1) + 1
-        if not at:
+    """Whether a line may be longer than the part that is shown."""
+    position = 0
+    while len(data) - position > SHOWN_CHARACTERS:
+        position = data.rfind(b"\n", position, position + SHOWN_CHARACTERS + 1) + 1
+        if not position:
             return True
     return False

@@ -1,4 +1,4 @@
-"""`Monitor`: watches one run from wherever it is to its end, and publishes a `RunState` at each change."""
+"""`Monitor`: watches one run until it ends, and publishes a `RunState` at each change."""
 
 from __future__ import annotations
 
@@ -38,8 +38,8 @@ from llmb_tui.watch.state import RunState
 
 _PUBLISH_EVERY_S = 0.1
 _AGAIN_AFTER_S = 60.0
-"""What stays as it is is published again, for those who say how long it is so."""
-# What goes on tells itself; without news there are only ages to count on, and `stop` to be heard.
+"""An unchanged state is published again after this time, for receivers that show how long it lasts."""
+# Threads post their news; this is the interval for updating ages and checking `stop`.
 _QUIET_S = 0.45
 
 
@@ -66,13 +66,13 @@ class Monitor:
     def watch(
         self, publish: Callable[[RunState], None], stop: threading.Event, prompter: Prompter | None = None
     ) -> RunState:
-        """Watch until the run is over and its log is copied whole, or until `stop`; the last state.
+        """Watch until the run has ended and its log is completely copied, or until `stop`; return the last state.
 
-        It also returns when nothing can come any more because the cluster does not let us in, and at the latest
-        half a second after `stop` is set. `prompter` answers what connecting asks at the beginning; None: nobody.
+        It also returns if the cluster refuses the login, and at most half a second after `stop` is set. `prompter`
+        answers questions of the first connection; None answers none.
 
-        `publish` is called in this thread, at most ten times a second, when something changed and when nothing did for
-        a minute; first of all with what the local copy of the log holds.
+        `publish` is called in this thread, at most ten times a second: first with the data of the local copy of the
+        log, then at each change, and after a minute without one.
         """
         local = LocalRun(self._runs, self._run, self._threshold)
         if not self._run.job_ids:
@@ -104,10 +104,10 @@ class Monitor:
             leave.set()
 
     def once(self, prompter: Prompter | None = None) -> RunState:
-        """How the run stands now: one look at the job, and its log copied as far as it is written.
+        """Current state of the run, after one query about the job and after copying the current content of its log.
 
-        A cluster that does not answer changes nothing: then it is what was known before, and a note says why.
-        `prompter` answers what connecting asks; None: nobody.
+        If the cluster does not answer, the last known state is returned with a note that gives the reason. `prompter`
+        answers questions of the connection; None answers none.
         """
         local = LocalRun(self._runs, self._run, self._threshold)
         inbox: SimpleQueue[WatchEvent] = SimpleQueue()
@@ -133,7 +133,7 @@ class Monitor:
         return local.state()
 
     def _connect(self, prompter: Prompter, stop: threading.Event) -> Trouble | None:
-        """Connect before the threads that follow the run do so, as they ask nobody. Why we were not let in, if so."""
+        """Connect before the following threads do, because they ask nobody. Returns the error of a refused login."""
         refused: list[Trouble] = []
 
         def connect() -> None:
@@ -142,7 +142,7 @@ class Monitor:
             except LOGIN_TROUBLE as trouble:
                 refused.append(trouble)
             except Trouble:
-                pass  # who follows the run says what is the matter with the line, and tries again
+                pass  # the threads that follow the run report the connection error and try again
 
         thread = threading.Thread(target=connect, name="watch-connect", daemon=True)
         thread.start()
@@ -158,7 +158,7 @@ class Monitor:
         publish: Callable[[RunState], None],
         stop: threading.Event,
     ) -> RunState:
-        """Fold the events of both threads into states, until they have ended or `stop` is set."""
+        """Fold the events of both threads into states, until both have ended or `stop` is set."""
         last, published_at = local.state(), time.monotonic()
         running = {"watch-log", "watch-job"} if log_feed else {"watch-job"}
         more = False
@@ -203,17 +203,17 @@ class Monitor:
             local.take(JobUpdated(jobs[other]))
 
     def _log_feed(self, post: EventSink, leave: threading.Event) -> LogFeed | None:
-        """What copies the log; None while it is not known where the job writes it."""
+        """Create the copier of the log; None while the path of the log is unknown."""
         folder, log = self._runs.folder(self._run.id), self._run.job_log
         if log is None:
             return None
         output = self._cluster.output(log, self._run.job_ids[-1])
-        # Of a log that was read to its end nothing is lost when it is removed.
+        # A log that was read to its end may be removed without loss.
         patience_s = 0.0 if self._run.log_read else PATIENCE_S
         return LogFeed(output, folder, state=lambda: self._cluster.state, post=post, stop=leave, patience_s=patience_s)
 
     def _and_keep(self, local: LocalRun, post: EventSink, leave: threading.Event) -> EventSink:
-        """Posts, and once the log has nothing more to say has kept what else the cluster knows of the run."""
+        """Return a function that posts an event, and saves the cluster's other evidence once the log is complete."""
 
         def post_and_keep(event: WatchEvent) -> None:
             post(event)
@@ -224,18 +224,18 @@ class Monitor:
         return post_and_keep
 
     def _keep_evidence(self, leave: threading.Event | None = None) -> None:
-        """Copy from the cluster what it knows of a run that is over, besides its log."""
+        """Copy the cluster's other evidence about a finished run."""
         keep_network_lines(self._cluster, self._runs, self._run)
         keep_accounting(self._cluster, self._runs, self._run, leave)
 
 
 def _only_jobs(post: EventSink) -> EventSink:
-    """Passes on what Slurm says of jobs that it knows, and nothing else."""
+    """Return a function that posts only Slurm's answers about known jobs."""
     return lambda event: post(event) if isinstance(event, JobUpdated) and event.job else None
 
 
 def _receive(inbox: SimpleQueue[WatchEvent], timeout_s: float) -> list[WatchEvent]:
-    """All that is there, after waiting for the first."""
+    """All events in the inbox, after waiting for the first one."""
     events = []
     try:
         events.append(inbox.get(timeout=timeout_s) if timeout_s else inbox.get_nowait())

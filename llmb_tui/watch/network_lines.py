@@ -1,4 +1,4 @@
-"""`keep_network_lines`: NCCL's lines about the network, copied once from the folder of a run that is over."""
+"""`keep_network_lines`: copy NCCL's lines about the network once from the folder of a finished run."""
 
 from __future__ import annotations
 
@@ -18,14 +18,14 @@ _DEADLINE_S = 60.0
 
 
 def keep_network_lines(cluster: Cluster, runs: Runs, run: Run) -> None:
-    """Copy them, if the run was to write them and no copy is here; trouble of any kind leaves nothing."""
+    """Copy the lines if the run was configured to write them and no copy is here; errors of any kind save nothing."""
     from llmb_tui.launch.procedure_loader import procedure  # noqa: PLC0415 - a list of runs needs no procedure
 
     path, folder = runs.folder(run.id) / NETWORK, procedure(run.procedure).network_folder(run)
     if not folder:
         return
     with contextlib.suppress(Trouble):
-        if path.exists() or not path.parent.is_dir():  # a run that was removed here
+        if path.exists() or not path.parent.is_dir():  # the run was removed here
             return
         session = login_node(cluster)
         if text := session.patiently(lambda: _network_lines(session, folder)):

@@ -1,7 +1,7 @@
-"""`StepParser`: raw log bytes → training steps, and the line that says why the run failed.
+"""`StepParser`: extracts training steps, and the line that explains a failure, from the raw bytes of a log.
 
-The bytes are searched as they come, undecoded and unsplit: of a log only one line in a hundred is a
-step, and splitting costs more than everything else. `log_formats/` has how each format writes a step.
+The bytes are searched as they arrive, not decoded and not split, because only one line in a hundred is a step and
+splitting would cost more than everything else. `log_formats/` defines how each format writes a step.
 """
 
 from __future__ import annotations
@@ -17,26 +17,28 @@ from llmb_tui.watch.log_formats.registry import LOG_FORMATS
 from llmb_tui.watch.state import Statement, StatementKind, Step
 from llmb_tui.watch.statements import STRONG, line_at, start_signs, with_statements
 
-# So much is kept to be searched for failures, and for what lines state that stand before the words of a new start.
+# Number of bytes kept for the search for failures, and for statements in front of the words of a new start.
 _UNSEARCHED = 1 << 20
-# The end of what was fed is kept, for a record may be cut anywhere, and looked at again, which changes nothing.
+# The end of the data is kept and searched again, because a record may be cut anywhere. Repeating the search is
+# harmless.
 _TAIL = 4 * LONGEST_RECORD
 
 _COLOUR = re.compile(rb"\x1b\[[0-?]*[ -/]*[@-~]")
 
-# What our own batch script's task says (`launch/direct/spec_of.py`).
+# Printed by our own batch script (`launch/direct/spec_of.py`).
 _UNBOUND = re.compile(rb"task (\d{1,9}) is not bound to a NUMA node")
 _LATE: tuple[StatementKind, ...] = ("network", "channel")
-"""What NCCL also states after the first step, if it states anything."""
+"""Kinds of statements that NCCL also makes after the first step."""
 
 
 class StepParser:
-    """One log file → its steps, in order, each once, however the bytes are cut into pieces.
+    """Extracts the steps of one log file, in order, each once, however the bytes are cut into pieces.
 
-    A step that was given is not given again: repeated and earlier ones are passed over. Of a step that a
-    bar repaints the last paint counts, so it is held back as `pending` until a later step is seen.
-    The training was started again if a step comes once more after later ones, or if words that only a start writes
-    come between two steps. The first step of a further start says so, and all steps are given anew from there.
+    A step is returned only once: repeated and earlier steps are ignored. If a progress bar repaints a step, the last
+    paint counts, so that step is held back as `pending` until a later step arrives.
+    A further start of the training is detected if a step is repeated after later ones, or if words that only a start
+    writes occur between two steps. The first step of a further start is marked, and all steps are returned anew from
+    there.
     """
 
     def __init__(self, log_format: LogFormatId) -> None:
@@ -48,26 +50,26 @@ class StepParser:
         self._whole = 0  # offset after the last line end
         self._step_end = 0  # offset after the first paint of the newest step
         self.pending: Step | None = None
-        """The newest step as it was last painted, while it may still be painted again."""
+        """Newest step as it was last painted, while it may still be repainted."""
         self._failure: Diagnosis | None = None
         self._unsearched: list[bytes] = []
-        """Whole lines since the newest step. The next step makes it needless to search them."""
+        """Complete lines since the newest step. The next step makes a search of them unnecessary."""
         self.unbound: set[int] = set()
-        """Ranks that could not be bound to a NUMA node, which they say before the first step."""
+        """Ranks that could not be bound to a NUMA node; they report that before the first step."""
         self.complete = False
-        """The last step was seen; what comes after it is clean-up, whatever it looks like."""
+        """The last step was seen; all later lines are clean-up and are not searched."""
         self.statements: tuple[Statement, ...] = ()
         """Facts about the newest start that has made a step; before the first step, about the first start."""
         self._sign = 0
         """Strength of the words of a new start since the newest step."""
         self._gap: list[bytes] = []
-        """Whole lines since the newest step, in case they belong to a new start."""
+        """Complete lines since the newest step, which may belong to a new start."""
         self._next: tuple[Statement, ...] = ()
-        """Facts that those lines state, once there are words of a new start."""
+        """Facts in those lines, once words of a new start were seen."""
         self._batch: float | None = None
 
     def feed(self, data: bytes) -> list[Step]:
-        """The steps that `data` makes final."""
+        """Steps that `data` makes final."""
         self._text = _without_colours(self._text + data)
         if self._newest < 0:
             self.unbound.update(int(rank) for rank in _UNBOUND.findall(self._text))
@@ -77,19 +79,19 @@ class StepParser:
         whole = max(whole, self._text.rfind(b"\r", whole) + 1)
         signs = start_signs(self._text, begin, whole)
         newest: Step | None = None
-        for end, found in self._records(self._text, begin):
-            again = bool(signs or self._sign) and self._is_after_sign(found, self._base + end, signs)
-            again = again or self._begins_again(found, self._base + end)
-            if found.index > self._newest or again:
-                step = self._accepted(found, begin, end, again=again)
+        for end, record in self._records(self._text, begin):
+            is_new_start = bool(signs or self._sign) and self._is_after_sign(record, self._base + end, signs)
+            is_new_start = is_new_start or self._begins_again(record, self._base + end)
+            if record.index > self._newest or is_new_start:
+                step = self._accepted(record, begin, end, again=is_new_start)
                 newest = step
                 if not self._repaints:
                     steps.append(step)
                 else:
                     steps += self.close()
                     self.pending = step
-            elif self.pending and found.index == self.pending.index:
-                self.pending = self._repainted(self.pending, found, end)
+            elif self.pending and record.index == self.pending.index:
+                self.pending = self._repainted(self.pending, record, end)
         if newest:
             self._failure, self._unsearched = None, []
             self.complete = newest.total is not None and newest.index + 1 >= newest.total
@@ -99,7 +101,9 @@ class StepParser:
             if sum(map(len, self._unsearched)) > _UNSEARCHED:
                 self._search()
         if start < whole:
-            self._note_gap(self._text[start:whole], max((strength for at, strength in signs if at >= start), default=0))
+            self._note_gap(
+                self._text[start:whole], max((strength for offset, strength in signs if offset >= start), default=0)
+            )
         self._whole = self._base + max(begin, whole)
         excess = max(0, len(self._text) - _TAIL)
         self._text = self._text[excess:]
@@ -107,14 +111,14 @@ class StepParser:
         return steps
 
     def _accepted(self, step: Step, begin: int, end: int, *, again: bool) -> Step:
-        """The newest step, which ends at text[end]; with its line if a validity check may quote it."""
+        """Note the newest step, which ends at text[end]; add its line if a validity check may quote it."""
         if again or self._newest < 0:
             self._start(self._text[max(begin, self._step_end - self._base) : end])
         self._newest, self._step_end = step.index, self._base + end
         if self._sign or self._gap or self._next:
             self._sign, self._next, self._gap = 0, (), []
         loss = step.loss
-        if (  # the first four are cheap, and false of most steps
+        if (  # the first four are cheap, and false for most steps
             step.batch != self._batch
             or step.index + 1 == step.total
             or loss is None
@@ -126,16 +130,16 @@ class StepParser:
         return step._replace(starts_again=True) if again else step
 
     def _repainted(self, pending: Step, step: Step, end: int) -> Step:
-        """A bar's step as it was painted last."""
+        """Step of a progress bar as it was last painted."""
         line = line_at(self._text, end - 1) if pending.line or not step.trained else ""
         return step._replace(line=line, starts_again=pending.starts_again)
 
     def _is_after_sign(self, step: Step, end: int, signs: list[tuple[int, int]]) -> bool:
-        """Whether words of a new start stand between the newest step and this one, which ends at `end`."""
+        """Whether words of a new start are between the newest step and this one, which ends at `end`."""
         if self._newest < 0 or end <= self._step_end:
             return False
         first, last = self._step_end - self._base, end - self._base
-        strength = max((strength for at, strength in signs if first <= at < last), default=0)
+        strength = max((strength for offset, strength in signs if first <= offset < last), default=0)
         strength = max(strength, self._sign)
         return strength == STRONG or (strength > 0 and step.index <= self._newest and not self._repaints)
 
@@ -144,7 +148,7 @@ class StepParser:
         self.statements = with_statements(self._next, b"".join([*self._gap, lines]))
 
     def _note_gap(self, lines: bytes, sign: int) -> None:
-        """Keep lines after the newest step, or the facts in them, for the start that may follow."""
+        """Keep lines after the newest step, or their facts, for a start that may follow."""
         self._sign = max(self._sign, sign)
         if self._sign or self._newest < 0:
             self._next = with_statements(self._next, b"".join([*self._gap, lines]))
@@ -152,39 +156,39 @@ class StepParser:
             if self._newest < 0:
                 self.statements = self._next
         else:
-            if any(one.kind in _LATE for one in self.statements):
+            if any(statement.kind in _LATE for statement in self.statements):
                 self.statements = with_statements(self.statements, lines, _LATE)
             self._gap.append(lines)
             while sum(map(len, self._gap)) > _UNSEARCHED:
                 self._gap.pop(0)
 
     def close(self) -> list[Step]:
-        """The step that was held back; the log has ended. An unfinished line is not trusted: its numbers may be cut."""
+        """Return the held-back step at the end of the log. An unfinished line is ignored: its numbers may be cut."""
         last, self.pending = self.pending, None
         return [last] if last else []
 
     def _begins_again(self, step: Step, end: int) -> bool:
-        """True at the first step of a further start, which writes into the same log. `end` is where it ends.
+        """Whether this step, which ends at `end`, is the first of a further start that writes into the same log.
 
-        One rank alone writes lines; should another do so too, it is not two steps behind.
+        Usually one rank writes the lines. If a second one does so too, it is not two steps behind.
         """
         return end > self._step_end and step.index < self._newest - (0 if self._repaints else 1)
 
     @property
     def failure(self) -> Diagnosis | None:
-        """The most telling failure line since the newest step. A run that goes on has not failed."""
+        """Most specific failure line since the newest step; None for a run that made a step after it."""
         self._search()
         return self._failure
 
     def _search(self) -> None:
-        found = worst(b"".join(self._unsearched)) if self._unsearched else None
+        failure = worst(b"".join(self._unsearched)) if self._unsearched else None
         self._unsearched = []
-        if found and (self._failure is None or found.weight > self._failure.weight):
-            self._failure = found
+        if failure and (self._failure is None or failure.weight > self._failure.weight):
+            self._failure = failure
 
 
 def _without_colours(text: bytes) -> bytes:
-    """Text without complete colour sequences; an unfinished one at the end waits for its rest."""
+    """Text without complete colour sequences; an unfinished one at the end stays until the rest arrives."""
     while b"\x1b" in text and (bare := _COLOUR.sub(b"", text)) != text:
         text = bare
     return text

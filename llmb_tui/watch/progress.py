@@ -1,4 +1,4 @@
-"""Steps folded into `Progress`."""
+"""`fold`: adds steps to a `Progress`."""
 
 from __future__ import annotations
 
@@ -12,9 +12,9 @@ from llmb_tui.plan.plan import Plan
 from llmb_tui.watch.state import BatchSize, Progress, Step
 
 WARM_UP_STEPS = 5
-"""The first steps compile kernels and fill caches; they do not count for the median."""
+"""The first steps compile kernels and fill caches, so they do not count for the median."""
 
-# A chart and a median need no more. The oldest are kept as well, for the recipes' windows lie among them.
+# Limits of what a chart and a median need. The oldest are kept as well, because they include the recipes' windows.
 _OLDEST_KEPT = 100
 _NEWEST_KEPT = 4000
 _UNTRAINED_KEPT = 100
@@ -28,7 +28,7 @@ def fold(progress: Progress, steps: Sequence[Step], plan: Plan) -> Progress:
     """
     if not steps:
         return progress
-    begins = [0, *(at for at in range(1, len(steps)) if _starts(steps[at], steps[at - 1].index)), len(steps)]
+    begins = [0, *(i for i in range(1, len(steps)) if _starts(steps[i], steps[i - 1].index)), len(steps)]
     times, again_at, done = progress.step_times_s, progress.again_at, progress.steps_done
     starts, first_index = progress.starts, progress.first_index
     untrained, batches, before = progress.untrained, progress.batches, progress.last
@@ -38,7 +38,7 @@ def fold(progress: Progress, steps: Sequence[Step], plan: Plan) -> Progress:
             starts, first_index = starts + (not 0 <= progress.last_before < first), first
         elif _starts(steps[begin], done - 1):
             times = tuple(pair for pair in times if pair[0] < first)
-            again_at = (*(at for at in again_at if at < first), first)
+            again_at = (*(step for step in again_at if step < first), first)
             untrained = tuple(step for step in untrained if step.index < first)
             batches = tuple(entry for entry in batches if entry.index < first)
             starts, first_index, before = starts + 1, first, None
@@ -78,7 +78,7 @@ def _starts(step: Step, before: int) -> bool:
 
 
 def _batches(batches: tuple[BatchSize, ...], steps: Sequence[Step], before: Step | None) -> tuple[BatchSize, ...]:
-    """The global batch sizes, with those of further steps of one start; `before`: the step before them, if any."""
+    """Global batch sizes, extended by further steps of one start; `before`: the step before them, if any."""
     kept = list(batches)
     batch, samples = (kept[-1].batch, kept[-1].samples) if kept else (None, None)
     for step in steps:
@@ -94,7 +94,7 @@ def _batches(batches: tuple[BatchSize, ...], steps: Sequence[Step], before: Step
 
 
 def after_warm_up(times: Sequence[tuple[int, float]]) -> list[float]:
-    """Seconds of the steps that count: a run that goes on from a checkpoint warms up as well."""
+    """Seconds of the steps that count. A run that continues from a checkpoint warms up as well."""
     return [seconds for index, seconds in times if index >= times[0][0] + WARM_UP_STEPS]
 
 
@@ -106,7 +106,7 @@ def _spread(seconds: list[float]) -> float | None:
 
 
 def _mfu_pct(plan: Plan, seconds: float | None) -> float | None:
-    """None without an estimate: it is the estimate that names the formula and the peak."""
+    """MFU, percent; None without an estimate, which has the formula and the peak."""
     if seconds is None or plan.estimate is None:
         return None
     flops = plan.estimate.model_flops_per_sample

@@ -1,4 +1,4 @@
-"""`document`: a run as the JSON object that other programs rely on."""
+"""`document`: the JSON object of a run, which other programs rely on."""
 
 from __future__ import annotations
 
@@ -18,8 +18,8 @@ from llmb_tui.watch.verdict import rule_s, rule_words
 def document(run: Run, state: RunState) -> dict[str, Any]:
     """The JSON object of a run (docs/verbs.md).
 
-    Without a verdict its fields are null and its reasons say why, and why the run failed. `step_time_s` is the value by
-    the recipe's rule and nothing else.
+    Without a verdict its fields are null, and its reasons are those for the missing verdict and for a failure.
+    `step_time_s` is always the value by the recipe's rule.
     """
     progress, verdict = state.progress, state.verdict
     return {
@@ -54,15 +54,15 @@ def verdict_reasons(state: RunState) -> tuple[str, ...]:
 
 
 def validity_document(checks: Sequence[ValidityCheck]) -> list[dict[str, str | None]]:
-    """The checks for other programs (CONTRACT: `validity`)."""
+    """The JSON objects of the checks (CONTRACT: `validity`)."""
     keys = ("id", "outcome", "found", "expected")
     return [{**{key: getattr(check, key) for key in keys}, "line": check.line or None} for check in checks]
 
 
 def state_word(run: Run, state: RunState) -> RunStateName:
-    """How a run stands, in one word: its submission until it has a job, then its stage.
+    """State of a run in one word: its submission until it has a job, then its stage.
 
-    That of a job that Slurm was asked about and whose log was not read yet is the earliest that it can be.
+    If Slurm has answered but the log was not read yet, it is the earliest stage that is possible.
     """
     if run.submission != "submitted":
         return run.submission
@@ -72,7 +72,7 @@ def state_word(run: Run, state: RunState) -> RunStateName:
 
 
 def label_of(run: Run, state: RunState) -> Label:
-    """How a run stands, for people: until its log is read, the scheduler's state is all that is known."""
+    """Label of a run's state for display; until its log is read, only the scheduler's state is known."""
     name = state_word(run, state)
     if run.submission != "submitted" or state.stage != "submitted" or run.job_state is None:
         return state_label(name)
@@ -84,7 +84,7 @@ def label_of(run: Run, state: RunState) -> Label:
 
 
 def cancel_words(run: Run, cancelled: Sequence[str]) -> str:
-    """What cancelling a run did, when these of its jobs were not over."""
+    """Message about the result of cancelling a run; `cancelled`: ids of the jobs that had not ended."""
     words = run.words
     asked = f"{words.scheduler} was asked to cancel {words.named(cancelled)}."
     over = [job_id for job_id in run.job_ids if job_id not in cancelled]

@@ -1,4 +1,4 @@
-"""`RunRecords`: every remembered run with its state, by what this machine has of it. The one cache of folded logs."""
+"""`RunRecords`: every remembered run with its state, by the data on this machine. The only cache of folded logs."""
 
 from __future__ import annotations
 
@@ -19,28 +19,28 @@ from llmb_tui.watch.local_run import LocalRun
 from llmb_tui.watch.state import RunRecord, RunState
 
 SETTLED_NS = 1_000_000_000
-"""A file or folder that changed more recently may have changed again without another time stamp."""
+"""A file or folder that changed more recently may have changed again with the same time stamp."""
 
 _FILES = ("beside.json", ACCOUNTING, NETWORK)
-"""Files besides the logs on which a state depends."""
+"""Files besides the logs that a state depends on."""
 _Stamp = tuple[tuple[str, int, int], ...]
 Value = TypeVar("Value")
 
 
 @dataclass(slots=True)
 class _CacheEntry:
-    """What was read of a run, and the stamp that tells whether that still holds."""
+    """Data read of a run, and the stamp that shows whether it is still valid."""
 
     record: RunRecord
     local: LocalRun | None
-    """Goes on reading where it stopped; None once no more will come."""
+    """Continues reading at its last position; None if no more data will come."""
     stamp: _Stamp
     folder_ns: int
-    """When files came to or left the folder; 0 where that is not certain."""
+    """Time of the last change of the folder's listing; 0 if that is uncertain."""
 
 
 class RecordCache(Generic[Value]):
-    """A value for the record of each run, computed again only when the record changes. Thread-safe."""
+    """One value for each run's record, computed again only if the record changes. Thread-safe."""
 
     def __init__(self, work_out: Callable[[RunRecord], Value]) -> None:
         self._work_out = work_out
@@ -48,7 +48,7 @@ class RecordCache(Generic[Value]):
         self._values: dict[str, tuple[RunRecord, Value]] = {}
 
     def of(self, records: Iterable[RunRecord]) -> list[Value]:
-        """The values of these records, in order."""
+        """Values of these records, in order."""
         with self._lock:
             return [self._value(record) for record in records]
 
@@ -60,7 +60,7 @@ class RecordCache(Generic[Value]):
 
 
 class RunRecords:
-    """Reads a log once, and then only what was appended while its run goes on. Thread-safe; asks no cluster."""
+    """Reads a log once, and then only appended data while its run is active. Thread-safe; asks no cluster."""
 
     def __init__(self, runs: Runs, threshold: float = THRESHOLD) -> None:
         self._runs = runs
@@ -69,11 +69,11 @@ class RunRecords:
         self._cache: dict[str, _CacheEntry] = {}
 
     def all(self, cluster: str | None = None) -> tuple[RunRecord, ...]:
-        """Every run that can be read, newest first; those of one cluster where it is named."""
+        """Every run that can be read, newest first; only those of one cluster if it is named."""
         return tuple(self.record(run) for run in self._runs.all() if cluster in (None, run.cluster))
 
     def record(self, run: Run) -> RunRecord:
-        """How a remembered run stands: the very object of the call before unless something changed."""
+        """Current record of a run; the same object as in the previous call unless something changed."""
         folder = self._runs.folder(run.id)
         with self._lock:
             entry = self._cache.get(run.id)
@@ -84,7 +84,7 @@ class RunRecords:
             return entry.record
 
     def last(self, run: Run) -> RunRecord:
-        """How it stood when that was read last, without reading anything."""
+        """Record of the last reading, without reading anything."""
         with self._lock:
             entry = self._cache.get(run.id)
         if entry is None:
@@ -92,7 +92,7 @@ class RunRecords:
         return entry.record if entry.record.run == run else replace(entry.record, run=run)
 
     def last_lines(self, record: RunRecord, count: int) -> list[str]:
-        """The last lines of the copy of a run's log, clean; none if there is no copy."""
+        """Last lines of the copy of a run's log, clean; empty if there is no copy."""
         return last_lines(self._runs.folder(record.run.id) / record.state.log_name, count)
 
     def _read(self, run: Run, entry: _CacheEntry | None, stamp: _Stamp) -> _CacheEntry:
@@ -106,9 +106,9 @@ class RunRecords:
 
 
 def _look_into(folder: Path, entry: _CacheEntry | None) -> tuple[int, _Stamp]:
-    """When the folder changed, and what changes with the files in it that a state depends on.
+    """Time of the folder's last change, and the stamps of its files that a state depends on.
 
-    What another program or a person takes away meanwhile is not there.
+    Files that are removed during the call are left out.
     """
     stats: list[tuple[str, os.stat_result]] = []
     folder_ns = 0
@@ -126,7 +126,7 @@ def _look_into(folder: Path, entry: _CacheEntry | None) -> tuple[int, _Stamp]:
 
 
 def _grew(before: _Stamp, now: _Stamp) -> bool:
-    """True if files at most became longer: then a log is read on where its reading stopped."""
+    """Whether the same files only became longer, so that reading can continue at its last position."""
     return [name for name, _, _ in before] == [name for name, _, _ in now] and all(
         old[1] <= new[1] for old, new in zip(before, now, strict=True)
     )

@@ -1,4 +1,4 @@
-"""`RunReducer`: what happens to a run, event by event, folded into `RunState`s. Pure: events bring the time."""
+"""`RunReducer`: folds the events of a run into `RunState`s. Pure: the events carry the time."""
 
 from __future__ import annotations
 
@@ -19,15 +19,15 @@ from llmb_tui.watch.events import (
     PollFailed,
     WatchEvent,
 )
-from llmb_tui.watch.failure import of_job, worst
+from llmb_tui.watch.failure import job_failure, worst
 from llmb_tui.watch.progress import WARM_UP_STEPS
 from llmb_tui.watch.state import FAILED, Progress, RunState, ValidityCheck, Verdict
 from llmb_tui.watch.validity import NO_FILES, RunFiles, validity
-from llmb_tui.watch.verdict import judge, naming
+from llmb_tui.watch.verdict import judge, with_caveats
 
 _PACE_STEPS = 10
-_READS = "`llmb-tui results {}` reads it where the cluster can be asked."
-_MISSING = "{} does not name the {} at the moment; this is what it said last."
+_READS = "`llmb-tui results {}` reads it when the cluster can be reached."
+_MISSING = "{} does not list the {} at the moment; its last known state is shown."
 _ENDS: dict[str, Stage] = {
     "COMPLETED": "done",
     "CANCELLED": "cancelled",
@@ -36,13 +36,13 @@ _ENDS: dict[str, Stage] = {
     "NODE_FAIL": "node_fail",
     "BOOT_FAIL": "node_fail",
 }
-"""The last state of a job, where it is more than a failure."""
+"""Last states of a job that mean more than a failure."""
 _HALTED: dict[str, Stage] = {"COMPLETING": "completing", "SUSPENDED": "suspended"}
 _FORGOTTEN = "{} no longer knows the {}."
 
 
 class RunReducer:
-    """Everything that is known of a run at one moment. It starts from what is remembered of the run."""
+    """All that is known of a run at one moment. It starts from the saved data of the run."""
 
     def __init__(
         self,
@@ -52,14 +52,14 @@ class RunReducer:
         sidecar: Diagnosis | None = None,
         files: RunFiles = NO_FILES,
     ) -> None:
-        """`threshold`: the smallest ratio that passes; `sidecar`: what files beside the log said of a failure.
+        """`threshold`: the smallest ratio that passes; `sidecar`: failure line of the files next to the log.
 
-        `files`: what this machine keeps of the run besides its log.
+        `files`: evidence on this machine besides the log.
         """
         self._run = run
         self._threshold = threshold
         self.sidecar = sidecar
-        """The most telling line of the files beside the log."""
+        """Most significant failure line of the files next to the log."""
         self.files = files
         ended = run.job_state if run.job_ids and run.job_state in TERMINAL_STATES else None
         known = run.job if run.job is not None and run.job.state == ended else None
@@ -67,25 +67,25 @@ class RunReducer:
         self._others = {job_id: Job(job_id, "", state) for job_id, state in run.other_states}
         self._job_status: tuple[str | None, int, bool] | None = None
         self.job_over = self._job is not None
-        """Slurm has ended the job; its log may not be whole yet."""
+        """Whether Slurm has ended the job; its log may not be complete yet."""
         self._over = False
         self._log_read = run.log_read
         self.link: RunLink = "connecting"
         self._link_notes: dict[str, str] = {}
         self._slurm_note = ""
         self._out_of_reach = ""
-        """Why the log can never be read from here."""
+        """Reason why the log can never be read from this machine."""
         self._log = LogRead()
         self._log_marks = (False, False)
         self._pace = _new_pace()
 
     @property
     def restarts(self) -> int:
-        """How often Slurm has started the job again."""
+        """Number of times that Slurm has started the job again."""
         return self._job.restarts if self._job else 0
 
     def take(self, event: WatchEvent) -> bool:
-        """Take in an event; True if the watched job moved to another state."""
+        """Process an event; True if the watched job changed its state."""
         if isinstance(event, JobUpdated):
             return self._take_job(event)
         if isinstance(event, LogRead):
@@ -108,16 +108,16 @@ class RunReducer:
         return False
 
     def end(self) -> None:
-        """Nothing more will come: the job is over, and its log was read to its end."""
+        """Note that nothing more will come: the job has ended, and its log was read to its end."""
         self._over = True
 
     def outran_slurm(self) -> bool:
-        """True once when the log begins, and once when it has its last step: Slurm's answer is older than that."""
+        """True once when the log begins and once at its last step, because Slurm's last answer is older then."""
         before, self._log_marks = self._log_marks, (self._log.size > 0, self._log.progress.whole)
         return self._log_marks != before and not self.job_over
 
     def state(self, now: float, calls_per_minute: int = 0) -> RunState:
-        """The snapshot at `now`, Unix time."""
+        """Snapshot at `now`, Unix time."""
         log = self._log
         stage = stage_of(self._job, log.progress, started=log.started, ended=self._over)
         checks = self._checks()
@@ -145,7 +145,7 @@ class RunReducer:
         )
 
     def _log_is_unread(self) -> bool:
-        """What an older version did not note, it had read if it had read anything."""
+        """Whether an ended job's log may have more. A run of an older version counts as read if any byte was read."""
         log = self._log
         read = bool(log.size) if self._log_read is None else self._log_read
         read = read and not (self._out_of_reach and not log.size)
@@ -187,31 +187,35 @@ class RunReducer:
         if not run.job_ids:
             return None, run.note or f"No verdict: the run has no job, it is {state_label(run.submission).word}."
         if run.job_log is None:
-            return None, "No verdict: it is not known where the job writes its log."
+            return None, "No verdict: the path of the job's log is not known."
         if self._log_is_unread() and self._out_of_reach:
             return None, f"No verdict without a log. {self._out_of_reach}"
         if self._log_is_unread():
             return None, f"No verdict: the log has not been read to its end. {_READS.format(run.id)}"
         log = self._log.progress
         verdict, why = judge(run.plan, run.rule, log, finished=self._over, threshold=self._threshold, checks=checks)
-        return verdict and naming(verdict, run.otherwise, log), why
+        return verdict and with_caveats(verdict, run.otherwise, log), why
 
     def _with_reason(self, progress: Progress, stage: Stage) -> Progress:
-        """A failed run says why, from its log, its batch script's output or Slurm, whichever tells most."""
+        """Set a failed run's reason: from its log, its batch script's output or Slurm, whichever is most specific."""
         if stage in ("done", "cancelled"):
             return replace(progress, failure=None)
         if stage not in FAILED:
             return progress
-        reasons = [progress.failure, self.sidecar, of_job(self._job, self._run.words.scheduler) if self._job else None]
-        failure = max(filter(None, reasons), key=lambda one: one.weight, default=None)
+        reasons = [
+            progress.failure,
+            self.sidecar,
+            job_failure(self._job, self._run.words.scheduler) if self._job else None,
+        ]
+        failure = max(filter(None, reasons), key=lambda reason: reason.weight, default=None)
         return replace(progress, failure=failure)
 
 
 def stage_of(job: Job | None, progress: Progress, *, started: bool, ended: bool) -> Stage:
-    """The stage. `started`: the log has a line of the training program; `ended`: the job is over.
+    """Stage of a run. `started`: the log has a line of the training program; `ended`: the job has ended.
 
-    A run whose last step is in the log is done, however its clean-up ended. A job that is over, that Slurm no longer
-    knows and whose log ends before that has failed, though nobody says how.
+    A run whose last step is in the log is done, even if its clean-up failed. A run has failed without a known reason if
+    its job has ended, Slurm no longer knows the job and the log lacks the last step.
     """
     if ended:
         end = _ENDS.get(job.state, "failed") if job else "failed"
@@ -232,11 +236,11 @@ def _new_pace() -> Pace:
 
 
 def _whole(seconds: float | None) -> float | None:
-    """Whole seconds, as they are shown: a state that only differs in less is no new one."""
+    """Whole seconds, as they are shown, so that smaller changes make no new state."""
     return None if seconds is None else float(round(seconds))
 
 
 def _coarse(seconds: float) -> float:
-    """Whole seconds, and tens of them from a minute on: a state that only differs in them is a new one."""
+    """Whole seconds, or tens of seconds from a minute on, so that smaller changes make no new state."""
     step = 1 if seconds < 60 else 10
     return float(int(max(seconds, 0.0)) // step * step)

@@ -1,8 +1,8 @@
-"""`RunsFeed`: all remembered runs, how each stands, and every change of that.
+"""`RunsFeed`: all remembered runs, their states, and every change of them.
 
-What is unknown is settled here, what goes on is looked at, and logs become states, for whoever shows or reports runs.
-While somebody follows the feed, one thread looks at the runs' folders; each cluster is asked in a thread of its own, so
-that one that does not answer holds up nobody, and about its jobs through the one `JobPoller` that it has.
+It reads the runs' folders and logs, asks clusters about active runs, and resolves unknown submissions, for every screen
+or verb that shows runs. While a follower is registered, one thread reads the runs' folders. Each cluster is asked in
+its own thread, so that one that does not answer delays no other; one `JobPoller` per cluster asks about its jobs.
 """
 
 from __future__ import annotations
@@ -33,17 +33,17 @@ from llmb_tui.watch.state import RunRecord, RunsChanged
 from llmb_tui.watch.timing import Timing
 
 HERE = ("This machine", "folders")
-"""Named like a cluster where the runs' own folders cannot be read."""
+"""Takes the place of a cluster's name and question if the runs' own folders cannot be read."""
 LINE_TROUBLE = (Unanswered, Disconnected, Unreachable, SchedulerTrouble)
-"""It passes, perhaps: the line is broken, or Slurm does not answer."""
+"""Errors that may pass: the connection is broken, or Slurm does not answer."""
 
 Post = Callable[[RunsChanged], object]
-"""Told of a change, in a thread of the feed; it hands the event on and returns."""
+"""Called with each change, in a thread of the feed; must hand the event on and return."""
 _TELL_EVERY_S = 0.1
 
 
 class Connections(Protocol):
-    """What the feed needs of the saved clusters. Each may raise Trouble."""
+    """Access to the saved clusters. Each method may raise Trouble."""
 
     def cluster(self, name: str) -> Cluster:
         """The one object of a cluster."""
@@ -53,13 +53,13 @@ class Connections(Protocol):
 
 
 class RunsFeed:
-    """One for each program. Thread-safe; only what says so asks a cluster, or a person."""
+    """All remembered runs; one feed for each program. Thread-safe. A method that asks a cluster or a user says so."""
 
     def __init__(
         self, runs: Runs, journal: Journal, clusters: Connections, *, threshold: float, timing: Timing
     ) -> None:
         self.records = RunRecords(runs, threshold)
-        """How the runs stand by what is here."""
+        """Records of the runs by the data on this machine."""
         self.runs = runs
         self._journal = journal
         self.clusters = clusters
@@ -67,19 +67,19 @@ class RunsFeed:
         self._threshold = threshold
 
     def record(self, run_id: str) -> RunRecord:
-        """How one run stands. Raises Trouble (exit code 1) if there is none."""
+        """Current record of one run. Raises Trouble (exit code 1) if there is no such run."""
         return self.records.record(self.runs.load(run_id))
 
     def follow(self, post: Post) -> RunsFollowing:
-        """Post every change until the following is ended. Clusters are asked, people are not."""
+        """Post every change until the returned object is ended. Clusters are asked, users are not."""
         following = RunsFollowing(self, post)
         following.start()
         return following
 
     def settle(self, run_id: str, prompter: Prompter | None = None) -> Run:
-        """Ask the cluster of a run that is unknown what became of it.
+        """Ask the cluster whether an unknown submission of a run succeeded.
 
-        Raises Trouble when there is no such run, or the cluster cannot be asked.
+        Raises Trouble if there is no such run, or if the cluster cannot be asked.
         """
         run = self.runs.load(run_id)
         if run.submission != "unknown":
@@ -89,19 +89,19 @@ class RunsFeed:
         return reconcile(cluster, self.runs, self._journal, run)
 
     def settle_all(self, prompter: Prompter | None = None) -> Iterator[tuple[Run, str]]:
-        """Ask about every unknown run; those that stay so, and why. A cluster that does not answer is asked once."""
+        """Ask about every unknown run; yield those that stay unknown, with the reason. Ask a silent cluster once."""
         silent: set[str] = set()
         for run in self.runs.all():
             if run.submission != "unknown" or run.cluster in silent:
                 continue
             try:
-                now = self.settle(run.id, prompter)
+                settled = self.settle(run.id, prompter)
             except Trouble as trouble:
                 silent.add(run.cluster)
                 yield run, trouble.what
             else:
-                if now.submission == "unknown":
-                    yield now, now.note
+                if settled.submission == "unknown":
+                    yield settled, settled.note
 
     def settle_patiently(
         self,
@@ -111,10 +111,10 @@ class RunsFeed:
         prompter: Prompter | None = None,
         passing: tuple[type[Trouble], ...] = (),
     ) -> Run:
-        """Ask again and again until it is known what became of a run, or until `stop`.
+        """Ask repeatedly until the submission of a run is no longer unknown, or until `stop`.
 
-        `publish` is told the run and why it is still unknown. Trouble of a `passing` kind is such a reason, other is
-        raised. Only the first time `prompter` answers: a line that breaks later is mended without a question.
+        `publish` gets the run and the reason why it is still unknown. Trouble of a `passing` kind is such a reason, any
+        other is raised. `prompter` answers only the first time: later reconnects ask the user nothing.
         """
         while True:
             try:
@@ -131,7 +131,7 @@ class RunsFeed:
                 return run
 
     def poll(self, prompter: Prompter | None = None) -> dict[str, Trouble]:
-        """Ask each cluster once about the jobs of its going runs; why some could not be asked, by their names."""
+        """Ask each cluster once about the jobs of its active runs; return the errors by name of the cluster."""
         silent = {}
         for name, going in sorted(_by_cluster(run for run in self.runs.all() if run.going and run.job_ids).items()):
             try:
@@ -143,16 +143,16 @@ class RunsFeed:
         return silent
 
     def monitor(self, run_id: str) -> Monitor:
-        """What watches one run and publishes its `RunState`s. Raises Trouble if there is none, or no such cluster."""
+        """A monitor that publishes the `RunState`s of one run. Raises Trouble if there is no such run or cluster."""
         run = self.runs.load(run_id)
         cluster, poller = self.clusters.cluster(run.cluster), self.clusters.poller(run.cluster)
         return Monitor(cluster, self.runs, run, poller, threshold=self._threshold)
 
     def cancel(self, run: Run, prompter: Prompter | None = None) -> tuple[str, ...]:
-        """Ask Slurm to cancel the jobs of a run that are not over; which those were.
+        """Ask Slurm to cancel the unfinished jobs of a run; return their ids.
 
-        `prompter` answers what connecting asks. Where an answer is lost, Slurm is asked what became of the job.
-        Raises Trouble; CancelOpen where that is not known: the run keeps it, and a later look settles it.
+        `prompter` answers questions of the connection. If an answer is lost, Slurm is asked for the state of the job.
+        Raises Trouble; CancelOpen if that state is unknown: the run keeps the request, and a later query resolves it.
         """
         cluster = self.clusters.cluster(run.cluster)
         cluster.connect(prompter)
@@ -171,25 +171,25 @@ class RunsFeed:
             self.clusters.poller(run.cluster).poll_soon()
 
     def _cancel(self, cluster: Cluster, run: Run, job_id: str) -> bool:
-        """Cancel a job; False where it turns out to be over. That it was asked for is on the disk before it is."""
+        """Cancel a job; False if it had already ended. The request is saved to disk before it is made."""
         before = self.runs.load(run.id).cancel
         self._remember_cancel(run, Cancel(job_id, time.time()))
         try:
             cancelled = _cancel(cluster, job_id)
         except CancelOpen:
             raise
-        except Trouble:  # it was not asked for
+        except Trouble:  # no request was made
             self._remember_cancel(run, before)
             raise
         self._remember_cancel(run, None)
         return cancelled
 
     def _remember_cancel(self, run: Run, cancel: Cancel | None) -> None:
-        with contextlib.suppress(Trouble):  # no room here: the job is cancelled all the same
+        with contextlib.suppress(Trouble):  # no disk space here: the job is cancelled anyway
             self.runs.save_cancel(run.id, cancel)
 
     def _not_over(self, cluster: Cluster, run: Run) -> Sequence[str]:
-        """Those of a run's jobs that are not over; as far as that is known, where Slurm cannot say."""
+        """Unfinished jobs of a run; by their last known states if Slurm cannot answer."""
         jobs: Mapping[str, Job]
         try:
             jobs = cluster.look(run.job_ids)
@@ -197,14 +197,14 @@ class RunsFeed:
             jobs = {job_id: job for job_id, job in trouble.queued.items() if job_id in run.job_ids}
         except SchedulerTrouble:
             return [job_id for job_id in run.job_ids if run.state_of(job_id) not in TERMINAL_STATES]
-        with contextlib.suppress(Trouble):  # no room here, and a cancel needs none
+        with contextlib.suppress(Trouble):  # no disk space here; a cancel needs none
             self.runs.save_states(run, list(jobs.values()))
         states = {job_id: jobs[job_id].state if job_id in jobs else run.state_of(job_id) for job_id in run.job_ids}
         return [job_id for job_id, state in states.items() if state not in TERMINAL_STATES]
 
 
 def _cancel(cluster: Cluster, job_id: str) -> bool:
-    """Cancel a job; False where it turns out to be over. Raises CancelOpen where that is not known."""
+    """Cancel a job; False if it had already ended. Raises CancelOpen if the result is unknown."""
     try:
         return cluster.cancel(job_id)
     except CancelOpen:
@@ -215,27 +215,27 @@ def _cancel(cluster: Cluster, job_id: str) -> bool:
         raise
 
 
-def poll_jobs(cluster: Cluster, runs: Runs, going: Sequence[Run]) -> int:
-    """Ask Slurm about these runs' jobs in one remote call, and save what changed; how many did.
+def poll_jobs(cluster: Cluster, runs: Runs, active: Sequence[Run]) -> int:
+    """Ask Slurm about the jobs of these runs in one remote call, and save changes; return the number of changed runs.
 
-    A job that Slurm does not name keeps its last known state, and so does a run that another thread or process
-    here is at work on. Raises SchedulerTrouble when it cannot say, and what a cluster's questions raise; where only
-    accounting is silent, what the queue said is saved before.
+    A job that Slurm does not name keeps its last known state, and so does a run that another thread or process here is
+    working on. Raises SchedulerTrouble if Slurm cannot answer, and whatever the cluster's queries raise. If only
+    accounting is silent, the states from the queue are saved first.
     """
 
     def save(jobs: Mapping[str, Job]) -> int:
-        of_run = ((run, [jobs[job_id] for job_id in run.job_ids if job_id in jobs]) for run in going)
+        of_run = ((run, [jobs[job_id] for job_id in run.job_ids if job_id in jobs]) for run in active)
         return sum(runs.save_states(run, named) is not None for run, named in of_run)
 
     try:
-        return save(cluster.look([job_id for run in going for job_id in run.job_ids]))
+        return save(cluster.look([job_id for run in active for job_id in run.job_ids]))
     except HalfAnswer as trouble:
         save(trouble.queued)
         raise
 
 
 class RunsFollowing(threading.Thread):
-    """Posts what changes to one follower, until it is ended."""
+    """Thread that posts changes to one follower until it is ended."""
 
     def __init__(self, feed: RunsFeed, post: Post) -> None:
         super().__init__(name="runs-feed", daemon=True)
@@ -245,23 +245,23 @@ class RunsFollowing(threading.Thread):
         self._lock = threading.Lock()
         self._inbox: SimpleQueue[tuple[str, WatchEvent] | None] = SimpleQueue()
         self._records: dict[str, RunRecord] = {}
-        """As they were posted."""
+        """Records as they were last posted."""
         self._last_event: RunsChanged | None = None
         self._unreadable = 0
         self._silent: dict[tuple[str, str], str] = {}
-        """Why a cluster could not be asked, by its name and what it was asked; empty once it answers."""
+        """Reasons why clusters could not be asked, by (cluster, question); an empty reason means that it answers."""
         self._questions = {HERE}
-        """What clusters are asked at the moment, as above."""
+        """(cluster, question) pairs that are asked at present."""
         self._followings: dict[str, dict[str, Following]] = {}
-        """By cluster and job."""
+        """Followed jobs, by cluster and job id."""
         self._threads: dict[str, threading.Thread] = {}
         self._going: dict[tuple[str, str], Run] = {}
-        """By cluster and job."""
+        """Active runs, by cluster and job id."""
         self._settled_at = float("-inf")
         self._renewed_at = float("-inf")
 
     def end(self) -> None:
-        """Post nothing more, and follow no job."""
+        """Stop posting, and follow no job any more."""
         with self._lock:
             self._ended.set()
             for jobs in self._followings.values():
@@ -270,7 +270,7 @@ class RunsFollowing(threading.Thread):
         self._inbox.put(None)
 
     def run(self) -> None:
-        """Look at the folders again and again, and at once when a cluster has said something."""
+        """Read the folders repeatedly, and immediately when a cluster has answered."""
         while not self._ended.is_set():
             try:
                 self._read()
@@ -285,27 +285,27 @@ class RunsFollowing(threading.Thread):
             self._wait()
 
     def _read(self) -> None:
-        """Tell which runs there are, then how they stand, as fast as their logs are read."""
+        """Post the list of runs first, then their states, as fast as their logs are read."""
         records = self._feed.records
         runs, unreadable = self._feed.runs.listing()
         self._unreadable = len(unreadable)
         new = [run for run in runs if run.id not in self._records]
         self._tell([records.last(run) for run in new], tuple(self._records.keys() - {run.id for run in runs}))
         changed: list[RunRecord] = []
-        told_at = time.monotonic()
+        posted_at = time.monotonic()
         for run in runs:
             record = records.record(run)
             if record is not self._records[run.id]:
                 changed.append(record)
-            if changed and time.monotonic() - told_at > _TELL_EVERY_S:
+            if changed and time.monotonic() - posted_at > _TELL_EVERY_S:
                 self._tell(changed)
-                changed, told_at = [], time.monotonic()
+                changed, posted_at = [], time.monotonic()
             if self._ended.is_set():
                 return
         self._tell(changed)
 
     def _tell(self, changed: Sequence[RunRecord] = (), gone: tuple[str, ...] = ()) -> None:
-        """Post what is another than before, if anything is."""
+        """Post the changes since the last event, if there are any."""
         self._records.update({record.run.id: record for record in changed})
         for run_id in gone:
             del self._records[run_id]
@@ -317,14 +317,14 @@ class RunsFollowing(threading.Thread):
                 self._post(event)
 
     def _ask_clusters(self) -> None:
-        """Follow the jobs of the runs that go on, and settle those that are unknown when that is due."""
+        """Follow the jobs of active runs, and ask about unknown submissions when that is due."""
         runs = [record.run for record in self._records.values()]
         self._going = {(run.cluster, job_id): run for run in runs if run.going for job_id in run.job_ids}
         unknown = _by_cluster(run for run in runs if run.submission == "unknown")
         self._questions = {
             HERE,
             *((cluster, "jobs") for cluster, _ in self._going),
-            *((one, "submissions") for one in unknown),
+            *((cluster, "submissions") for cluster in unknown),
         }
         if time.monotonic() - self._settled_at >= self._feed.timing.settle_every_s:
             self._settled_at = time.monotonic()
@@ -336,7 +336,7 @@ class RunsFollowing(threading.Thread):
         with self._lock:
             followed = {cluster: set(jobs) for cluster, jobs in self._followings.items()}
         for cluster in {*(cluster for cluster, _ in self._going), *unknown, *followed}:
-            job_ids = {job_id for at, job_id in self._going if at == cluster}
+            job_ids = {job_id for name, job_id in self._going if name == cluster}
             before = self._threads.get(cluster)
             is_needed = cluster in unknown or job_ids != followed.get(cluster, set())
             if is_needed and (before is None or not before.is_alive()):
@@ -345,17 +345,21 @@ class RunsFollowing(threading.Thread):
                 self._threads[cluster].start()
 
     def _forget_ended(self) -> None:
-        """Have a job followed anew whose run goes on though its following has ended, as after a refused login.
+        """Drop ended followings, so that the job of an active run is followed again, as after a refused login.
 
-        Only on a line that is there: a server that refuses us is not offered the same keys again and again.
+        Only over a working connection: a server that refuses us is not offered the same keys again and again.
         """
         with self._lock:
             for cluster, jobs in self._followings.items():
-                kept = {job_id: one for job_id, one in jobs.items() if not one.ended or one.poller.state != "live"}
+                kept = {
+                    job_id: following
+                    for job_id, following in jobs.items()
+                    if not following.ended or following.poller.state != "live"
+                }
                 self._followings[cluster] = kept
 
     def _ask(self, cluster: str, job_ids: Set[str], unknown: Sequence[Run]) -> None:
-        """In a thread of the cluster, which may take its time. One that fails is left alone until a later look."""
+        """Ask one cluster, in its own thread, which may take long. After an error it is asked again later."""
         what = "jobs"
         try:
             self._follow_jobs(cluster, job_ids)
@@ -371,7 +375,7 @@ class RunsFollowing(threading.Thread):
             self._inbox.put(None)
 
     def _follow_jobs(self, cluster: str, job_ids: Set[str]) -> None:
-        """Follow exactly these jobs. Raises Trouble where there is no such cluster."""
+        """Follow exactly these jobs. Raises Trouble if there is no such cluster."""
         poller = self._feed.clusters.poller(cluster)
         with self._lock:
             if self._ended.is_set():
@@ -380,14 +384,14 @@ class RunsFollowing(threading.Thread):
             for job_id in followings.keys() - job_ids:
                 followings.pop(job_id).end()
             new = sorted(job_ids - followings.keys())
-            # A job that nobody names for a while is not over: accounting may be silent, and its word is waited for.
+            # A job that is missing for a while has not ended: accounting may be silent, and its answer is awaited.
             new_followings = poller.follow_all(
                 new, lambda event: self._inbox.put((cluster, event)), gone_after_s=math.inf
             )
             followings.update(zip(new, new_followings, strict=True))
 
     def _wait(self) -> None:
-        """Wait for the next look at the folders, or for what a cluster says, and save that."""
+        """Wait for the next read of the folders, or for an event of a cluster, and save the event."""
         with contextlib.suppress(Empty):
             item = self._inbox.get(timeout=self._feed.timing.read_every_s)
             while True:
@@ -400,7 +404,7 @@ class RunsFollowing(threading.Thread):
             self._note(cluster, "jobs", "")
             run = self._going.get((cluster, event.job.id)) if event.job else None
             if event.job and run:
-                with contextlib.suppress(Trouble):  # no room here: then it is saved at a later look
+                with contextlib.suppress(Trouble):  # no disk space here: a later look saves it
                     self._feed.runs.save_states(run, [event.job])
         elif isinstance(event, (PollFailed, LinkChanged)):
             self._note(cluster, "jobs", event.note)

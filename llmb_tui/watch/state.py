@@ -1,4 +1,4 @@
-"""`RunState`: everything that the screen shows of a run, at one moment."""
+"""`RunState`: all data that the screen shows of a run at one moment, and the values it is made of."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from llmb_tui.language.states import RunLink, Stage, ValidityOutcome, VerdictRes
 from llmb_tui.launch.run import Run
 
 FAILED: tuple[Stage, ...] = ("failed", "timeout", "node_fail")
-"""It ended badly, and something says why."""
+"""Stages of runs that ended with an error, for which a reason may be known."""
 BAD_ENDS: tuple[Stage, ...] = (*FAILED, "cancelled")
 ENDED: tuple[Stage, ...] = ("done", *BAD_ENDS)
 CheckId = Literal[
@@ -31,18 +31,18 @@ CheckId = Literal[
 ]
 StatementKind = Literal["ranks", "layout", "gpu", "version", "setting", "network", "channel"]
 SHORTEST_STEP_S, LONGEST_STEP_S = 1e-6, 1e9
-"""No step takes less or more: what does so in a log is a fault of the log, and reckoning with it may overflow."""
+"""Bounds of a possible step time. A value outside them is an error of the log, and computing with it may overflow."""
 MOST_TFLOPS, MOST_STEPS = 1e6, 1e15
-"""No GPU does more, and no run takes more: the same."""
+"""The same bounds for the speed of one GPU and the number of steps of one run."""
 
 
 class Step(NamedTuple):
-    """One step. Fields that the log does not carry are None.
+    """One step. Fields that the log does not have are None.
 
-    A tuple: a log has hundreds of thousands, and a frozen dataclass takes four times as long to make.
+    A tuple, because a log has hundreds of thousands of steps and a frozen dataclass takes four times as long to create.
     """
 
-    index: int  # type: ignore[assignment]  # the tuple's own method of this name is of no use here
+    index: int  # type: ignore[assignment]  # this replaces the tuple's own method, which is not needed
     """0-based training step."""
     total: int | None
     """Number of steps of the run."""
@@ -55,19 +55,19 @@ class Step(NamedTuple):
     batch: float | None = None
     """Global batch size, as the step's line gives it."""
     skipped: float | None = None
-    """Iterations since the line before whose optimizer step Megatron skipped."""
+    """Iterations since the previous line whose optimizer step Megatron skipped."""
     not_a_number: float | None = None
-    """Iterations since the line before in which Megatron found a NaN."""
+    """Iterations since the previous line in which Megatron found a NaN."""
     loss_scale: float | None = None
     grad_norm: float | None = None
     starts_again: bool = False
-    """First step of a further start of the training in the same log."""
+    """True for the first step of a further start of the training in the same log."""
     line: str = ""
     """The step's line, clean; kept only if a validity check may quote it."""
 
     @property
     def trained(self) -> bool:
-        """The line shows a loss, and nothing that says that the step trained nothing."""
+        """Whether the line shows a loss, and no sign that the step trained nothing."""
         loss, grad_norm = self.loss, self.grad_norm
         if loss is None or not isfinite(loss) or (grad_norm is not None and not isfinite(grad_norm)):
             return False
@@ -79,11 +79,11 @@ class BatchSize(NamedTuple):
 
     index: int  # type: ignore[assignment]  # as in `Step`
     batch: float | None
-    """As the lines give it."""
+    """Global batch size that the lines give."""
     samples: float | None
-    """Samples between two steps of one start, by the lines' own totals."""
+    """Samples between two steps of one start, by the totals in the lines."""
     line: str
-    """The line that first gave the batch."""
+    """First line that gave the batch."""
 
 
 class Statement(NamedTuple):
@@ -113,23 +113,23 @@ class ValidityCheck(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Verdict:
-    """Is the cluster as fast as it should be? Ratio = expected step time / measured step time."""
+    """Speed of a run against its expected step time. Ratio = expected step time / measured step time."""
 
     result: VerdictResult
     ratio: float
     measured_s: float
-    """Measured step time, seconds: by the recipe's rule, or the median where `by_rule` is False."""
+    """Measured step time, seconds: by the recipe's rule, or the median if `by_rule` is False."""
     against: str
-    """What it was compared with, such as `published 1.98 s, nemotron4@25.04`."""
+    """Text of the expected step time, such as `published 1.98 s, nemotron4@25.04`."""
     rule: str
-    """The recipe's rule in words, such as `last step`."""
+    """Text of the recipe's rule, such as `last step`."""
     reasons: tuple[str, ...] = ()
     by_rule: bool = True
 
 
 @dataclass(frozen=True, slots=True)
 class Progress:
-    """What the log says so far."""
+    """Facts that the log has given so far."""
 
     steps_done: int = 0
     steps_total: int | None = None
@@ -139,52 +139,52 @@ class Progress:
     median_s: float | None = None
     """Median of the steps after warm-up."""
     spread: float | None = None
-    """Half of the interquartile range of those steps, as a part of the median."""
+    """Half of the interquartile range of those steps, as a fraction of the median."""
     tokens_per_s: float | None = None
     mfu_pct: float | None = None
     again_at: tuple[int, ...] = ()
-    """Steps at which further starts of the job began in the same log; none behind that of a later one."""
+    """Steps at which further starts of the job began in the same log, ascending."""
     unbound: int = 0
-    """How many ranks said that they could not be bound to a NUMA node, as they should be."""
+    """Number of ranks that reported that they could not be bound to a NUMA node."""
     failure: Diagnosis | None = None
-    """A line of the log that says why the run failed, and what it means."""
+    """Log line that gives the reason for a failure, and its explanation."""
     before: str = ""
-    """File name of the copy of what the log was before it began anew, or of the job's start before; else empty."""
+    """File name of the copy with the lines before the log was replaced, or of the job's previous start; else empty."""
     of_next_start: bool = False
-    """`before` is the log of the start before, which has a file of its own: this log did not begin anew."""
+    """`before` is the log of the previous start, which has its own file: this log was not replaced."""
     starts: int = 0
-    """How often the training began, in this log and in those of the job's earlier starts."""
+    """Number of starts of the training, in this log and in those of the job's earlier starts."""
     last_before: int = -1
-    """Last step of the log before it was replaced by this one: a later step as the first one is of the same start."""
+    """Last step of the log that this one replaced: if the first step here is later, both are of the same start."""
     first_index: int = 0
     """Step at which the newest start began."""
     untrained: tuple[Step, ...] = ()
-    """Steps whose line shows that they trained nothing (`Step.trained`), the oldest and the newest hundred."""
+    """Steps whose line shows that they trained nothing (`Step.trained`): the oldest and the newest hundred."""
     batches: tuple[BatchSize, ...] = ()
     """Global batch sizes, oldest first: one entry for each change."""
     statements: tuple[Statement, ...] = ()
-    """Facts that the log states about its newest start besides the steps."""
+    """Facts besides the steps that the log states about its newest start."""
     slow_signs: tuple[str, ...] = ()
-    """Lines that may explain a slow run, one of each kind."""
+    """Log lines that may explain a slow run, one of each kind."""
 
     @property
     def whole(self) -> bool:
-        """The log has the last step."""
+        """Whether the log has the last step."""
         return self.steps_total is not None and self.steps_done >= self.steps_total > 0
 
 
 @dataclass(frozen=True, slots=True)
 class RunState:
-    """One immutable snapshot; the monitor publishes a new one whenever something changed."""
+    """Immutable snapshot of a run; the monitor publishes a new one at each change."""
 
     run_id: str
     stage: Stage = "submitted"
     job: Job | None = None
     progress: Progress = Progress()
     eta_s: float | None = None
-    """Seconds until the last step, by the pace at which steps arrive."""
+    """Seconds until the last step, by the rate at which steps arrive."""
     log_name: str = "log"
-    """File name of the local copy in the run's folder, a `LogCopy`'s."""
+    """File name of the local copy in the run's folder, as a `LogCopy` gives it."""
     log_bytes: int = 0
     """Size of the local copy."""
     silent_s: float = 0.0
@@ -192,47 +192,47 @@ class RunState:
     link: RunLink = "connecting"
     link_note: str = ""
     slurm_note: str = ""
-    """Why Slurm could not be asked, or does not know the job, although the link may be well."""
+    """Reason why Slurm could not be asked, or does not know the job; the link may be well."""
     calls_per_minute: int = 0
-    """Remote commands in the last minute that asked Slurm about the jobs of this cluster."""
+    """Remote commands of the last minute that asked Slurm about the jobs of this cluster."""
     verdict: Verdict | None = None
     """The verdict so far, or the final one when the stage is `done`."""
     no_verdict: str = ""
-    """Why there is no verdict."""
+    """Reason why there is no verdict."""
     validity: tuple[ValidityCheck, ...] = ()
-    """The checks that the run was what it claims to be; none before its first step."""
+    """Checks that the run was what it claims to be; empty before its first step."""
     log_unread: bool = False
-    """The job is over, and more of its log may be on the cluster than was read."""
+    """The job has ended, and its log on the cluster may have lines that were not read."""
     log_removed: bool = False
-    """The local copy was taken away once it was read to its end; what it said stays."""
+    """The local copy was removed after it had been read to its end; the facts read from it remain."""
     others: tuple[Job, ...] = ()
-    """The run's other jobs, of which only the state is known."""
+    """Other jobs of the run; only their state is known."""
 
     @property
     def why_failed(self) -> str:
-        """Why a failed run did, in plain words; empty where that is not known, and of another run."""
+        """Reason of a failed run in plain words; empty if it is unknown, and for any other run."""
         return self.progress.failure.reason if self.stage in FAILED and self.progress.failure else ""
 
 
 @dataclass(frozen=True, slots=True)
 class RunRecord:
-    """A run and how it stands."""
+    """A run and its state."""
 
     run: Run
     state: RunState
     log_grew_at: float = 0.0
-    """When the copy of its log last grew, Unix time; 0 without one."""
+    """Unix time at which the copy of its log last grew; 0 without a copy."""
 
 
 @dataclass(frozen=True, slots=True)
 class RunsChanged:
-    """Changes since the event before; the first event of a follower has all runs."""
+    """Changes since the previous event; the first event of a follower has all runs."""
 
     changed: tuple[RunRecord, ...] = ()
     """New runs, and runs whose record changed."""
     gone: tuple[str, ...] = ()
-    """Ids of runs that are here no more."""
+    """Ids of runs that no longer exist here."""
     unreadable: int = 0
-    """How many runs cannot be read."""
+    """Number of runs that cannot be read."""
     silent: Mapping[str, str] = field(default_factory=dict)
-    """Why a cluster could not be asked, by its name."""
+    """Reasons why clusters could not be asked, by name."""

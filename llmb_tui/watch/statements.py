@@ -1,4 +1,4 @@
-"""`statements`: facts about a start of the training that a log states besides its steps, and signs of a new start.
+"""`statements`: facts besides the steps that a log states about a start of the training, and signs of a new start.
 
 The words are those of NeMo, Lightning, Megatron, NCCL, Slurm and our own entry script.
 """
@@ -17,14 +17,14 @@ LINE_LENGTH = 400
 """Characters of a line that is quoted."""
 _PIECE = 1 << 18
 _MOST = 64
-"""Statements of one kind that are kept of a start."""
+"""Maximum number of statements of one kind that are kept for a start."""
 
 WEAK, STRONG = 1, 2
-"""Strength of a sign: a weak one needs a step that was made before, a strong one any step."""
+"""Strength of a sign of a new start: a weak one needs a repeated step after it, a strong one any step."""
 
-# Long words: a search takes the less time the longer its word is, and all of a log is searched for these. Every restart
-# of NeMo 1, NeMo 2 and Megatron-Bridge prints one of the first two. A cancelled training may still write a step or two
-# before it ends; a job that lost a node does not.
+# Long words, because a search is the faster the longer its word is and the whole log is searched for these. Every
+# restart of NeMo 1, NeMo 2 and Megatron-Bridge prints one of the first two. A cancelled training may still write a step
+# or two before it ends; a job that lost a node does not.
 _SIGNS = (
     (b"Starting with ", re.compile(rb"All distributed processes registered\. Starting with \d{1,9} processes"), STRONG),
     (b"Starting training loop at", re.compile(rb"Starting training loop at iteration \d{1,15}"), STRONG),
@@ -54,9 +54,9 @@ VERSIONS = (
         re.compile(rb"\bNVIDIA Driver Release \S+ or later, but\s+version (\d\S+) was detected"),
     ),
 )
-"""(bytes that must be in the text, name, pattern of the value), in the words of the program that prints it: our entry
-script; the recipes of 24.11 to 25.02 (upstream.md, 3.2); NCCL, if NCCL_DEBUG asks for it (NVIDIA/nccl issue 1212); the
-entry script of NVIDIA's containers, if the driver is too old for them (NVIDIA/nvidia-docker issue 1479)."""
+"""(marker that the text must contain, name, pattern of the value), in the words of the program that prints it: our
+entry script; the recipes of 24.11 to 25.02 (upstream.md, 3.2); NCCL, if NCCL_DEBUG asks for it (NVIDIA/nccl issue
+1212); the entry script of NVIDIA's containers, if the driver is too old for them (NVIDIA/nvidia-docker issue 1479)."""
 
 SETTINGS = frozenset(
     (
@@ -72,7 +72,7 @@ SETTINGS = frozenset(
         *(f"trainer.plugins.{name}" for name in ("fp8", "fp8_recipe")),
     )
 )
-"""Fields of NeMo's recipe on which the step time rests."""
+"""Fields of NeMo's recipe that the step time depends on."""
 
 _SETTING = re.compile(_BEGIN + rb"((?:model|data|trainer|optim)\.[\w.]{1,100}) = ([^\r\n]{1,200})" + _END)
 _RANKS = re.compile(rb"All distributed processes registered\. Starting with (\d{1,9}) processes")
@@ -87,7 +87,7 @@ _CHANNEL = re.compile(
     rb" (?:\[(?:send|receive)\] )?via (NET/[\w-]{1,40})"
 )
 
-# (bytes that must be in the text, pattern of the words). The first line of each kind is kept.
+# (marker that the text must contain, pattern of the words). The first line of each kind is kept.
 _SLOW = (
     (b"Socket", re.compile(rb"NCCL INFO (?:Using network Socket|[^\r\n]{1,200}via NET/Socket)")),
     (b"NET/", re.compile(rb"NET/(?:OFI|IB|Plugin)[^\r\n]{0,200}(?:initialization failed|No device found|ailed to)")),
@@ -110,7 +110,7 @@ def start_signs(text: bytes, begin: int, end: int) -> list[tuple[int, int]]:
 
 
 def add_slow_signs(signs: dict[int, str], file: BinaryIO, size: int) -> None:
-    """Add to `signs`, by kind, the first line of each kind in the next `size` bytes that may explain a slow run."""
+    """Search the next `size` bytes for lines that may explain a slow run; add the first of each kind to `signs`."""
     rest = b""
     while size > 0 and (data := file.read(min(size, _PIECE))):
         size -= len(data)
@@ -122,12 +122,12 @@ def add_slow_signs(signs: dict[int, str], file: BinaryIO, size: int) -> None:
 
 
 def statements(text: bytes) -> Iterator[Statement]:
-    """Facts that whole lines state, in their order."""
+    """Facts that complete lines state, in order of the lines."""
     return (Statement(kind, name, value, line_at(text, at)) for at, kind, name, value in sorted(_facts(text)))
 
 
 def _facts(text: bytes, kinds: Collection[StatementKind] = ()) -> Iterator[tuple[int, StatementKind, str, str]]:
-    """(offset, kind, name, value) of each fact of these kinds; of all, if none is named."""
+    """(offset, kind, name, value) of each fact of these kinds; of all kinds if none is given."""
     for marker, kind, pattern, read in _READERS:
         if (not kinds or kind in kinds) and marker in text:
             for match in pattern.finditer(text):
@@ -152,13 +152,13 @@ def versions(text: bytes) -> Iterator[tuple[str, str, int]]:
 def with_statements(
     before: tuple[Statement, ...], text: bytes, kinds: Collection[StatementKind] = ()
 ) -> tuple[Statement, ...]:
-    """The statements of `before` and of these lines, each fact once, and of each kind no more than judging a run needs.
+    """Add the statements of these lines to those of `before`: each fact once, and of a kind only as many as needed.
 
-    A line is made ready to be shown only if it is kept: of NCCL's channels a log has thousands. `kinds`: the kinds to
-    look for in the lines, if not all.
+    A line is cleaned for display only if it is kept, because a log has thousands of NCCL channels. `kinds`: the kinds
+    to search for, if not all.
     """
-    kept = {one[:3]: one for one in before}
-    counts = Counter(_bounded_by(one.kind, one.value) for one in before)
+    kept = {statement[:3]: statement for statement in before}
+    counts = Counter(_bounded_by(statement.kind, statement.value) for statement in before)
     full = {group for group, count in counts.items() if count >= _MOST}
     for at, kind, name, value in sorted(
         fact for fact in _facts(text, kinds) if _bounded_by(fact[1], fact[3]) not in full
@@ -167,11 +167,11 @@ def with_statements(
         if (kind, name, value) not in kept and counts[group] < _MOST:
             kept[kind, name, value] = Statement(kind, name, value, line_at(text, at))
             counts[group] += 1
-    return tuple(sorted(kept.values()))  # however the bytes were cut into pieces
+    return tuple(sorted(kept.values()))  # the same order, however the bytes were cut into pieces
 
 
 def line_at(text: bytes, at: int) -> str:
-    """The line that holds an offset, as it may be shown, no longer than `LINE_LENGTH`."""
+    """Displayable text of the line at an offset, at most `LINE_LENGTH` characters."""
     low, high = max(0, at - 4 * LINE_LENGTH), at + 4 * LINE_LENGTH
     start = max(text.rfind(b"\n", low, at), text.rfind(b"\r", low, at)) + 1 or low
     ends = [end for mark in (b"\n", b"\r") if (end := text.find(mark, at, high)) >= 0]
@@ -180,7 +180,7 @@ def line_at(text: bytes, at: int) -> str:
 
 
 def _bounded_by(kind: StatementKind, value: str) -> tuple[str, str]:
-    """Channels are counted by their transport: thousands over InfiniBand must not hide one over sockets."""
+    """Group whose size is limited. Channels count by transport: many over InfiniBand must not hide one over sockets."""
     return kind, value if kind == "channel" else ""
 
 

@@ -16,40 +16,40 @@ _SLURM_LOG = re.compile(r"slurm-(\d+)\.out")
 
 @dataclass(frozen=True, slots=True)
 class TrainingLog:
-    """One log. Its texts may be remote."""
+    """One log. Its texts may come from a remote machine."""
 
     path: str
-    """Absolute."""
+    """Absolute path."""
     name: str
-    """As the person who asked names it."""
+    """Name of the log as the user gave it."""
     open: Callable[[], BinaryIO]
-    """Raises OSError."""
+    """Opens the log; raises OSError."""
     run: LlmbRun | None = None
     """The run as llmb-run describes it next to the log."""
     plan: str = ""
     """Text of the plan file that the direct procedure leaves next to the log."""
     note: str = ""
-    """Why what was read of it is not all."""
+    """Reason why the log was only read in part; empty if it was read whole."""
 
     @property
     def file_name(self) -> str:
-        """Without the folder."""
+        """File name without the folder."""
         return self.path.rpartition("/")[2]
 
     @property
     def folder(self) -> str:
-        """Where it lies."""
+        """Path of the folder that holds the log."""
         return self.path.rpartition("/")[0]
 
     @property
     def job_id(self) -> str:
-        """Job id by the file's name; empty if the name has none."""
+        """Job id in the file name; empty if the name has none."""
         known = job_and_start(self.file_name)
         return known[0] if known else ""
 
 
 def job_and_start(name: str) -> tuple[str, int] | None:
-    """(job id, how often the job was restarted) of a log's name, as llmb-run reads it; None for another name.
+    """(job id, number of restarts) of a log's name, as llmb-run reads it; None for another name.
 
     The log with the highest number counts. `slurm-<job>.out` counts only for a job without another log.
     """
@@ -59,15 +59,17 @@ def job_and_start(name: str) -> tuple[str, int] | None:
 
 
 def trains(name: str) -> bool:
-    """Whether a file of this name is the log of a training, and not NeMo-Run's batch output, a boost or a trace."""
+    """Whether a file of this name is a training log, and not NeMo-Run's batch output, a boost log or a trace."""
     return not any(word in name for word in ("sbatch_", "vboost", "nccltrace"))
 
 
 def newest_of_jobs(logs: Sequence[TrainingLog]) -> list[tuple[TrainingLog, tuple[str, ...]]]:
-    """Of each job the log of its last start, with the names of the earlier ones; a log of no job stands for itself."""
+    """The log of each job's last start, with the names of its earlier logs; a log without a job id is its own job."""
     starts: dict[tuple[str, str], list[tuple[int, TrainingLog]]] = {}
     for log in logs:
         job_id, start = job_and_start(log.file_name) or (log.file_name, 0)
         starts.setdefault((log.folder, job_id), []).append((start, log))
-    ordered = ([log for _, log in sorted(group, key=lambda one: one[0])] for group in starts.values())
+    ordered = (
+        [log for _, log in sorted(group, key=lambda start_and_log: start_and_log[0])] for group in starts.values()
+    )
     return [(newest, tuple(log.name for log in earlier)) for *earlier, newest in ordered]

@@ -1,7 +1,7 @@
 """`validity`: whether a run was what it claims to be, check by check. A number counts only if it was. Pure.
 
-Each rule fails only on what a log, or a file kept with the run, states; without that the check is unknown and names the
-input that would answer it. docs/results.md has the rules by log format.
+Each rule fails only on a statement of the log or of a file kept with the run. Without one the check is unknown and
+names the input that it needs. docs/results.md has the rules by log format.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ _NVLINK_NODES = 18
 _FP8_RECIPES = {"delayed": "delayed", "current": "tensorwise", "mx": "mxfp8"}
 """Megatron Core's names of the precision's variants (`TransformerConfig.fp8_recipe`)."""
 _NOTHING = ("null", "false", "0", "1")
-"""JSON values by which a recipe leaves a way of splitting, or an option, out."""
+"""JSON values by which a recipe turns an option, or a dimension of the layout, off."""
 _NEEDS: dict[CheckId, str] = {
     "loss": "a loss in the step lines",
     "steps": "Megatron's step lines, which count skipped iterations; NeMo's do not",
@@ -76,7 +76,7 @@ def run_files(network: str, gpus: Iterable[tuple[str, str]], launch: str) -> Run
 
 @dataclass(frozen=True, slots=True)
 class _Window:
-    """The steps that count by the recipe's rule, 0-based, as far as they were made."""
+    """The steps that count by the recipe's rule, 0-based, as far as the run has made them."""
 
     first: int
     last: int
@@ -93,7 +93,7 @@ class _Window:
         return self.last - self.first + 1
 
 
-def validity(  # noqa: PLR0913 - all that a run is known by
+def validity(  # noqa: PLR0913 - all evidence about a run
     plan: Plan, rule: ResultRule, log_format: LogFormatId, progress: Progress, files: RunFiles, *, finished: bool
 ) -> tuple[ValidityCheck, ...]:
     """All checks, in the order of the contract; none before the first step. `finished`: no further step will come."""
@@ -116,7 +116,7 @@ def validity(  # noqa: PLR0913 - all that a run is known by
 
 
 def failed(checks: Sequence[ValidityCheck]) -> list[ValidityCheck]:
-    """The failed checks: the step time of such a run does not measure its configuration."""
+    """Failed checks; the step time of a run with one does not measure its configuration."""
     return [check for check in checks if check.outcome == "failed"]
 
 
@@ -126,7 +126,7 @@ def failure_words(check: ValidityCheck) -> str:
 
 
 def check_words(check: ValidityCheck) -> str:
-    """A check's outcome as a table of checks shows it."""
+    """Text of a check's outcome in a table of checks."""
     more = ""
     if check.outcome == "failed":
         more = f"; expected: {check.expected}" + (f". {capital(check.source)}: `{check.line}`" if check.line else "")
@@ -170,27 +170,29 @@ def _is_megatron(step: Step) -> bool:
 
 def _loss(progress: Progress, window: _Window) -> ValidityCheck:
     expected = "a finite loss in each step that counts"
-    shaken = [step for step in progress.untrained if step.grad_norm is not None and not isfinite(step.grad_norm)]
-    if shaken:
-        return _failed("loss", f"the gradient norm of step {shaken[0].index} is not finite", expected, shaken[0].line)
+    unstable = [step for step in progress.untrained if step.grad_norm is not None and not isfinite(step.grad_norm)]
+    if unstable:
+        return _failed(
+            "loss", f"the gradient norm of step {unstable[0].index} is not finite", expected, unstable[0].line
+        )
     if not window.reached:
         return _unknown("loss", expected, "the steps that count")
     of_window = [step for step in progress.untrained if window.holds(step.index)]
     infinite = [step for step in of_window if step.loss is not None and not isfinite(step.loss)]
     if infinite:
         return _failed("loss", f"{_share(infinite, window)} a loss that is not finite", expected, infinite[0].line)
-    lacking = [step for step in of_window if step.loss is None]
-    return _without_loss(lacking, window, expected) if lacking else _ok("loss", "finite", expected)
+    without_loss = [step for step in of_window if step.loss is None]
+    return _without_loss(without_loss, window, expected) if without_loss else _ok("loss", "finite", expected)
 
 
-def _without_loss(lacking: Sequence[Step], window: _Window, expected: str) -> ValidityCheck:
-    """The check if lines have no loss: Megatron leaves an average out that is not greater than zero, NaN among them."""
-    if not _is_megatron(lacking[0]):
+def _without_loss(without_loss: Sequence[Step], window: _Window, expected: str) -> ValidityCheck:
+    """The loss check for lines without a loss: Megatron omits an average that is not greater than zero, such as NaN."""
+    if not _is_megatron(without_loss[0]):
         return _unknown("loss", expected)
-    suspect = next((step for step in lacking if step.skipped or step.not_a_number), None)
-    if suspect is not None or len(lacking) >= window.count:
-        return _failed("loss", f"{_share(lacking, window)} no loss", expected, (suspect or lacking[0]).line)
-    return _ok("loss", f"finite, {plural(len(lacking), 'step')} without one", expected)
+    suspect = next((step for step in without_loss if step.skipped or step.not_a_number), None)
+    if suspect is not None or len(without_loss) >= window.count:
+        return _failed("loss", f"{_share(without_loss, window)} no loss", expected, (suspect or without_loss[0]).line)
+    return _ok("loss", f"finite, {plural(len(without_loss), 'step')} without one", expected)
 
 
 def _share(steps: Sequence[Step], window: _Window) -> str:
@@ -207,7 +209,7 @@ def _steps(progress: Progress, window: _Window) -> ValidityCheck:
         return _unknown("steps", expected)
     skipped = [step for step in progress.untrained if step.skipped]
     counted = [step for step in skipped if window.reached and window.holds(step.index)]
-    # Without a loss scale to be found, no sound step is skipped, not even before those that count.
+    # Without dynamic loss scaling no sound step is skipped, not even one before the steps that count.
     unscaled = [step for step in skipped if step.loss_scale == 1.0]
     not_a_number = [step for step in progress.untrained if step.not_a_number and window.holds(step.index)]
     if counted:
@@ -232,16 +234,16 @@ def _complete(progress: Progress, window: _Window, *, finished: bool) -> Validit
     last = progress.last
     if finished and window.count > 1 and last is not None and _is_megatron(last) and not progress.whole:
         found = f"the log ends at step {progress.steps_done} of {progress.steps_total}"
-        return _failed("complete", found, "the last step, which the rule of Megatron-Bridge wants", last.line)
+        return _failed("complete", found, "the last step, which the rule of Megatron-Bridge needs", last.line)
     return _ok("complete", f"{plural(window.count, 'step')}", expected)
 
 
 def _cut(progress: Progress) -> str:
-    """The reason that steps may be missing that were made."""
+    """Reason why the log may lack steps that the run made; empty if there is none."""
     if progress.of_next_start:
-        return f"; the job was started again, and `{progress.before}` is the log of its start before"
-    began_anew = f"; the log began anew while it was copied, and `{progress.before}` has what came before"
-    return began_anew if progress.before else ""
+        return f"; the job was started again, and `{progress.before}` is the log of its previous start"
+    replaced = f"; the log was replaced while it was copied, and `{progress.before}` has the earlier lines"
+    return replaced if progress.before else ""
 
 
 def _batch(plan: Plan, log_format: LogFormatId, progress: Progress, window: _Window) -> ValidityCheck:
@@ -261,7 +263,7 @@ def _batch(plan: Plan, log_format: LogFormatId, progress: Progress, window: _Win
 
 
 def _average_batch(planned: int, progress: Progress, expected: str) -> ValidityCheck:
-    """The check by the total of NeMo 1's bar, which rounds it, at the last step."""
+    """Batch check at the last step by the total of NeMo 1's bar, which is rounded."""
     last = progress.last
     if last is None or last.consumed_samples is None or progress.first_index:
         return _unknown("batch", expected)
@@ -274,7 +276,7 @@ def _average_batch(planned: int, progress: Progress, expected: str) -> ValidityC
 
 
 def _in_window(batches: Sequence[BatchSize], window: _Window) -> list[BatchSize]:
-    """The entries that hold for a step that counts."""
+    """Entries that apply to a step that counts."""
     if not window.reached:
         return []
     ends = [*(entry.index for entry in batches[1:]), None]
@@ -286,14 +288,16 @@ def _in_window(batches: Sequence[BatchSize], window: _Window) -> list[BatchSize]
 
 
 def _stated(progress: Progress, kind: StatementKind) -> list[Statement]:
-    return [one for one in progress.statements if one.kind == kind]
+    return [fact for fact in progress.statements if fact.kind == kind]
 
 
 def _ranks(plan: Plan, progress: Progress) -> ValidityCheck:
     gpus = plan.selection.scale
     expected = plural(gpus, "rank")
-    found = [(int(one.value), one.line) for one in _stated(progress, "ranks")]
-    found += [(ranks, one.line) for one in _stated(progress, "layout") if (ranks := _ranks_of(one.value)) is not None]
+    found = [(int(fact.value), fact.line) for fact in _stated(progress, "ranks")]
+    found += [
+        (ranks, fact.line) for fact in _stated(progress, "layout") if (ranks := _ranks_of(fact.value)) is not None
+    ]
     if not found:
         return _unknown("ranks", expected)
     ranks, line = next(((ranks, line) for ranks, line in found if ranks != gpus), found[0])
@@ -303,7 +307,7 @@ def _ranks(plan: Plan, progress: Progress) -> ValidityCheck:
 
 
 def _ranks_of(layout: str) -> int | None:
-    """DP × TP × PP × CP of a line `DP: 128; TP: 4; PP: 8; CP: 2`; None if one of them is not in it."""
+    """DP × TP × PP × CP of a line such as `DP: 128; TP: 4; PP: 8; CP: 2`; None if it lacks one of them."""
     parts = dict(part.split(": ") for part in layout.split("; "))
     try:
         dp, tp, pp, cp = (int(parts[name]) for name in ("DP", "TP", "PP", "CP"))
@@ -315,7 +319,7 @@ def _ranks_of(layout: str) -> int | None:
 def _gpu(plan: Plan, progress: Progress, files: RunFiles) -> ValidityCheck:
     wanted = plan.selection.gpu
     expected = f"{wanted.upper()}, whole" if wanted.startswith("gb") else f"{wanted.upper()} SXM, whole"
-    named = [(one.value, one.line, _LOG) for one in _stated(progress, "gpu")]
+    named = [(fact.value, fact.line, _LOG) for fact in _stated(progress, "gpu")]
     named += [(name, line, _ACCOUNTING) for name, line in files.gpus]
     known = False
     for name, line, source in named:
@@ -330,20 +334,20 @@ def _transport(plan: Plan, progress: Progress, files: RunFiles) -> ValidityCheck
     expected = "no channel over sockets between nodes"
     if plan.nodes == 1:
         return _ok("transport", "one node", expected)
-    sources = [(one, _LOG) for one in progress.statements] + [(one, _NETWORK) for one in files.network]
-    between = [(one, source) for one, source in sources if one.kind == "channel" and _leaves_node(one.name, plan)]
-    networks = [(one, source) for one, source in sources if one.kind == "network"]
-    sockets = [(one, source) for one, source in between if one.value == "NET/Socket"]
-    if not between and networks and all(one.value == "Socket" for one, _ in networks):
+    sources = [(fact, _LOG) for fact in progress.statements] + [(fact, _NETWORK) for fact in files.network]
+    between = [(fact, source) for fact, source in sources if fact.kind == "channel" and _leaves_node(fact.name, plan)]
+    networks = [(fact, source) for fact, source in sources if fact.kind == "network"]
+    sockets = [(fact, source) for fact, source in between if fact.value == "NET/Socket"]
+    if not between and networks and all(fact.value == "Socket" for fact, _ in networks):
         sockets = networks
     if not sockets:
         found = between or networks
         return _ok("transport", found[0][0].value, expected) if found else _unknown("transport", expected)
-    one, source = sockets[0]
+    fact, source = sockets[0]
     if plan.selection.gpu.startswith("gb") and plan.nodes <= _NVLINK_NODES:
-        return _ok("transport", f"{one.value}; the nodes may share one NVLink domain, which NCCL uses first", expected)
-    found_words = f"{one.value} between ranks {one.name}" if one.kind == "channel" else f"network {one.value}"
-    return _failed("transport", found_words, expected, one.line, source)
+        return _ok("transport", f"{fact.value}; the nodes may share one NVLink domain, which NCCL uses first", expected)
+    found_words = f"{fact.value} between ranks {fact.name}" if fact.kind == "channel" else f"network {fact.value}"
+    return _failed("transport", found_words, expected, fact.line, source)
 
 
 def _leaves_node(pair: str, plan: Plan) -> bool:
@@ -356,7 +360,7 @@ def _precision(plan: Plan, progress: Progress) -> ValidityCheck:
     wanted, variant = plan.selection.dtype, plan.precision_variant
     recipe = _FP8_RECIPES.get(variant or "", "") if wanted == "fp8" else ""
     expected = f"{wanted}{f', {variant} scaling' if variant else ''}"
-    printed = {one.name: one for one in _stated(progress, "setting")}
+    printed = {fact.name: fact for fact in _stated(progress, "setting")}
     if not printed or wanted not in ("bf16", "fp8"):
         return _unknown("precision", expected)
     fp8, fp8_recipe = printed.get("trainer.plugins.fp8"), printed.get("trainer.plugins.fp8_recipe")
@@ -373,13 +377,13 @@ def _precision(plan: Plan, progress: Progress) -> ValidityCheck:
 def _container(plan: Plan, progress: Progress) -> ValidityCheck:
     wanted = dict(plan.container_versions)
     expected = ", ".join(f"{name} {version}" for name, version in wanted.items()) or (plan.container or "its container")
-    compared = [one for one in _stated(progress, "version") if one.name in wanted]
-    for one in compared:
-        if _major_minor(one.value) != _major_minor(wanted[one.name]):
-            return _failed("container", f"{one.name} {one.value}", expected, one.line)
+    compared = [fact for fact in _stated(progress, "version") if fact.name in wanted]
+    for fact in compared:
+        if _major_minor(fact.value) != _major_minor(wanted[fact.name]):
+            return _failed("container", f"{fact.name} {fact.value}", expected, fact.line)
     if not compared:
         return _unknown("container", expected)
-    return _ok("container", ", ".join(f"{one.name} {one.value}" for one in compared), expected)
+    return _ok("container", ", ".join(f"{fact.name} {fact.value}" for fact in compared), expected)
 
 
 def _major_minor(version: str) -> tuple[str, ...]:
@@ -388,17 +392,17 @@ def _major_minor(version: str) -> tuple[str, ...]:
 
 def _settings(plan: Plan, progress: Progress, files: RunFiles) -> ValidityCheck:
     wanted = {**_layout_settings(plan), **{name: value for name, value in files.settings.items() if _is_plain(value)}}
-    printed = [one for one in _stated(progress, "setting") if one.name in wanted]
-    for one in printed:
-        if not _is_setting(one.value, wanted[one.name]):
-            wants = json.dumps(wanted[one.name])
-            return _failed("settings", f"{one.name} = {one.value}", f"{one.name} = {wants}", one.line)
+    printed = [fact for fact in _stated(progress, "setting") if fact.name in wanted]
+    for fact in printed:
+        if not _is_setting(fact.value, wanted[fact.name]):
+            wants = json.dumps(wanted[fact.name])
+            return _failed("settings", f"{fact.name} = {fact.value}", f"{fact.name} = {wants}", fact.line)
     expected = "the plan's layout, and the settings that were sent"
     return _ok("settings", f"{len(printed)} as planned", expected) if printed else _unknown("settings", expected)
 
 
 def _layout_settings(plan: Plan) -> dict[str, Any]:
-    """Fields of NeMo's recipe by what the plan says of them."""
+    """Values of the plan's layout by the names of NeMo's recipe fields."""
     runs = plan.parallelism
     return {
         "trainer.strategy.tensor_model_parallel_size": runs.tp,
@@ -419,7 +423,7 @@ def _is_plain(value: object) -> bool:
 
 
 def _is_setting(text: str, wanted: object) -> bool:
-    """Whether a printed JSON value is the wanted one. A value that cannot be read is not judged."""
+    """Whether a printed JSON value equals the wanted one; True for a value that cannot be read."""
     found = json_value(text)
     if found is None and text != "null":
         return True
@@ -427,7 +431,7 @@ def _is_setting(text: str, wanted: object) -> bool:
 
 
 def json_value(text: str) -> Any:
-    """The value of a JSON text; None for a text that is none."""
+    """Value of a JSON text; None if the text is not JSON."""
     try:
         return json.loads(text)
     except (ValueError, RecursionError):
@@ -438,11 +442,11 @@ def _starts(progress: Progress, window: _Window) -> ValidityCheck:
     expected = f"steps of one start, after {WARM_UP_STEPS} of its own"
     if not window.reached:
         return _unknown("starts", expected)
-    inside = [at for at in progress.again_at if window.first < at <= window.last]
+    inside = [step for step in progress.again_at if window.first < step <= window.last]
     if inside:
         found = f"the steps that count are of {len(inside) + 1} starts of the job; the last began at step {inside[-1]}"
         return _failed("starts", found, expected, "")
-    began = max((at for at in progress.again_at if at <= window.first), default=None)
+    began = max((step for step in progress.again_at if step <= window.first), default=None)
     if began is None:
         began = progress.step_times_s[0][0] if progress.step_times_s else 0
     if began and window.first - began < WARM_UP_STEPS:

@@ -1,4 +1,4 @@
-"""`judge`: is the cluster as fast as it should be? Measured by the recipe's own rule, against the plan's estimate."""
+"""`judge`: compare a run's step time, by the recipe's own rule, with the expected step time of its plan."""
 
 from __future__ import annotations
 
@@ -16,20 +16,20 @@ from llmb_tui.watch.state import Progress, ValidityCheck, Verdict
 from llmb_tui.watch.validity import failed, failure_words
 
 FASTEST = 1.25
-"""A larger ratio is no speed but a mistake: no setting of a published recipe leaves so much to gain."""
+"""A larger ratio is a mistake and not speed: no setting of a published recipe leaves so much to gain."""
 
 _TRUSTED: tuple[Method, ...] = ("published", "other_release")
 
 
 @dataclass(frozen=True, slots=True)
 class _StepTime:
-    """A step time of the run, how it came about, and why it is not what the rule means."""
+    """A step time of the run, the way it was measured, and the reason why the rule does not apply in full."""
 
     seconds: float
     note: str = ""
     short: str = ""
     is_rule: bool = True
-    """False for a median, which stands in for what the rule cannot give."""
+    """False for a median, which replaces a result by the rule when there is none."""
 
 
 def judge(  # noqa: PLR0913 - facts by name
@@ -41,11 +41,11 @@ def judge(  # noqa: PLR0913 - facts by name
     threshold: float,
     checks: Sequence[ValidityCheck] = (),
 ) -> tuple[Verdict | None, str]:
-    """The verdict, or None and the reason that there is none.
+    """Return the verdict, or None and the reason why there is none.
 
-    As soon as the recipe's rule can be applied, it is. Until then the verdict is one so far: by the median of
-    the steps after the warm-up, and it says so. `finished`: the run has ended, no further step will come. `checks`: the
-    run's validity checks; a failed one makes the verdict WARN. `threshold`: the smallest ratio that passes.
+    The recipe's rule is applied as soon as it can be. Before that, the verdict uses the median of the steps after the
+    warm-up, and its reasons say so. `finished`: the run has ended, no further step will come. `checks`: the run's
+    validity checks; a failed one makes the verdict WARN. `threshold`: the smallest ratio that passes.
     """
     estimate = plan.estimate
     if estimate is None:
@@ -62,8 +62,8 @@ def judge(  # noqa: PLR0913 - facts by name
         doubts.append(f"The expected step time is {method}, not published for this configuration.")
     if ratio > FASTEST:
         doubts.append(
-            f"{four_digits(ratio)} times as fast as expected, which no cluster explains: it was another configuration, "
-            "or the expected step time is that of another."
+            f"{four_digits(ratio)} times as fast as expected, which no cluster explains: the run trained another "
+            "configuration, or the expected step time belongs to another one."
         )
     if estimate.other_variant:
         doubts.append(estimate.other_variant)
@@ -72,7 +72,7 @@ def judge(  # noqa: PLR0913 - facts by name
     result, place = _compare(estimate, step_time.seconds, ratio, threshold)
     reasons = [text for text in (step_time.note, place, *doubts) if text]
     if plan.options.save_checkpoint:
-        reasons.append("A checkpoint was saved; the expected step time is that of a run without.")
+        reasons.append("The run saved a checkpoint; the expected step time does not include that.")
     result = "WARN" if doubts else result
     if result != "PASS":
         reasons += [f"A line of the log that may explain a slow run: `{line}`" for line in progress.slow_signs]
@@ -80,13 +80,13 @@ def judge(  # noqa: PLR0913 - facts by name
     return Verdict(result, ratio, seconds, against, rule_words(rule), tuple(reasons), step_time.is_rule), ""
 
 
-def naming(verdict: Verdict, otherwise: Sequence[str], progress: Progress) -> Verdict:
-    """The same verdict, with what was otherwise in the runs that the expected step time rests on; that changes none."""
+def with_caveats(verdict: Verdict, differences: Sequence[str], progress: Progress) -> Verdict:
+    """Return the verdict with its run's differences from the runs behind the expected step time; the result stays."""
     unbound = [f"{plural(progress.unbound, 'rank')} bound to no NUMA node"] if progress.unbound else []
-    words = "; ".join([*otherwise, *unbound])
+    words = "; ".join([*differences, *unbound])
     if not words:
         return verdict
-    reason = f"Otherwise than in the runs behind the expected step time: {words}."
+    reason = f"Differs from the runs behind the expected step time: {words}."
     return replace(verdict, reasons=(*verdict.reasons, reason))
 
 
@@ -97,9 +97,9 @@ def rule_s(plan: Plan, rule: ResultRule, progress: Progress) -> float | None:
 
 
 def benchmark_s(plan: Plan, rule: ResultRule, progress: Progress, checks: Sequence[ValidityCheck]) -> float | None:
-    """Step time by the recipe's rule, seconds; None also for a run that other runs cannot be compared with.
+    """Step time by the recipe's rule, seconds; None also for a run that cannot be compared with other runs.
 
-    Such a run failed a validity check, was too short for the rule, or did something that slows it down.
+    Such a run failed a validity check, was too short for the rule, or used an option that slows it down.
     """
     step_time = _by_rule(plan, rule, progress)
     counts = step_time is not None and not step_time.short and not _incomparable(plan) and not failed(checks)
@@ -107,20 +107,20 @@ def benchmark_s(plan: Plan, rule: ResultRule, progress: Progress, checks: Sequen
 
 
 def rule_words(rule: ResultRule) -> str:
-    """The rule as people say it."""
+    """Text of the rule, such as `last step`."""
     return "last step" if rule.kind == "last" else f"mean of iterations {rule.first}–{rule.last}"
 
 
 def _incomparable(plan: Plan) -> list[str]:
-    """What keeps a run from being compared with one that only trained what is planned."""
+    """Reasons why a run cannot be compared with one that only trained what is planned."""
     options, changed = plan.options, ", ".join(plan.unplanned)
-    found = (
+    reasons = (
         (options.profile, "The run was profiled, which slows it down."),
         (options.nccl_trace, "NCCL logged every call, which slows the run down."),
-        (options.load_checkpoint is not None, "The run loaded a checkpoint, and its one step comes right after that."),
-        (changed, f"It was started with {changed} changed, of which the expected step time knows nothing."),
+        (options.load_checkpoint is not None, "The run loaded a checkpoint and made its only step right after that."),
+        (changed, f"The run was started with {changed} changed, which the expected step time does not include."),
     )
-    return [reason for applies, reason in found if applies]
+    return [reason for applies, reason in reasons if applies]
 
 
 def _compare(estimate: Estimate, seconds: float, ratio: float, threshold: float) -> tuple[VerdictResult, str]:
@@ -141,7 +141,7 @@ def _against(plan: Plan, estimate: Estimate) -> str:
 
 
 def _by_rule(plan: Plan, rule: ResultRule, progress: Progress) -> _StepTime | None:
-    """The result by the recipe's rule, or by what there is when the run was too short for it from the start."""
+    """Step time by the recipe's rule, or by the available steps if the run was planned too short for the rule."""
     whole = progress.steps_done >= _total(plan, progress) > 0
     if rule.kind == "last":
         if not whole or progress.last is None or progress.last.step_time_s is None:
@@ -163,8 +163,8 @@ def _so_far(plan: Plan, rule: ResultRule, progress: Progress, *, over: bool = Fa
     steps = len(after_warm_up(progress.step_times_s))
     spread = "" if progress.spread is None else f", ± {two_digits(progress.spread * 100)} %"
     starts = f", of {len(progress.again_at) + 1} starts" if any(progress.again_at) else ""
-    how = f"median of {steps} steps after {WARM_UP_STEPS} of warm-up{spread}{starts}" if steps else "last step"
-    note = f"Measured: {how}." if over else f"So far: {how}. What counts: {rule_words(rule)}."
+    how = f"median of {steps} steps after {WARM_UP_STEPS} warm-up steps{spread}{starts}" if steps else "last step"
+    note = f"Measured: {how}." if over else f"So far: {how}. Rule: {rule_words(rule)}."
     return _StepTime(seconds, note, _too_short(plan, rule, progress), is_rule=False)
 
 
@@ -181,18 +181,18 @@ def _why_not(plan: Plan, rule: ResultRule, progress: Progress, *, finished: bool
     if not finished:
         return f"Warm-up: the first {WARM_UP_STEPS} steps do not count." if done else "No step yet."
     if not done:
-        return f"No verdict: the run ended before its first step.{_anew(progress)}"
+        return f"No verdict: the run ended before its first step.{_reason_for_missing_steps(progress)}"
     if done < total:
-        return f"No verdict: the run ended after {done} of {total} steps, and what counts is the {counts}."
-    return f"No verdict: the log has no step time for the {counts}.{_anew(progress)}"
+        return f"No verdict: the run ended after {done} of {total} steps; the rule needs the {counts}."
+    return f"No verdict: the log has no step time for the {counts}.{_reason_for_missing_steps(progress)}"
 
 
-def _anew(progress: Progress) -> str:
-    """Why steps may be missing that were made."""
+def _reason_for_missing_steps(progress: Progress) -> str:
+    """Reason why the log may lack steps that the run made; empty if there is none."""
     before = progress.before
     if progress.of_next_start:
-        return f" The job was started again; `{before}` is the log of its start before."
-    return f" The log began anew while it was copied; `{before}` has what came before." if before else ""
+        return f" The job was started again; `{before}` is the log of its previous start."
+    return f" The log was replaced while it was copied; `{before}` has the earlier lines." if before else ""
 
 
 def _total(plan: Plan, progress: Progress) -> int:

@@ -1,4 +1,4 @@
-"""What is drawn: ticks that people choose, labels apart, changes beyond the noise, and the numbers of the results."""
+"""Contents of charts: round ticks, separate labels, changes beyond the noise, and the numbers of the results."""
 
 from __future__ import annotations
 
@@ -58,7 +58,7 @@ def test_ticks_are_never_more_than_fit_and_never_outside() -> None:
             assert len({tick.label for tick in ticks}) == len(ticks)
 
 
-def test_an_axis_of_gpus_names_only_what_there_is() -> None:
+def test_an_axis_of_gpus_labels_only_existing_values() -> None:
     axis = scale_axis("GPUs", [8, 16, 64, 128, 1024])
     assert labels(axis, 12) == ["8", "16", "64", "128", "1,024"]
     assert labels(axis, 4) == ["8", "64", "1,024"]
@@ -108,12 +108,12 @@ _LIKE = [1.98, 1.97, 1.99, 1.98, 1.97, 1.98, 1.99, 1.98, 1.97, 1.98, 1.99, 1.97,
 
 
 @pytest.mark.parametrize("values", [[*_LIKE, *_LIKE, 2.18], [*_LIKE, 2.18, *_LIKE], [*_LIKE, 2.18, *_LIKE, 2.2, 1.98]])
-def test_one_slow_run_of_many_is_no_change(values: list[float]) -> None:
+def test_a_single_slow_run_is_not_a_change(values: list[float]) -> None:
     assert changes(values) == ()
 
 
 @pytest.mark.parametrize("slow", [(), (4, 30)])
-def test_levels_of_a_long_history_are_told_apart_beside_slow_runs(slow: tuple[int, ...]) -> None:
+def test_levels_of_a_long_history_are_found_despite_slow_runs(slow: tuple[int, ...]) -> None:
     """However far they are from most runs; and the means are of the values as they are."""
     levels = [*_LIKE, *_LIKE[:6], *(value * 1.1 for value in _LIKE[:10]), *(value * 1.2 for value in _LIKE[:10])]
     values = [value * (1.1 if at in slow else 1) for at, value in enumerate(levels)]
@@ -164,7 +164,7 @@ def test_the_steps_of_a_run() -> None:
     assert "last step) is 1.974 s" in made.summary
 
 
-def test_what_counts_is_a_line_over_its_steps() -> None:
+def test_the_result_is_a_line_over_its_steps() -> None:
     made = chart(step_chart(with_changes(RESULT, rule=ResultRule("mean", "README", 35, 44))))
     assert [point.x for point in made.series[1].points] == [35, 44]
 
@@ -232,11 +232,11 @@ def test_runs_over_time() -> None:
 
 
 @pytest.mark.parametrize("steps", [100, 1000])
-def test_steps_outside_of_the_picture_are_counted_and_nothing_is_said_of_marks_that_a_picture_lacks(steps: int) -> None:
+def test_steps_outside_the_chart_are_counted_and_missing_marks_are_not_mentioned(steps: int) -> None:
     """Medians of neighbours hide them, and the picture of a terminal has no arrows."""
-    one = "1 step is outside of the picture: iteration 0 with 55 s."
-    two = "2 steps are outside of the picture; the slowest is iteration 0 with 55 s."
-    thinned = ("Each point is the median of up to 3 steps; lines reach to all, or to the edge.",)
+    one = "1 step is outside the chart: iteration 0 with 55 s."
+    two = "2 steps are outside the chart; the slowest is iteration 0 with 55 s."
+    thinned = ("Each point is the median of up to 3 steps; its line spans all of them, or ends at the edge.",)
     for slow, said in (([55.0], one), ([55.0, 50.0], two)):
         notes = chart(step_chart(make_result("a", [*slow, *[1.98] * (steps - len(slow))]))).notes
         assert notes == (*(thinned if steps > 400 else ()), said)

@@ -36,7 +36,7 @@ def test_the_noise_of_repeats() -> None:
     assert found.noise_words == "mean 1.99 s of 3 runs, deviation 0.5 %, 95 % interval of the mean ± 1.2 %"
 
 
-def test_what_is_twice_as_slow_and_more_is_said_in_whole_per_cent() -> None:
+def test_a_change_of_a_factor_two_is_shown_in_whole_per_cent() -> None:
     """Of 0.5 and 9.5 s: deviation 6.364 s of 5; t = 12.706 for one degree of freedom. Welch: √36.25 × 12.706 / 5."""
     (one,) = compare(repeats("slow", 4.9, 5.0, 5.1), repeats("fast", 1.98, 1.99, 2.00)).contrasts
     assert one.words.startswith("151 % ± 13 % slower (by the noise between repeats")
@@ -58,7 +58,7 @@ def test_welch_between_repeats() -> None:
     assert (contrast.basis, contrast.outcome) == ("repeats", "slower")
 
 
-def test_what_others_are_held_against_comes_first() -> None:
+def test_the_base_of_a_comparison_comes_first() -> None:
     """`compare A B` is read from A to B, and so is `compare B --against A`."""
     (old,), (new,) = repeats("old", 1.98), repeats("new", 2.2)
     for comparison in (compare([old, new]), compare([new], against=[old])):
@@ -84,14 +84,14 @@ def test_a_difference_inside_the_noise_is_called_that() -> None:
     assert [name.partition(" (")[2] for name in comparison.names] == ["old0, old1, old2)", "new0, new1, new2)"]
 
 
-def test_one_run_against_repeats_takes_their_noise_for_both() -> None:
+def test_one_run_against_repeats_uses_their_noise_for_both() -> None:
     (contrast,) = compare(repeats("new", 2.05), against=repeats("old", 1.98, 2.00, 1.99)).contrasts
     deviation, ratio = 0.01 / 1.99, 2.05 / 1.99
     assert contrast.half_width_pct == pytest.approx(100 * 4.303 * deviation * math.hypot(1 / math.sqrt(3), ratio))
     assert (contrast.basis, contrast.outcome) == ("one side's repeats", "slower")
 
 
-def test_single_runs_say_what_their_noise_is_not() -> None:
+def test_single_runs_state_that_the_noise_between_runs_is_unknown() -> None:
     """45 steps after the warm-up, by turns 1.98 and 2.00 s, and the last one counts: t of 30 and more is 2.042."""
     steps = [1.98 + 0.02 * (at % 2) for at in range(50)]
     old, new = make_result("old", steps), make_result("new", [s + 0.01 for s in steps])
@@ -101,10 +101,10 @@ def test_single_runs_say_what_their_noise_is_not() -> None:
     assert spread.count == 45
     assert contrast.base.within_run_pct == pytest.approx(100 * 2.042 * (spread.stdev or 0) / 2.00)
     assert contrast.outcome == "within the noise"
-    assert "that between runs is not known: repeat them" in contrast.words
+    assert "the noise between runs is unknown: repeat them" in contrast.words
 
 
-def test_two_runs_of_one_configuration_are_held_against_each_other() -> None:
+def test_two_runs_of_one_configuration_are_compared() -> None:
     runs = repeats("r", 1.98, 2.05)
     (contrast,) = compare(runs).contrasts
     assert [contrast.base.runs[0].id, contrast.other.runs[0].id] == ["r0", "r1"]
@@ -119,7 +119,7 @@ def test_no_interval_is_narrower_than_the_digits_of_a_log() -> None:
     assert contrast.outcome == "within the noise"
 
 
-def test_scales_are_compared_by_what_a_gpu_takes_for_a_token() -> None:
+def test_scales_are_compared_by_the_time_of_a_gpu_for_a_token() -> None:
     runs = [make_result("small", 2.0), make_result("large", 2.2, replace(NEMOTRON, scale=256))]
     comparison = compare(runs)
     assert comparison.likeness.purpose == "scales"
@@ -169,17 +169,17 @@ def test_two_sides_are_paired_by_configuration() -> None:
     assert "16 × H100" in comparison.unpaired[0]
 
 
-def test_a_single_pair_may_differ_in_what_can_be_compared() -> None:
+def test_a_single_pair_may_differ_in_comparable_aspects() -> None:
     fast, slow = repeats("f", 1.98), repeats("b", 2.67, selection=BF16)
     assert compare(slow, against=fast).likeness.purpose == "precisions"
     assert not compare(slow, against=fast, purpose="changes").likeness.comparable
 
 
-def test_what_tells_nothing_is_left_out_with_the_reason() -> None:
+def test_a_run_without_a_usable_result_is_left_out_with_the_reason() -> None:
     failed = make_result("failed", stage="failed")
     going = make_result("going", stage="measuring")
     comparison = compare([make_result("good"), failed, going, make_result("slow", selection=profiled())])
     assert dict(comparison.left_out)["failed"] == "it is failed"
-    assert dict(comparison.left_out)["going"] == "it is measuring, as far as is known here"
+    assert dict(comparison.left_out)["going"] == "it is measuring (last known state)"
     assert "profiled" in dict(comparison.left_out)["slow"]
     assert [run.id for one in comparison.groups for run in one.runs] == ["good"]

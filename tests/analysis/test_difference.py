@@ -1,4 +1,4 @@
-"""What differs between two runs beside their times, without what every run has for itself and without secrets."""
+"""Differences between two runs besides their times, without facts of a single run and without secrets."""
 
 from __future__ import annotations
 
@@ -31,11 +31,11 @@ def changed(before: RunSources, after: RunSources) -> dict[str, tuple[str | None
     return {one.name: (one.before, one.after) for one in difference(before, after).changes}
 
 
-def test_two_runs_of_one_thing_differ_in_nothing() -> None:
+def test_two_equal_runs_have_no_difference() -> None:
     one, two = (ran(run_id, f"cd /lustre/e_{run_id}\ntrain\n", "nemo-2.2.1.log") for run_id in ("k3f9a2", "m4g0b3"))
     found = difference(one, two)
     assert (found.changes, found.texts) == ((), ())
-    assert found.unknown == ("The logs do not both say: driver, NCCL.",)
+    assert found.unknown == ("Not stated in both logs: driver, NCCL.",)
 
 
 def test_another_container_brings_other_versions_and_settings() -> None:
@@ -72,17 +72,17 @@ def test_environment_launch_and_script() -> None:
     ]
 
 
-def test_what_is_known_of_one_run_only_is_no_difference() -> None:
+def test_a_fact_known_of_only_one_run_is_not_a_difference() -> None:
     known, unknown = ran("k3f9a2", "train\n", "nemo-2.2.1.log", env=(("A", "1"),)), make_run("m4g0b3", spec=None)
     found = difference(known, RunSources(unknown, "", None))
     assert (found.changes, found.texts) == ((), ())
     assert found.unknown == (
-        "The log of run m4g0b3 is not here: it would name versions.",
-        "Run m4g0b3 was started by somebody else: its environment is not known.",
+        "The log of run m4g0b3 is not on this machine, so its versions are unknown.",
+        "Run m4g0b3 was started by another program, so its environment is unknown.",
     )
 
 
-def test_a_version_that_one_log_does_not_name_is_no_difference() -> None:
+def test_a_version_that_one_log_does_not_name_is_not_a_difference() -> None:
     before, after = ran("k3f9a2", "", "nemo-2.2.1.log"), ran("m4g0b3", "", "nemo-2.2.1.log")
     assert after.facts is not None
     said = (("NeMo", "2.3.0"), ("NCCL", "2.21.5"))
@@ -131,7 +131,7 @@ def test_a_script_of_ours_has_nothing_to_hide() -> None:
         "https://nvcr.io/v2/nvidia/nemo",
     ],
 )
-def test_what_only_sounds_like_a_secret_stays(text: str) -> None:
+def test_a_text_that_only_resembles_a_secret_stays(text: str) -> None:
     assert without_secrets(text) == text
 
 
@@ -164,7 +164,7 @@ def test_folders_and_names_are_no_difference() -> None:
     assert difference(before, after).texts == ()
 
 
-def test_a_long_diff_is_cut_and_says_so() -> None:
+def test_a_long_diff_is_cut_and_counts_the_omitted_lines() -> None:
     before, after = ran("k3f9a2", "a\n" * 300), ran("m4g0b3", "b\n" * 300)
     (text,) = difference(before, after).texts
     assert len(text.lines) == 400

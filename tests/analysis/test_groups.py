@@ -49,7 +49,7 @@ def test_a_run_that_was_slowed_down_counts_for_nothing_and_has_a_row_of_its_own(
     assert other.worst == "WARN"
 
 
-def test_rows_that_read_the_same_say_in_what_they_differ() -> None:
+def test_rows_with_the_same_title_show_their_differences() -> None:
     results = [make_result("a"), make_result("b", selection=OTHER_LAYOUT), make_result("c", procedure="upstream")]
     apart = {row.first.id: row.apart for row in grouped(results, "configuration", {})}
     assert "TP 4" in apart["b"]
@@ -69,7 +69,7 @@ def test_rows_that_read_the_same_say_in_what_they_differ() -> None:
         ("none", ["nemotron4 15b fp8"] * 4),
     ],
 )
-def test_what_they_are_grouped_by(by: Grouping, titles: list[str]) -> None:
+def test_groups_by_each_grouping(by: Grouping, titles: list[str]) -> None:
     results = [
         make_result("a", 2.0),
         at_day(make_result("b", 2.1), 1),
@@ -100,7 +100,7 @@ def test_a_change_is_found_among_repeats_alone() -> None:
         assert len(row.relative) == len(row.runs)
 
 
-def test_words_find_runs_by_all_that_a_row_says_and_by_notes() -> None:
+def test_words_find_runs_by_the_texts_of_a_row_and_by_notes() -> None:
     results = [make_result("a"), make_result("b", cluster="selene"), with_changes(FAILED, id="c")]
     found = {
         words: "".join(one.id for one in narrow(results, words, {"b": Note("slept", ("night",))}))
@@ -109,5 +109,5 @@ def test_words_find_runs_by_all_that_a_row_says_and_by_notes() -> None:
     assert list(found.values()) == ["abc", "ac", "b", "c", "b", "b", "abc", ""]
 
 
-def test_what_goes_on_is_no_result_yet() -> None:
+def test_an_active_run_has_no_result_yet() -> None:
     assert [one.id for one in over([make_result("a"), make_result("b", stage="measuring")])] == ["a"]

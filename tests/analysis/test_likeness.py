@@ -50,7 +50,7 @@ def test_repeats_are_alike_in_everything(run: RunResult, refused: set[Aspect]) -
         (with_changes(BASE, id="other", plan=replace(BASE.plan, precision_variant="current")), "variant"),
     ],
 )
-def test_what_may_differ_is_warned_of(run: RunResult, aspect: Aspect) -> None:
+def test_an_allowed_difference_is_a_warning(run: RunResult, aspect: Aspect) -> None:
     found = likeness([BASE, run], "repeats")
     assert found.comparable
     assert [remark.aspect for remark in found.warnings] == [aspect]
@@ -69,7 +69,7 @@ def test_what_may_differ_is_warned_of(run: RunResult, aspect: Aspect) -> None:
         (other(overrides=Overrides(tp=4)), "layouts"),
     ],
 )
-def test_the_purpose_is_what_differs(run: RunResult, purpose: Purpose) -> None:
+def test_the_purpose_follows_from_the_differences(run: RunResult, purpose: Purpose) -> None:
     found = likeness([BASE, run])
     assert (found.purpose, found.refusals, found.warnings) == (purpose, (), ())
     assert likeness([BASE, run], purpose) == found
@@ -81,13 +81,13 @@ def test_release_against_release_names_the_other_rule() -> None:
     assert {"rule", "variant"} <= {remark.aspect for remark in found.warnings}
     assert "model" not in {remark.aspect for remark in found.refusals}
     words = next(remark.words for remark in found.warnings if remark.aspect == "rule")
-    assert words.startswith("Their recipes count other steps: last step (a), mean of iterations 35–44 (b).")
+    assert words.startswith("The recipes count different steps: last step (a), mean of iterations 35–44 (b).")
 
 
 def test_a_refusal_names_the_runs_or_how_many() -> None:
     runs = [BASE, *(other(dtype="bf16") for _ in range(12))]
     found = likeness(runs, "repeats")
-    assert found.refusals[0].words == "They train with other precisions: fp8 (base), bf16 (12 runs)."
+    assert found.refusals[0].words == "The precisions differ: fp8 (base), bf16 (12 runs)."
 
 
 def test_scales_of_two_batches_are_refused_at_one_scale() -> None:

@@ -42,7 +42,7 @@ def test_every_configuration_of_the_recipes() -> None:
         {"options": RunOptions(nccl_trace=True, load_checkpoint="/lustre/c")},
     ],
 )
-def test_what_was_changed_by_hand(changes: dict[str, Any]) -> None:
+def test_settings_changed_by_the_user_are_read(changes: dict[str, Any]) -> None:
     made = plan(CATALOG, replace(NEMOTRON, **changes))
     again = plan_in(CATALOG, file_of(made))
     assert (again.parallelism, again.steps, again.options) == (made.parallelism, made.steps, made.options)
@@ -62,7 +62,7 @@ def test_what_was_changed_by_hand(changes: dict[str, Any]) -> None:
         "[" * 9999,
     ],
 )
-def test_what_is_no_plan_is_refused_in_words(text: str) -> None:
+def test_a_text_that_is_not_a_plan_is_rejected_with_an_explanation(text: str) -> None:
     with pytest.raises(Trouble) as refused:
         plan_in(CATALOG, text)
     assert refused.value.exit_code == 1

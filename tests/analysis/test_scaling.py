@@ -12,7 +12,7 @@ from tests.kit.results import make_result
 from tests.kit.runs import NEMOTRON
 
 
-def test_weak_scaling_beside_the_printed_rows() -> None:
+def test_weak_scaling_next_to_the_published_rows() -> None:
     """Printed for nemotron4 15b fp8: 1.98 s on 16 and 64 GPUs, 2.03 s on 1,024."""
     times = {1024: 2.2, 16: 2.0, 64: 2.05}
     runs = [make_result(f"r{gpus}", s, replace(NEMOTRON, scale=gpus)) for gpus, s in times.items()]
@@ -41,7 +41,7 @@ def test_the_interval_of_an_efficiency() -> None:
     assert curve.points[1].efficiency_half_width_pct == pytest.approx(0.1 * (2.0 / 2.2) ** 2)
 
 
-def test_one_scale_is_no_curve_and_precisions_are_two() -> None:
+def test_one_scale_makes_no_curve_and_two_precisions_make_two() -> None:
     both = [replace(NEMOTRON, dtype=dtype, scale=gpus) for dtype in ("bf16", "fp8") for gpus in (16, 64)]
     assert scaling_curves([make_result("a"), make_result("b")]) == ()
     assert len(scaling_curves([make_result(f"r{at}", 2.0, one) for at, one in enumerate(both)])) == 2
@@ -53,4 +53,4 @@ def test_a_step_time_that_no_step_takes_is_on_no_curve(absurd: float) -> None:
     runs = [make_result(f"r{gpus}", s, replace(NEMOTRON, scale=gpus)) for gpus, s in times.items()]
     (curve,) = scaling_curves(runs)
     assert [point.gpus for point in curve.points] == [32, 64]
-    assert why_left_out(runs[0]) == f"its step time, {absurd:g} s, is none that a step can take"
+    assert why_left_out(runs[0]) == f"its step time, {absurd:g} s, is not a possible step time"

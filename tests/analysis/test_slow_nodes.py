@@ -111,7 +111,7 @@ def test_nodes_of_two_clusters_have_their_clusters_name() -> None:
     assert set(both.exclude.split("; ")) == {"eos: --exclude=cn007", "selene: --exclude=cn009"}
 
 
-def test_what_came_later_may_be_slow_for_that_reason() -> None:
+def test_later_runs_may_be_slow_because_of_time() -> None:
     old = [timed(SMALL, at, 2.0 + 0.001 * (at % 3), ["cn001", f"cn{at % 5 + 10:03}"]) for at in range(20)]
     new = [timed(SMALL, at, 2.1 + 0.001 * (at % 3), ["cn002", f"cn{at % 5 + 10:03}"]) for at in range(20, 40)]
     answer = slow_nodes(old + new)
@@ -119,7 +119,7 @@ def test_what_came_later_may_be_slow_for_that_reason() -> None:
     assert next(one for one in answer.findings if one.nodes == ("cn002",)).state == "changed over time"
 
 
-def test_many_nodes_that_always_ran_together_are_not_told_apart() -> None:
+def test_many_nodes_that_always_ran_together_are_not_distinguished() -> None:
     blocks = (CLUSTER[:8], CLUSTER[8:16])
     runs = [timed(SMALL, at, 2.0 + 0.1 * (at % 2) + 0.001 * (at % 3), blocks[at % 2]) for at in range(40)]
     answer = slow_nodes(runs)
@@ -127,11 +127,11 @@ def test_many_nodes_that_always_ran_together_are_not_told_apart() -> None:
     assert {one.state for one in answer.findings} == {"not told apart", "unremarkable"}
 
 
-def test_too_few_runs_say_nothing() -> None:
+def test_too_few_runs_give_no_result() -> None:
     few = slow_nodes([timed(SMALL, at, 2.0 + at, [f"cn{at:03}"]) for at in range(4)])
     assert {one.state for one in few.findings} == {"not enough runs"}
-    assert few.words.startswith("Nothing can be said of any node")
-    assert slow_nodes([]).words.startswith("No runs can be held against each other")
+    assert few.words.startswith("Too few runs")
+    assert slow_nodes([]).words.startswith("No runs can be compared")
 
 
 def test_runs_without_nodes_repeats_or_a_result_are_passed_over() -> None:
@@ -143,7 +143,7 @@ def test_runs_without_nodes_repeats_or_a_result_are_passed_over() -> None:
     assert (answer.runs, answer.passed_over) == (2, 3)
 
 
-def test_runs_that_stay_on_their_nodes_are_one_witness() -> None:
+def test_consecutive_runs_on_the_same_nodes_count_once() -> None:
     """Six runs with cn001 and as many without, but placed twice each: that is not evidence enough."""
     placed = [["cn001", "cn002"]] * 3 + [["cn003", "cn004"]] * 3 + [["cn001", "cn005"]] * 3 + [["cn003", "cn006"]] * 3
     runs = [timed(SMALL, at, 2.1 if "cn001" in nodes else 2.0, nodes) for at, nodes in enumerate(placed)]

@@ -103,7 +103,7 @@ def test_another_number_of_steps_is_left_out_by_the_script_alone() -> None:
     assert by_llmb(text).status == "success"
 
 
-def test_every_line_counts_also_one_that_comes_twice() -> None:
+def test_every_line_counts_even_a_repeated_one() -> None:
     """Iteration 44, 2.699 s, twice: (26.945 + 2.699) / 11 = 2.694909."""
     text = nemo() + nemo(44, 44)
     script, llmb = timing(text), by_llmb(text)

@@ -91,7 +91,7 @@ def test_runs_that_are_not_alike_are_refused_with_the_reason_and_have_no_differe
     answer = two_sides(repeats("a", (2.0, 2.0)), [make_result("c", 3.0, replace(NEMOTRON, size="340b", scale=256))])
     label, text = next((one.label, one.text) for one in remarks(answer.make_blocks()))
     assert (label.word, label.tone) == ("not comparable", "bad")
-    assert text.startswith("They train other models")
+    assert text.startswith("The models differ")
     assert not any("difference" in block.table.headings for block in answer.make_blocks() if isinstance(block, Grid))
 
 
@@ -99,7 +99,7 @@ def test_what_weakens_a_comparison_is_a_warning() -> None:
     runs = [make_result("a"), make_result("b", 2.02, procedure="upstream")]
     (label, text) = next((one.label, one.text) for one in remarks(comparison(compare(runs), (), None).make_blocks()))
     assert (label.word, label.tone) == ("not alike", "warning")
-    assert text.startswith("They were started by other procedures")
+    assert text.startswith("The launch methods differ")
 
 
 def test_runs_that_stand_on_both_sides_are_named() -> None:

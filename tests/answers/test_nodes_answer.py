@@ -28,7 +28,7 @@ def test_a_slow_node_is_named_with_its_evidence_and_copied_as_an_option() -> Non
     assert first == Text("Suspected: cn040, by 24 runs.", "bad", strong=True)
     assert second == Text("To exclude them: --exclude=cn040")
     assert isinstance(rule, Text)
-    assert rule.text.startswith("A node is suspected where")
+    assert rule.text.startswith("A node is suspected if")
     (grid,) = (block for block in blocks if isinstance(block, Grid))
     cells = [toned_text(cell) for cell in grid.table.rows[0]]
     assert cells[0] == ("cn040", "bad")

@@ -313,8 +313,8 @@ def test_runs_that_are_not_alike_are_refused_with_the_reason() -> None:
     made = report([reported(one) for one in results], NOW)
     refusal = remarks(made.make_blocks())[0]
     assert (refusal.label.word, refusal.label.tone) == ("not comparable", "bad")
-    assert refusal.text.startswith("They train other models")
-    assert "✗ not comparable: They train other models" in Page(html(made)).text
+    assert refusal.text.startswith("The models differ")
+    assert "✗ not comparable: The models differ" in Page(html(made)).text
 
 
 def test_a_suite_says_what_it_answers_and_how_each_row_stands() -> None:

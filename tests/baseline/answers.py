@@ -126,7 +126,10 @@ def _said(home: Path, words: tuple[str, ...]) -> str:
     return f"{done.returncode}\n{done.stdout.replace(str(home), PLACE).replace(str(HERE), '@BASELINE@')}"
 
 
-PROSE = frozenset("reasons against rule words note anchor label lines reason fix blocks made what why error".split())
+_TEXTS = (
+    "reasons against rule words note anchor label lines reason fix blocks made what why error left_out unknown kept"
+)
+PROSE = frozenset([*_TEXTS.split(), "caveat"])
 """Keys of texts that may change: `blocks`, `made` of reports; `what`, `why`, `error` of errors. Their form is kept."""
 
 
@@ -143,7 +146,8 @@ def difference(before: Any, now: Any, at: str = "$", *, values: bool = True) -> 
     if isinstance(before, dict):
         if list(before) != list(now):
             return f"{at}: keys {list(before)} are {list(now)}"
-        found = (difference(before[key], now[key], f"{at}.{key}", values=values and key not in PROSE) for key in before)
+        prose = PROSE | {"found"} if "what" in before else PROSE  # `found` of a validity check is data
+        found = (difference(before[key], now[key], f"{at}.{key}", values=values and key not in prose) for key in before)
     elif isinstance(before, list) and not (values and len(before) != len(now)):
         found = (
             difference(*pair, f"{at}[{index}]", values=values)

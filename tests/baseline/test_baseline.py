@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import csv
 import json
 from pathlib import Path
 from typing import Any
@@ -31,9 +32,12 @@ def kept(name: str) -> str:
 
 
 def documents(text: str) -> list[Any]:
-    """Exit code, then the JSON lines, or a table's lines."""
-    code, _, said = text.partition("\n")
-    return [int(code), *(json.loads(line) if line[:1] in "[{" else line for line in said.splitlines())]
+    """Exit code, then the JSON lines, or the rows of a CSV table as objects."""
+    code, _, output = text.partition("\n")
+    lines = output.splitlines()
+    if any(line[:1] in "[{" for line in lines):
+        return [int(code), *(json.loads(line) if line[:1] in "[{" else line for line in lines)]
+    return [int(code), *csv.DictReader(lines)]
 
 
 @pytest.mark.parametrize("name", VERBS)

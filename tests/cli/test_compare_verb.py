@@ -64,7 +64,7 @@ def test_runs_side_by_side(ended: Ended, tmp_path: Path) -> None:
     done = ask(tmp_path, ("fp8a", "bf16a"))
     assert done.returncode == 0
     lines = done.stdout.splitlines()
-    assert lines[0] == "Differences, by the time that a GPU takes for a token: precision against precision."
+    assert lines[0] == "Differences, by the time that a GPU takes for a token: different precisions."
     assert "35 % ± 0.1 % slower" in lines[2]
     (run,) = (line for line in lines if line.startswith("fp8a "))
     assert "529,584" in run
@@ -118,14 +118,14 @@ def test_what_may_not_be_compared_answers_1_with_the_reason(ended: Ended, tmp_pa
     ended("bf16a", 2.67, BF16)
     done = ask(tmp_path, ("fp8a", "bf16a", "--for", "repeats"))
     assert done.returncode == 1
-    assert "✗ not comparable: They train with other precisions: fp8 (fp8a), bf16 (bf16a)." in done.stdout.splitlines()
+    assert "✗ not comparable: The precisions differ: fp8 (fp8a), bf16 (bf16a)." in done.stdout.splitlines()
     reason = (
         "These runs are not compared, because of their precision. Name other runs, or with --for what is compared: "
     )
     assert done.stderr.startswith(reason)
     csv = ask(tmp_path, ("fp8a", "bf16a", "--for", "repeats", "--format", "csv"))
     assert reason in csv.stderr
-    assert csv.stderr.startswith("not comparable: They train with other precisions")
+    assert csv.stderr.startswith("not comparable: The precisions differ")
     assert csv.stdout.splitlines()[0].startswith("run,configuration,release")
     one = document(tmp_path, "fp8a", "bf16a", "--for", "repeats", code=1)
     assert [remark["aspect"] for remark in one["refusals"]] == ["precision"]
@@ -210,7 +210,7 @@ def test_a_slow_node_and_the_list_to_copy(ended: Ended, tmp_path: Path) -> None:
     assert one["nodes"][0]["difference_pct"] == pytest.approx(4.5, abs=0.3)
     done = ask(tmp_path, ("--nodes", "--cluster", "eos"))
     assert done.stdout.splitlines()[-1] == "--exclude=cn007"
-    assert "A node is suspected where" in done.stdout
+    assert "A node is suspected if" in done.stdout
     assert document(tmp_path, "--nodes", "--cluster", "other")["runs"] == 0
 
 

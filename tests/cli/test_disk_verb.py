@@ -37,7 +37,7 @@ def test_what_is_needed_since_the_question_was_asked_stays(
     runs = Services(user_places).runs
     monkeypatch.setattr("llmb_tui.cli.disk.agree", lambda *_: runs.save(make_run("b", job_state="PENDING")))
     assert main(["disk", "eos", "--remove", IMAGE]) == 1
-    assert "Run b goes on" in capsys.readouterr().err
+    assert "Run b is active" in capsys.readouterr().err
     assert (install / IMAGE).exists()
     runs.save(make_run("b", job_state="COMPLETED"))
     assert main(["disk", "eos", "--remove", IMAGE, "--yes", "--json"]) == 0

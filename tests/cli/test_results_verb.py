@@ -104,7 +104,7 @@ def test_a_loss_that_is_no_number_is_null_with_a_word(home: Path) -> None:
     remember(home, "bad", log().replace("reduced_train_loss: 7.1 ", "reduced_train_loss: nan "))
     (one,) = documents(home, "bad")
     loss = one["result"]["loss"]
-    assert (loss["last"], loss["falls"], loss["words"]) == (None, False, "1 step has a loss that is no number")
+    assert (loss["last"], loss["falls"], loss["words"]) == (None, False, "1 step has a loss that is not a number")
 
 
 def test_a_log_without_a_configuration_says_what_it_says_itself(home: Path) -> None:
@@ -225,7 +225,7 @@ def test_a_log_that_cannot_be_read_hides_no_other(
     assert done.stderr == f"llmb-tui: {folder}/log-a.t_2_0.out cannot be read. {why}.\n"
     alone = verbs.run(("results", f"{folder}/log-a.t_2_0.out", "--rule", rule), verbs.environment(home))
     assert (alone.returncode, alone.stdout) == (1, "")
-    assert "name another." in alone.stderr
+    assert "name another log." in alone.stderr
 
 
 def test_a_long_run_is_as_its_log_is(home: Path, tmp_path: Path) -> None:
@@ -288,7 +288,7 @@ def test_a_log_on_a_cluster_that_cannot_be_read_is_none_without_steps(
     done = verbs.run(("results", f"near:{folder}", "--rule", rule, "--json"), verbs.environment(home))
     assert done.returncode == 2
     assert [one["id"] for one in json.loads(done.stdout)] == [f"near:{folder}/log-a.t_{job}_0.out" for job in (1, 3)]
-    why = "It may not be read there, or is gone."
+    why = "Permission denied, or the file was removed."
     assert f"llmb-tui: near:{file} cannot be read. {why}\n" in done.stderr
     file.write_text(log())
     alone = verbs.run(("results", f"near:{file}", "--rule", rule), verbs.environment(home))
@@ -406,7 +406,7 @@ def test_a_run_of_a_colleague_by_the_direct_procedure(home: Path, tmp_path: Path
     (task / "configs" / "plan.json").write_text("{}")
     (one,) = documents(home, str(task))
     assert (one["selection"], one["procedure"], one["step_time_s"]) == (None, None, 2.0)
-    assert "cannot be used: It is no plan" in one["verdict"]["reasons"][0]
+    assert "cannot be used: It is not a plan" in one["verdict"]["reasons"][0]
 
 
 def test_by_the_rules_of_nvidias_own_tools(home: Path, experiment: Path) -> None:

@@ -236,7 +236,7 @@ def test_a_run_that_may_still_get_a_job_is_not_cancelled(tmp_path: Path, monkeyp
     monkeypatch.setattr(RunsFeed, "settle", lambda _, run_id, __=None: services.runs.load(run_id))
     done = suite(tmp_path, "cancel", suite_id, "--yes", "--json", code=2)
     document = json.loads(done.stdout)
-    assert "not known yet" in document["error"]["what"]
+    assert "unknown whether" in document["error"]["what"]
     assert (document["id"], document["cancelled"]) == (suite_id, ["row0"])
     assert "asked to cancel job 48123" in done.stderr
 
@@ -326,7 +326,7 @@ def test_of_several_that_go_on_one_has_to_be_named(tmp_path: Path, file: Path) -
     suite(tmp_path, "submit", str(file), "--yes", "--new", code=2)
     assert json.loads(suite(tmp_path, "watch", str(file), "--json").stdout)["at_most"] is None
     file.write_text(FILE.replace("64", "32"))
-    assert "its runs are others" in suite(tmp_path, "submit", str(file), "--yes", code=1).stderr
+    assert "its runs differ" in suite(tmp_path, "submit", str(file), "--yes", code=1).stderr
 
 
 def test_a_suite_that_goes_on_is_meant_before_an_older_one_that_is_over(tmp_path: Path, file: Path) -> None:

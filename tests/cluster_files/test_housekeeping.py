@@ -1,4 +1,4 @@
-"""What lies below an install directory, and taking some of it away, by a real shell, with hostile names."""
+"""Items below an install directory and their removal, by a real shell, with hostile names."""
 
 from __future__ import annotations
 
@@ -102,7 +102,7 @@ def queued(place: Place, job_id: str) -> None:
     place.queue.write_text("\x1f".join(cells) + "\x1f\n")
 
 
-def test_what_is_there_is_listed_with_its_size_and_its_run(place: Place) -> None:
+def test_items_are_listed_with_size_and_run(place: Place) -> None:
     things = place.things(place.run())
     run, saved = f"{EXPERIMENT}/e_a", f"{EXPERIMENT}/e_a/e_a/code/nemo_experiments/default/t/checkpoints"
     assert {path: (thing.kind, thing.run_ids, thing.kept) for path, thing in things.items()} == {
@@ -124,7 +124,7 @@ def test_of_a_recipe_its_checkout_can_go_and_its_results_are_runs(place: Place) 
         place.write(f"published/{name}/experiments/e/e_1/task/log")
         place.write(f"published/{name}/results/25.02/log")
     kept = {path: thing.kept for path, thing in place.things().items() if path.startswith("published")}
-    unknown = "It is of no run that is remembered here, and may be another machine's."
+    unknown = "It belongs to no run that this machine remembers, and may belong to another machine."
     assert kept == {
         "published/grok1-25.02/repository": "This program did not install it.",
         "published/nemotron4-25.04/repository": "",
@@ -133,17 +133,17 @@ def test_of_a_recipe_its_checkout_can_go_and_its_results_are_runs(place: Place) 
     }
 
 
-def test_what_is_chosen_goes_and_nothing_else(place: Place) -> None:
+def test_only_chosen_items_are_removed(place: Place) -> None:
     before = place.left()
     assert place.remove(IMAGE) == (IMAGE,)
     assert place.left() == [path for path in before if path != IMAGE]
     assert place.remove("a", f"{EXPERIMENT}/e_a", runs=(place.run(),)) == (f"{EXPERIMENT}/e_a",)
     assert place.left() == [path for path in before if path != IMAGE and not path.startswith(EXPERIMENT)]
-    with pytest.raises(Trouble, match="There is no images"):
+    with pytest.raises(Trouble, match="is not an item of this program"):
         place.remove(IMAGE)
 
 
-def test_checkpoints_go_and_the_run_stays_and_what_holds_both_goes_once(place: Place) -> None:
+def test_checkpoints_are_removed_without_their_run_and_nested_items_once(place: Place) -> None:
     things = place.things(place.run())
     saved = next(path for path in things if path.endswith("checkpoints"))
     assert chosen(tuple(things.values()), [saved, "a"]) == (things[f"{EXPERIMENT}/e_a"],)
@@ -155,15 +155,15 @@ def test_checkpoints_go_and_the_run_stays_and_what_holds_both_goes_once(place: P
 @pytest.mark.parametrize(
     ("fields", "why"),
     [
-        ({"job_state": "RUNNING"}, "goes on"),
-        ({"job_state": None}, "goes on"),
+        ({"job_state": "RUNNING"}, "is active"),
+        ({"job_state": None}, "is active"),
         ({"submission": "unknown", "job_ids": ()}, "unknown"),
         ({"submission": "intended", "job_ids": ()}, "not submitted"),
         ({"log_read": False}, "read to its end"),
         ({"log_read": None}, "read to its end"),
-        ({"cluster": "selene"}, "one of selene"),
+        ({"cluster": "selene"}, "cluster selene"),
         ({"procedure": "llmb"}, "llmb-run"),
-        ({"id": "other", "spec": None}, "no run that is remembered"),
+        ({"id": "other", "spec": None}, "no run that this machine remembers"),
     ],
 )
 def test_a_run_that_is_not_over_or_not_known_stays(place: Place, fields: dict[str, Any], why: str) -> None:
@@ -175,26 +175,26 @@ def test_a_run_that_is_not_over_or_not_known_stays(place: Place, fields: dict[st
     assert place.left() == before
 
 
-def test_the_queue_has_a_say_beside_what_is_remembered(place: Place) -> None:
+def test_the_queue_decides_together_with_the_remembered_runs(place: Place) -> None:
     queued(place, "7")
     things = place.things(place.run())
-    assert "goes on" in things[f"{EXPERIMENT}/e_a"].kept
-    assert "Job 7 waits or runs" in things[IMAGE].kept
+    assert "is active" in things[f"{EXPERIMENT}/e_a"].kept
+    assert "Job 7 is waiting or running" in things[IMAGE].kept
     queued(place, "8")
     things = place.things(place.run())
     assert things[f"{EXPERIMENT}/e_a"].kept == ""
-    assert "Job 8 waits or runs" in things[IMAGE].kept
+    assert "Job 8 is waiting or running" in things[IMAGE].kept
 
 
-def test_what_others_need_stays_while_a_run_goes_on(place: Place) -> None:
+def test_shared_items_stay_while_a_run_is_active(place: Place) -> None:
     things = place.things(place.run(), place.run("b", job_state="PENDING"))
-    assert "Run b goes on" in things[IMAGE].kept
-    assert "Run b goes on" in things["venvs/nemotron4-25.04"].kept
+    assert "Run b is active" in things[IMAGE].kept
+    assert "Run b is active" in things["venvs/nemotron4-25.04"].kept
     assert things[f"{EXPERIMENT}/e_a"].kept == ""
 
 
 def loading(path: str) -> Plan:
-    """Of a run that begins with that checkpoint."""
+    """Plan of a run that begins with that checkpoint."""
     return plan(CATALOG, replace(NEMOTRON, options=RunOptions(load_checkpoint=path)))
 
 
@@ -210,7 +210,7 @@ SAVED = f"{EXPERIMENT}/e_a/e_a/code/nemo_experiments/default/t/checkpoints"
         {"submission": "intended", "job_ids": ()},
     ],
 )
-def test_a_checkpoint_that_a_run_is_to_load_stays_and_what_holds_it(
+def test_a_checkpoint_that_a_run_will_load_stays_with_its_folders(
     place: Place, at: str, fields: dict[str, Any]
 ) -> None:
     loader = place.run("b", plan=loading(f"{place.install}/{at}"), **fields)
@@ -237,7 +237,7 @@ def test_a_checkpoint_that_is_named_through_a_link_stays(place: Place, tmp_path:
     assert [things[path].kept for path in (SAVED, f"{EXPERIMENT}/e_a")] == ["Run b is to load from it."] * 2
 
 
-def test_what_a_run_loads_from_elsewhere_keeps_nothing(place: Place) -> None:
+def test_a_checkpoint_elsewhere_keeps_no_item(place: Place) -> None:
     loader = place.run("b", plan=loading(f"{place.install}/{SAVED}-other"), job_state="PENDING")
     assert place.things(place.run(), loader)[SAVED].kept == ""
 
@@ -250,7 +250,7 @@ def test_a_checkpoint_that_a_suite_is_to_load_stays_before_its_runs_are_stored(p
 
 
 @pytest.mark.parametrize("upstream", [False, True])
-def test_what_a_run_of_another_profile_uses_in_the_same_directory_stays(place: Place, upstream: bool) -> None:
+def test_items_used_by_another_profile_in_the_same_directory_stay(place: Place, upstream: bool) -> None:
     other = place.run("b", cluster="eos-b", job_state="RUNNING")
     if upstream:  # where it writes is known once its launch has said it
         spec = UpstreamSpec(
@@ -258,27 +258,27 @@ def test_what_a_run_of_another_profile_uses_in_the_same_directory_stays(place: P
             (), "", "acct", "batch", 8, 8, "", "00:15:00", "0", (),
         )  # fmt: skip
         other = replace(other, spec=spec)
-    assert "Run b of eos-b goes on" in place.things(place.run(), other)[IMAGE].kept
+    assert "Run b of eos-b is active" in place.things(place.run(), other)[IMAGE].kept
     elsewhere = make_run("b", cluster="eos-b", job_state="RUNNING")
     assert place.things(place.run(), elsewhere)[IMAGE].kept == ""
 
 
-def test_what_a_suite_that_goes_on_has_left_and_may_need_stays(place: Place) -> None:
-    held = {"not-sent": "Suite s1 (nightly) goes on."}
+def test_items_of_an_active_suite_stay(place: Place) -> None:
+    held = {"not-sent": "Suite s1 (nightly) is active."}
     found, _ = belongings(place.session, CATALOG, (place.run(),), held)
     kept = {thing.kind: thing.kept for thing in found}
-    assert kept["image"] == kept["environment"] == "Suite s1 (nightly) goes on. It may need it."
+    assert kept["image"] == kept["environment"] == "Suite s1 (nightly) is active. It may need it."
     assert kept["run"] == ""
-    found, _ = belongings(place.session, CATALOG, (place.run(),), {"a": "Suite s1 (nightly) goes on."})
-    assert {thing.kept for thing in found if thing.kind in ("run", "checkpoint")} == {"Suite s1 (nightly) goes on."}
+    found, _ = belongings(place.session, CATALOG, (place.run(),), {"a": "Suite s1 (nightly) is active."})
+    assert {thing.kept for thing in found if thing.kind in ("run", "checkpoint")} == {"Suite s1 (nightly) is active."}
 
 
-def test_what_slurm_cannot_say_keeps_everything(place: Place, tmp_path: Path) -> None:
+def test_a_silent_slurm_keeps_everything(place: Place, tmp_path: Path) -> None:
     (tmp_path / "bin" / "squeue").write_text("#!/bin/sh\necho 'Unable to contact slurm controller' >&2\nexit 1\n")
-    assert all("Slurm cannot say" in thing.kept for thing in place.things(place.run()).values())
+    assert all("Slurm does not report" in thing.kept for thing in place.things(place.run()).values())
 
 
-def test_what_this_program_did_not_install_stays(place: Place) -> None:
+def test_foreign_items_stay(place: Place) -> None:
     place.write("images/brought.sqsh")
     place.write("venvs/mine/bin/python")
     things = place.things()
@@ -294,14 +294,14 @@ def test_nothing_goes_while_an_install_is_at_work_whenever_that_began(place: Pla
     things = tuple(place.things(place.run()).values())
     lock(place, f"someone@elsewhere.{os.getpid()}.1")
     before = place.left()
-    assert all("An install is at work: image-" in thing.kept for thing in place.things().values())
+    assert all("An install is in progress: image-" in thing.kept for thing in place.things().values())
     removal = remove(place.session, chosen(things, [IMAGE]))
     assert removal.removed == ()
     assert "An install step is at work" in removal.kept[IMAGE]
     assert place.left() == before
 
 
-def test_a_lock_that_is_dead_holds_up_nobody(place: Place) -> None:
+def test_a_dead_lock_delays_no_removal(place: Place) -> None:
     lock(place, "someone@elsewhere.1.1")
     folder = place.install / ".llmb-tui/steps/image-nvidia+nemo+25.02.01/lock"
     os.utime(folder, (1, 1))
@@ -312,7 +312,7 @@ def test_a_step_whose_job_waits_is_at_work(place: Place) -> None:
     place.write(".llmb-tui/steps/image-nvidia+nemo+25.02.01/job", "12\n")
     assert place.things()[IMAGE].kept == ""
     queued(place, "12")
-    assert "An install is at work" in place.things()[IMAGE].kept
+    assert "An install is in progress" in place.things()[IMAGE].kept
 
 
 def test_links_are_not_listed_and_never_followed(place: Place) -> None:
@@ -335,7 +335,7 @@ def test_links_are_not_listed_and_never_followed(place: Place) -> None:
 
 
 @pytest.mark.parametrize("path", ["images/linked", "images/linked/x", "images", "away/precious.sqsh", "../elsewhere"])
-def test_a_path_that_became_a_link_meanwhile_is_left_alone(place: Place, path: str) -> None:
+def test_a_path_that_became_a_link_is_not_removed(place: Place, path: str) -> None:
     """Between the listing and the removal; or a listing that lied."""
     os.symlink(place.elsewhere, place.install / "away")
     os.symlink(place.elsewhere, place.install / "images" / "linked")
@@ -344,7 +344,7 @@ def test_a_path_that_became_a_link_meanwhile_is_left_alone(place: Place, path: s
         os.symlink(place.elsewhere / "images", place.install / "images")
     removal = remove(place.session, [Belonging("image", path)])
     assert removal.removed == ()
-    assert "link" in removal.kept[path] or "not there" in removal.kept[path]
+    assert "link" in removal.kept[path] or "no longer exists" in removal.kept[path]
     assert (place.elsewhere / "precious.sqsh").read_text() == "precious"
 
 
@@ -373,7 +373,7 @@ def test_an_install_directory_that_is_a_link_itself_is_where_it_leads(place: Pla
         "'",
     ],
 )
-def test_a_name_that_none_of_ours_has_is_counted_and_touches_nothing(place: Place, name: str) -> None:
+def test_a_foreign_name_is_counted_and_not_touched(place: Place, name: str) -> None:
     for folder in ("images", "venvs", EXPERIMENT, f"{EXPERIMENT}/e_a"):
         place.write(f"{folder}/{name}.sqsh/e_b/code/nemo_experiments/{name}/checkpoints/x")
     before = place.left()
@@ -385,7 +385,7 @@ def test_a_name_that_none_of_ours_has_is_counted_and_touches_nothing(place: Plac
     assert place.left() == [path for path in before if path != IMAGE]
 
 
-def test_what_is_too_much_to_be_listed_is_counted(place: Place, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_items_beyond_the_limit_are_counted(place: Place, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("llmb_tui.cluster_files.housekeeping._MOST", 2)
     found, more = belongings(place.session, CATALOG, (), {})
     assert (len(found), more) == (2, 2)
@@ -410,7 +410,7 @@ def test_a_removal_that_was_cut_is_finished_by_the_next(place: Place, monkeypatc
 
 
 @pytest.mark.parametrize("trash", [TRASH, ".llmb-tui/trash"], ids=["own", "earlier"])
-def test_what_could_not_be_deleted_is_listed_and_deleted_later(place: Place, trash: str) -> None:
+def test_an_incomplete_deletion_is_listed_and_repeated(place: Place, trash: str) -> None:
     place.write(f"{trash}/17.1.1/deep/file")
     os.chmod(place.install / trash / "17.1.1/deep", 0o500)
     assert place.things()[f"{trash}/17.1.1"].kind == "trash"
@@ -419,7 +419,7 @@ def test_what_could_not_be_deleted_is_listed_and_deleted_later(place: Place, tra
     assert list((place.install / trash).iterdir()) == []
 
 
-def test_a_trash_of_another_user_is_in_nobodys_way(place: Place) -> None:
+def test_the_trash_of_another_user_blocks_nothing(place: Place) -> None:
     theirs = place.write(".llmb-tui/trash/17.1.1")
     theirs.parent.chmod(0)
     with not_root():
@@ -436,20 +436,20 @@ def test_a_trash_that_leads_away_is_refused(place: Place) -> None:
     assert (place.elsewhere / "precious.sqsh").read_text() == "precious"
 
 
-def test_an_earlier_trash_that_leads_away_is_left_alone(place: Place) -> None:
+def test_an_earlier_trash_behind_a_link_is_not_touched(place: Place) -> None:
     os.symlink(place.elsewhere, place.install / ".llmb-tui/trash")
     assert place.remove(IMAGE) == (IMAGE,)
     assert (place.elsewhere / "precious.sqsh").read_text() == "precious"
 
 
-def test_who_only_looks_removes_nothing(place: Place) -> None:
+def test_read_only_mode_removes_nothing(place: Place) -> None:
     place.session.read_only = True
     with pytest.raises(ObserverMode):
         remove(place.session, [Belonging("image", IMAGE)])
     assert (place.install / IMAGE).exists()
 
 
-def test_a_directory_that_is_not_there_is_said(place: Place) -> None:
+def test_a_missing_directory_is_reported(place: Place) -> None:
     session = SlurmCluster(replace(place.session.profile, install_dir="/nowhere/at/all"))
     with pytest.raises(Trouble, match="/nowhere/at/all"):
         belongings(session, CATALOG, (), {})
@@ -458,7 +458,7 @@ def test_a_directory_that_is_not_there_is_said(place: Place) -> None:
     session.close()
 
 
-def test_what_belongs_to_others_or_holds_what_stays_stays() -> None:
+def test_items_of_others_and_items_that_contain_kept_ones_stay() -> None:
     listing = BelongingsListing(
         "/lustre",
         (
@@ -470,5 +470,5 @@ def test_what_belongs_to_others_or_holds_what_stays_stays() -> None:
     )
     image, data, _, stray = judged(listing, (), "eos")
     assert image.kept == "It belongs to another user."
-    assert data.kept.startswith("It holds published/r/data/e/e_1.")
-    assert stray.kept.startswith("It is of no run")
+    assert data.kept.startswith("It contains published/r/data/e/e_1.")
+    assert stray.kept.startswith("It belongs to no run")

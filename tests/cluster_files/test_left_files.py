@@ -1,4 +1,4 @@
-"""What of a run's files may be fetched, whatever a server says that their names are."""
+"""Files of a run that may be fetched, whatever names a server reports."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from llmb_tui.cluster_files.left_files import FileKind, kind_of, sorted_out
+from llmb_tui.cluster_files.left_files import FileKind, kind_of, parse_listing
 from llmb_tui.errors import Trouble
 from llmb_tui.language.text import clean_line
 
@@ -33,26 +33,26 @@ def file(name: str, size: str = "10\n") -> tuple[str, str, str]:
         ("./configs/config.yaml", None),
     ],
 )
-def test_what_a_name_says(name: str, kind: FileKind | None) -> None:
+def test_kind_by_name(name: str, kind: FileKind | None) -> None:
     assert kind_of(name) == kind
 
 
 def test_only_the_kinds_that_were_asked_for() -> None:
     parts = [FOLDER, file("./nsys_profile/p_1.nsys-rep"), file("./log-a.t_7_0.out", "3\n"), file("./launch.json")]
-    left = sorted_out(parts, frozenset(("profile",)))
+    left = parse_listing(parts, frozenset(("profile",)))
     assert [(one.name, one.kind, one.size) for one in left.files] == [("nsys_profile/p_1.nsys-rep", "profile", 10)]
     assert left.left_out == ()
 
 
-def test_links_and_what_is_no_file_and_outputs_with_tokens_are_left_out_with_the_reason() -> None:
+def test_links_and_other_non_files_and_outputs_with_tokens_are_left_out_with_the_reason() -> None:
     parts = [
         FOLDER, ("link", "./a.out", ""), ("special", "./b.out", ""), file("./sbatch_a.t_7.out"), file("./c.out", "?\n"),
     ]  # fmt: skip
-    left = sorted_out(parts, ALL)
+    left = parse_listing(parts, ALL)
     assert left.files == ()
     reasons = dict(left.left_out)
     assert "symbolic link" in reasons["a.out"]
-    assert "no file" in reasons["b.out"]
+    assert "not a regular file" in reasons["b.out"]
     assert "tokens" in reasons["sbatch_a.t_7.out"]
     assert "size" in reasons["c.out"]
 
@@ -66,14 +66,14 @@ HOSTILE = (
 
 @pytest.mark.parametrize("name", HOSTILE)
 def test_a_name_that_leads_elsewhere_or_cannot_be_written_here_is_not_taken(name: str) -> None:
-    left = sorted_out([FOLDER, file(name)], ALL)
+    left = parse_listing([FOLDER, file(name)], ALL)
     assert left.files == ()
     assert len(left.left_out) == 1
 
 
 @given(st.text(st.characters(exclude_categories=()) | st.sampled_from("./\\\n\r\x1e~"), max_size=40))
 def test_whatever_the_server_says_a_file_lies_below_the_folder(name: str) -> None:
-    for one in sorted_out([FOLDER, file(name), file(f"./{name}.out")], ALL).files:
+    for one in parse_listing([FOLDER, file(name), file(f"./{name}.out")], ALL).files:
         parts = PurePosixPath(one.name).parts
         assert not one.name.startswith("/")
         assert ".." not in parts
@@ -84,16 +84,16 @@ def test_whatever_the_server_says_a_file_lies_below_the_folder(name: str) -> Non
 @pytest.mark.parametrize("folder", ["", "relative", "/a\x1b[2J", "/caf\ufffd"])
 def test_a_folder_that_cannot_be_named_is_refused(folder: str) -> None:
     with pytest.raises(Trouble):
-        sorted_out([("folder", folder, ""), file("./a.out")], ALL)
+        parse_listing([("folder", folder, ""), file("./a.out")], ALL)
 
 
 def test_of_a_folder_that_runs_share_only_the_files_of_the_jobs() -> None:
     parts = [FOLDER, file("./log-nemo_grok1_314b_512_48123.out"), file("./log-nemo_grok1_314b_512_148123.out")]
-    left = sorted_out([*parts, file("./nsys/grok1_314b_fp8_512g_48123_0_0.nsys-rep")], ALL, ("48123",))
+    left = parse_listing([*parts, file("./nsys/grok1_314b_fp8_512g_48123_0_0.nsys-rep")], ALL, ("48123",))
     assert [one.name for one in left.files] == [
         "log-nemo_grok1_314b_512_48123.out", "nsys/grok1_314b_fp8_512g_48123_0_0.nsys-rep",
     ]  # fmt: skip
 
 
-def test_more_than_are_looked_at_is_said() -> None:
-    assert "more than" in sorted_out([FOLDER, ("more", "", "")], ALL).left_out[0][1]
+def test_files_beyond_the_limit_are_reported() -> None:
+    assert "more than" in parse_listing([FOLDER, ("more", "", "")], ALL).left_out[0][1]

@@ -1,4 +1,4 @@
-"""What `nsys stats` says of a profile, in the form of nsys 2024.2; older versions call the report otherwise."""
+"""Output of `nsys stats` for a profile, in the format of nsys 2024.2; older versions name the report differently."""
 
 from __future__ import annotations
 
@@ -75,7 +75,7 @@ def test_without_nsys_there_is_none(nsys: Path) -> None:
 
 
 @pytest.mark.parametrize("printed", SHELL_PRINTS)
-def test_what_a_login_shell_prints_is_no_part_of_an_answer(nsys: Path, tmp_path: Path, printed: str) -> None:
+def test_output_of_a_login_shell_is_not_part_of_the_answer(nsys: Path, tmp_path: Path, printed: str) -> None:
     with closing(LoginNode(tmp_path)) as node, closing(SlurmCluster(node.profile())) as session:
         node.shell_prints = printed
         assert summarize(session, "/l/profile_1.nsys-rep") is None
@@ -83,9 +83,9 @@ def test_what_a_login_shell_prints_is_no_part_of_an_answer(nsys: Path, tmp_path:
         assert summarize(session, "/l/profile_1.nsys-rep") is not None
 
 
-def test_a_profile_without_kernels_is_said(nsys: Path) -> None:
+def test_a_profile_without_kernels_is_reported(nsys: Path) -> None:
     put(nsys, "SKIPPED: /tmp/profile.sqlite does not contain CUDA kernel data.\n")
-    with pytest.raises(Trouble, match="says nothing"):
+    with pytest.raises(Trouble, match="gives no result"):
         summarize(LocalConnection("here"), "/l/profile_1.nsys-rep")
 
 

@@ -69,7 +69,7 @@ def prune(runs: Runs, *run_ids: str) -> None:
 
 @pytest.mark.parametrize("state", ["COMPLETED", "FAILED", "TIMEOUT", "CANCELLED"])
 @pytest.mark.parametrize("log", [LOG, FAILED, "no step\n"], ids=["whole", "failed", "empty"])
-def test_whatever_was_said_of_a_run_is_said_without_its_log(runs: Runs, state: str, log: str) -> None:
+def test_all_results_of_a_run_stay_after_its_log_is_removed(runs: Runs, state: str, log: str) -> None:
     folder = remember(runs, over("one", job_state=state), log, "log.1")
     (before,) = RunRecords(runs).all()
     result = History(RunRecords(runs), runs).result("one")
@@ -97,30 +97,30 @@ def test_who_lists_the_runs_again_and_again_sees_it(runs: Runs) -> None:
 @pytest.mark.parametrize(
     ("run", "why"),
     [
-        (over("a", job_state="RUNNING"), "not over"),
-        (over("a", job_state=None), "not over"),
-        (over("a", submission="unknown", job_ids=()), "not known whether"),
+        (over("a", job_state="RUNNING"), "still active"),
+        (over("a", job_state=None), "still active"),
+        (over("a", submission="unknown", job_ids=()), "unknown whether"),
         (over("a", submission="intended", job_ids=(), job_state=None), "not submitted"),
         (over("a", log_read=False), "read to its end"),
         (over("a", log_read=None), "read to its end"),
-        (over("a", job_ids=("6", "7"), other_states=(("6", "RUNNING"),)), "not over"),
+        (over("a", job_ids=("6", "7"), other_states=(("6", "RUNNING"),)), "still active"),
     ],
 )
-def test_what_is_not_over_or_not_known_stays(runs: Runs, run: Run, why: str) -> None:
+def test_unfinished_and_unknown_runs_stay(runs: Runs, run: Run, why: str) -> None:
     remember(runs, run)
     logs = local_logs(runs, LATER, {})
     assert logs.removable == ()
     assert why in logs.kept["a"]
 
 
-def test_what_a_suite_needs_what_is_young_and_what_cannot_be_read_stays(runs: Runs) -> None:
+def test_logs_of_suites_and_young_and_unreadable_logs_stay(runs: Runs) -> None:
     for run_id in ("a", "b", "c"):
         remember(runs, over(run_id))
     os.utime(runs.folder("b") / "log", (LATER + 5, LATER + 5))
     (runs.folder("c") / "run.json").write_text("{")
-    logs = local_logs(runs, LATER, {"a": "The suite goes on."})
+    logs = local_logs(runs, LATER, {"a": "The suite is active."})
     assert logs.removable == ()
-    assert logs.kept["a"] == "The suite goes on."
+    assert logs.kept["a"] == "The suite is active."
     assert "run.json" in logs.kept["c"]
 
 
@@ -137,7 +137,7 @@ def test_a_link_is_never_followed(runs: Runs, tmp_path: Path) -> None:
     assert elsewhere.read_text() == LOG
 
 
-def test_what_changed_since_it_was_shown_stays(runs: Runs) -> None:
+def test_a_log_that_changed_since_it_was_listed_stays(runs: Runs) -> None:
     folder = remember(runs, over("a"))
     (log,) = local_logs(runs, LATER, {}).removable
     changes: list[Callable[[], object]] = [
@@ -152,20 +152,20 @@ def test_what_changed_since_it_was_shown_stays(runs: Runs) -> None:
         assert (folder / "log").exists()
 
 
-def test_what_another_program_works_on_stays(runs: Runs) -> None:
+def test_a_log_in_use_by_another_program_stays(runs: Runs) -> None:
     folder = remember(runs, over("a"))
     (log,) = local_logs(runs, LATER, {}).removable
     with (folder / "log").open("rb") as file:
         fcntl.flock(file, fcntl.LOCK_EX)
-        with pytest.raises(Trouble, match="at work"):
+        with pytest.raises(Trouble, match="working on it"):
             remove_log(runs, log)
-    with runs.lock("a"), pytest.raises(Trouble, match="at work"):
+    with runs.lock("a"), pytest.raises(Trouble, match="working on it"):
         remove_log(runs, log)
     remove_log(runs, log)
     assert not (folder / "log").exists()
 
 
-def test_one_that_was_cut_is_done_again(runs: Runs, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_interrupted_removal_is_repeated(runs: Runs, monkeypatch: pytest.MonkeyPatch) -> None:
     folder = remember(runs, over("a"), LOG, "log-1", "log.1")
     (before,) = RunRecords(runs).all()
     unlink = Path.unlink
@@ -217,7 +217,7 @@ def test_who_watches_the_run_copies_nothing_again(runs: Runs) -> None:
     assert not (folder / "log").exists()
 
 
-def test_a_damaged_remainder_is_said(runs: Runs) -> None:
+def test_a_damaged_remainder_is_reported(runs: Runs) -> None:
     folder = remember(runs, over("a"))
     prune(runs, "a")
     (folder / "log.json").write_text("{")
@@ -261,7 +261,7 @@ def test_the_verb_shows_first_removes_with_a_yes_and_the_lists_say_the_same(runs
     assert answer(runs, "jobs", "--prune")[1]["logs"][0]["id"] == "new"
 
 
-def test_a_suite_that_goes_on_names_the_checkpoints_that_it_loads(runs: Runs) -> None:
+def test_an_active_suite_names_the_checkpoints_that_it_loads(runs: Runs) -> None:
     services = Services(Places(*(runs.directory.parents[1] / name for name in ("config", "state"))))
     services.clusters.save(SlurmProfile("eos", "eos", "acct", "batch", "/lustre/llmb"))
     loads = replace(NEMOTRON, options=RunOptions(load_checkpoint="/lustre/llmb/saved"))
@@ -271,7 +271,7 @@ def test_a_suite_that_goes_on_names_the_checkpoints_that_it_loads(runs: Runs) ->
     assert loaded_by_suites(services.suites) == {}
 
 
-def test_the_runs_of_a_suite_that_goes_on_keep_their_logs(runs: Runs) -> None:
+def test_the_runs_of_an_active_suite_keep_their_logs(runs: Runs) -> None:
     root = runs.directory.parents[1]
     services = Services(Places(root / "config", root / "state"))
     services.clusters.save(SlurmProfile("eos", "127.0.0.1", "acct", "batch", "/lustre"))
@@ -281,7 +281,7 @@ def test_the_runs_of_a_suite_that_goes_on_keep_their_logs(runs: Runs) -> None:
     remember(runs, over("other"))
     code, document = answer(runs, "jobs", "--prune", "--yes")
     assert (code, document["removed"]) == (0, ["other"])
-    assert document["kept"] == {kept.run_ids[0]: f"Suite {kept.id} (nightly) goes on."}
+    assert document["kept"] == {kept.run_ids[0]: f"Suite {kept.id} (nightly) is active."}
     remember(runs, over(kept.run_ids[1]))
     assert len(answer(runs, "jobs", "--prune", "--yes")[1]["removed"]) == 2
     (root / "state" / "suites" / kept.id / "suite.json").write_text("{")

@@ -24,7 +24,7 @@ SEAL = 40
 
 
 def tar_of(archive: bytes) -> bytes:
-    """What is packed in it."""
+    """Unpacked content of an archive."""
     return zstd.decompress(archive[:-SEAL])
 
 

@@ -29,7 +29,7 @@ SITE = replace(PROFILE, host=HOST, user=USER)
 
 
 def log_text(seconds: float = 1.98, steps: int = 50) -> str:
-    """As NeMo 2 writes it, with names and addresses of the cluster in it."""
+    """A log of NeMo 2 with names and addresses of the cluster."""
     head = (
         f"HOSTNAME={NODE}0101\nUSER={USER}\nHOME=/home/{USER}\n"
         f"{NODE}0101:4242:4242 [0] NCCL INFO Bootstrap : Using ib0:10.31.4.17<0>\n"
@@ -45,7 +45,7 @@ def log_text(seconds: float = 1.98, steps: int = 50) -> str:
 
 
 def accounting_text(run: Run) -> str:
-    """As `sacct` prints it."""
+    """Output of `sacct`."""
     row = {
         **dict.fromkeys(KEPT, "1"),
         "JobID": run.job_ids[-1],

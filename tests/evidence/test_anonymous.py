@@ -1,4 +1,4 @@
-"""What is a name, and what only looks like one."""
+"""Names are replaced, and texts that only resemble names are not."""
 
 from __future__ import annotations
 

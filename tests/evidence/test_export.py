@@ -1,4 +1,4 @@
-"""What goes into an archive, what never does, and that its bytes follow from that alone."""
+"""Contents of an archive, contents that are never included, and reproducible bytes."""
 
 from __future__ import annotations
 
@@ -89,7 +89,7 @@ def test_the_same_runs_are_the_same_bytes_on_another_day(
     assert (tmp_path / "a.tar.zst").read_bytes() == (tmp_path / "b.tar.zst").read_bytes()
 
 
-def test_what_is_missing_is_named(laptop: Laptop, tmp_path: Path) -> None:
+def test_missing_evidence_is_named(laptop: Laptop, tmp_path: Path) -> None:
     laptop.add(accounted=False, log_read=False, log=log_text(steps=20), state="FAILED")
     laptop.add("refused", job_ids=(), job=None, job_state=None, submission="refused", log="", accounted=False)
     (laptop.runs.folder("refused") / "log").unlink()
@@ -114,7 +114,7 @@ def test_what_is_missing_is_named(laptop: Laptop, tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("changes", "why"),
     [
-        ({"job_state": "RUNNING"}, "goes on"),
+        ({"job_state": "RUNNING"}, "is active"),
         ({"submission": "unknown", "job_ids": (), "job": None}, "is unknown"),
         ({"submission": "intended", "job_ids": (), "job": None}, "is not submitted"),
     ],
@@ -153,20 +153,20 @@ def test_a_file_that_exists_is_not_overwritten_and_no_part_of_one_stays(
     assert list(target.parent.iterdir()) == []
 
 
-def test_a_log_of_which_nobody_could_check_the_archive_is_named(
+def test_a_log_whose_archive_could_not_be_verified_is_named(
     laptop: Laptop, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("llmb_tui.evidence.pack._ALWAYS_FINE", 1 << 20)
     monkeypatch.setattr("llmb_tui.evidence.pack._RATIO", 2)
     laptop.add(log=log_text() + "the same warning\n" * 100_000)
-    with pytest.raises(Trouble, match="nobody could check") as caught:
+    with pytest.raises(Trouble, match="could not be verified") as caught:
         laptop.export(tmp_path / "a.tar.zst")
-    assert f"runs/{RUN_ID}/log is 1.7" in caught.value.why
+    assert f"runs/{RUN_ID}/log has 1.7" in caught.value.why
     assert "more runs" in caught.value.fix
     assert not (tmp_path / "a.tar.zst").exists()
 
 
-def test_a_full_disk_is_told_of_the_file_that_is_written(
+def test_a_full_disk_is_reported_for_the_written_file(
     laptop: Laptop, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     run = laptop.add()
@@ -181,7 +181,7 @@ def test_a_full_disk_is_told_of_the_file_that_is_written(
     assert not (tmp_path / "a.tar.zst").exists()
 
 
-def test_a_log_that_cannot_be_read_is_told_as_that(
+def test_an_unreadable_log_is_reported_for_that_log(
     laptop: Laptop, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     log = laptop.runs.folder(laptop.add().id) / "log"
@@ -236,7 +236,7 @@ def taken(target: Path) -> Callable[[str, Path], None]:
         ("ghp_" + "a1B2" * 9, "GitHub"),
     ],
 )
-def test_what_has_the_shape_of_a_secret_is_found(tmp_path: Path, secret: str, kind: str) -> None:
+def test_texts_with_the_form_of_a_secret_are_found(tmp_path: Path, secret: str, kind: str) -> None:
     (tmp_path / "log").write_text(f"{log_text(steps=3)}\n{secret}\n{log_text(steps=3)}")
     line, found = SecretSearch({}).find(tmp_path / "log") or (0, "")
     assert (line, kind in found) == (11, True), found
@@ -252,7 +252,7 @@ def test_what_has_the_shape_of_a_secret_is_found(tmp_path: Path, secret: str, ki
         "c10::DispatchKey::CPU_KEY::something_longer API_KEY={value_of_it}",
     ],
 )
-def test_what_only_stands_where_a_secret_may_stops_no_export(tmp_path: Path, text: str) -> None:
+def test_a_harmless_value_of_a_secrets_variable_stops_no_export(tmp_path: Path, text: str) -> None:
     (tmp_path / "log").write_text(f"{text}\n")
     assert SecretSearch({}).find(tmp_path / "log") is None
 
@@ -263,7 +263,7 @@ def test_a_secret_stops_the_export_and_is_not_repeated(laptop: Laptop, tmp_path:
         with pytest.raises(Trouble) as caught:
             laptop.export(tmp_path / "a.tar.zst", anonymous=anonymous)
         said = str(caught.value)
-        assert f"runs/{RUN_ID}/log, line 3, holds a Hugging Face token" in said
+        assert f"runs/{RUN_ID}/log, line 3, contains a Hugging Face token" in said
         assert TOKEN[3:] not in said
         assert caught.value.exit_code == 1
         assert not (tmp_path / "a.tar.zst").exists()
@@ -283,7 +283,7 @@ def test_every_file_is_searched(laptop: Laptop, tmp_path: Path, name: str) -> No
         laptop.export(tmp_path / "a.tar.zst")
 
 
-def test_what_the_keyring_keeps_is_searched_for_whatever_its_shape(
+def test_secrets_of_the_keyring_are_found_whatever_their_form(
     laptop: Laptop, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     kept = {"ngc": "plain words of mine", "hugging-face": None}
@@ -420,7 +420,7 @@ def test_names_are_replaced_in_a_persons_own_preset_too(laptop: Laptop, tmp_path
     assert (told["preset's hash"], told["settings against preset"]) == ("agrees", "agrees")
 
 
-def test_accounting_that_is_no_utf8_goes_in_with_its_bytes(laptop: Laptop, tmp_path: Path) -> None:
+def test_accounting_that_is_not_utf8_is_included_unchanged(laptop: Laptop, tmp_path: Path) -> None:
     run = laptop.add()
     path = laptop.runs.folder(run.id) / "accounting.txt"
     text = path.read_bytes().replace(f"/home/{USER}".encode(), b"/data/caf\xe9").replace(b"alicem", b"jos\xe9")
@@ -434,7 +434,7 @@ def test_accounting_that_is_no_utf8_goes_in_with_its_bytes(laptop: Laptop, tmp_p
 
 def test_a_name_that_is_a_word_of_the_log_stops_the_anonymous_export(laptop: Laptop, tmp_path: Path) -> None:
     laptop.add(log=log_text().replace(USER, "iteration"))
-    with pytest.raises(Trouble, match="say something else"):
+    with pytest.raises(Trouble, match="would change its content"):
         laptop.export(tmp_path / "a.tar.zst", anonymous=True)
     assert laptop.export(tmp_path / "a.tar.zst").runs == (RUN_ID,)
 
@@ -447,7 +447,7 @@ def test_a_name_that_is_a_word_of_the_log_stops_the_anonymous_export(laptop: Lap
         (replace(SITE, host="batch"), "validity"),
         (replace(SITE, host="fp8"), "plan against preset"),
         (replace(SITE, user="null"), "JSON"),
-        (replace(SITE, user="nemotron4"), "preset: No preset of user-"),
+        (replace(SITE, user="nemotron4"), "preset: The archive has no preset of user-"),
     ],
     ids=lambda value: f"{value.user}@{value.host}" if isinstance(value, SlurmProfile) else None,
 )
@@ -457,7 +457,7 @@ def test_a_name_that_is_a_word_of_the_preset_stops_the_anonymous_export(
     """Otherwise `verify` would reject what is honest."""
     laptop.add(profile=profile)
     exporter = Exporter(laptop.runs, [profile], laptop.places.presets, threshold=0.95)
-    with pytest.raises(Trouble, match="say something else") as caught:
+    with pytest.raises(Trouble, match="would change its content") as caught:
         exporter.export([RUN_ID], tmp_path / "a.tar.zst", anonymous=True)
     assert re.search(where, caught.value.why), caught.value.why
     assert caught.value.exit_code == 1
@@ -514,7 +514,7 @@ def test_the_verbs(laptop: Laptop, tmp_path: Path) -> None:
     Path(file).write_bytes(damaged)
     wrong = run("verify", file, "--json")
     assert wrong.code == 1
-    assert "no sound archive" in wrong.json["error"]["what"]
+    assert "not a valid archive" in wrong.json["error"]["what"]
     assert run("verify", str(tmp_path / "nothing")).code == 1
     anonymous = run("export", RUN_ID, "-o", f"{file}.3", "--anonymous")
     assert "replaced by aliases" in anonymous.out
@@ -538,10 +538,10 @@ sys.exit(main(sys.argv[1:]))
 
 @pytest.mark.parametrize("kind", [signal.SIGTERM, signal.SIGHUP])
 @pytest.mark.parametrize("verb", ["export", "verify"])
-def test_one_that_is_terminated_leaves_no_log_behind(
+def test_a_terminated_export_leaves_no_log_behind(
     laptop: Laptop, tmp_path: Path, kind: signal.Signals, verb: str
 ) -> None:
-    """What lies there is not searched for secrets yet."""
+    """The files there have not been searched for secrets yet."""
     laptop.add()
     target, temporary = tmp_path / "out" / "a.tar.zst", tmp_path / "tmp"
     for folder in (target.parent, temporary):
@@ -558,7 +558,7 @@ def test_one_that_is_terminated_leaves_no_log_behind(
     assert [*temporary.iterdir(), *target.parent.iterdir()] == []
 
 
-def test_where_there_is_no_temporary_directory_it_is_named(
+def test_a_missing_temporary_directory_is_named(
     laptop: Laptop, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     laptop.add()

@@ -34,7 +34,7 @@ from tests.launch.launch_cases import ROWS, RUN_ID
 from tests.launch.runai.workload_cases import SMALL, intent, request_of
 
 OTHER_VARIANT = Selection("nemotron4-340b", "25.12", "340b", "h100", "fp8", 256)
-"""What was published for it in another release ran another variant of FP8."""
+"""A configuration whose value of another release was measured with another variant of FP8."""
 FITTED = replace(OTHER_VARIANT, gpu="b200", dtype="bf16")
 _LOG = f"runs/{RUN_ID}/log"
 Tar = list[tuple[tarfile.TarInfo, bytes]]
@@ -52,7 +52,7 @@ def laptop(tmp_path_factory: pytest.TempPathFactory) -> Laptop:
 
 @pytest.fixture(scope="module")
 def archive(laptop: Laptop, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Of three runs."""
+    """An archive of three runs."""
     file = tmp_path_factory.mktemp("archive") / "a.tar.zst"
     laptop.export(file, RUN_ID, "slow", "failed")
     return file
@@ -60,7 +60,7 @@ def archive(laptop: Laptop, tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="module")
 def single(laptop: Laptop, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Of one run."""
+    """An archive of one run."""
     file = tmp_path_factory.mktemp("single") / "a.tar.zst"
     laptop.export(file, RUN_ID)
     return file
@@ -77,7 +77,7 @@ def refused(data: bytes, folder: Path) -> str:
 
 
 def differing(file: Path, run_id: str = RUN_ID) -> set[str]:
-    """What of an archive's run does not agree."""
+    """Checks of an archive's run that do not agree."""
     verification = verify(file)
     return {one.what for one in verification.findings if one.outcome == "differs" and one.run in (run_id, "")}
 
@@ -94,20 +94,20 @@ def test_honest_archives_pass(laptop: Laptop, tmp_path: Path, tell: Callable[[st
     tell(f"honest archives that passed: {passed.total()} of {2 * len(sets)}")
 
 
-def test_what_a_verification_says(archive: Path) -> None:
+def test_findings_of_a_verification(archive: Path) -> None:
     verification = verify(archive)
     outcomes = Counter(one.outcome for one in verification.findings)
     assert outcomes["differs"] == 0
     told = {(one.run, one.what): one for one in verification.findings}
-    assert told[RUN_ID, "preset against this program's"].words == "nemotron4@25.04 is the same here."
-    assert told[RUN_ID, "expected step time"].words == "1.98 s (published), as this program says."
+    assert told[RUN_ID, "preset against this program's"].words == "nemotron4@25.04 is the same in this program."
+    assert told[RUN_ID, "expected step time"].words == "1.98 s (published), as in this program."
     for what in ("numbers and verdict against log", "settings against preset", "script against settings"):
         assert told[RUN_ID, what].outcome == "agrees"
     assert told["failed", "accounting"].outcome == "unknown"
     assert [verification.results[run]["state"] for run in (RUN_ID, "slow", "failed")] == ["done", "done", "failed"]
 
 
-def test_a_run_of_runai_is_held_against_its_request(tmp_path: Path) -> None:
+def test_a_run_of_runai_is_compared_with_its_request(tmp_path: Path) -> None:
     laptop = Laptop(tmp_path)
     run, script = intent(request_of(SMALL))
     laptop.runs.save(replace(run, submission="submitted", job_ids=("w-1",), job_state="COMPLETED", log_read=True))
@@ -128,10 +128,10 @@ def test_a_record_with_the_settings_of_another_procedure_is_found() -> None:
     preset = builtin_dir() / "llama3.1-25.04.toml"
     found = {one.what: one for one in PresetCheck().findings(replace(run, procedure="direct"), script, preset)}
     assert found["script against settings"].outcome == "differs"
-    assert "another procedure" in found["script against settings"].words
+    assert "another launch method" in found["script against settings"].words
 
 
-def test_runs_that_nvidias_own_tools_started_pass_and_it_is_said_what_is_not_known(tmp_path: Path) -> None:
+def test_runs_started_by_nvidias_tools_pass_and_unknown_facts_are_named(tmp_path: Path) -> None:
     laptop = Laptop(tmp_path)
     request = request_for(NEMOTRON, SITE, "upstream")
     spec = upstream_spec(request, RUN_ID)
@@ -152,14 +152,14 @@ def test_runs_that_nvidias_own_tools_started_pass_and_it_is_said_what_is_not_kno
     assert told["adopted", "script against settings"] == told["adopted", "script"] == "unknown"
 
 
-def test_verdicts_by_another_threshold_are_said_to_be_so(laptop: Laptop, archive: Path, tmp_path: Path) -> None:
+def test_another_threshold_is_reported(laptop: Laptop, archive: Path, tmp_path: Path) -> None:
     assert not [one for one in verify(archive).findings if one.what == "threshold"]
     lenient = Exporter(laptop.runs, [SITE], laptop.places.presets, threshold=0.5)
     lenient.export(["slow"], tmp_path / "a.tar.zst")
     verification = verify(tmp_path / "a.tar.zst")
     assert verification.results["slow"]["verdict"]["result"] == "PASS"
     (told,) = [one.words for one in verification.findings if one.what == "threshold"]
-    assert told == "Its verdicts pass from a ratio of 0.5 on, not from 0.95, which is usual."
+    assert told == "Its verdicts pass from a ratio of 0.5 on; the default is 0.95."
 
 
 # What was changed and has right sums again.
@@ -273,7 +273,7 @@ FORGERIES: dict[str, tuple[Callable[[Path], None], set[str]]] = {
 
 
 @pytest.mark.parametrize("forgery", FORGERIES)
-def test_what_was_made_up_does_not_follow_from_the_rest(single: Path, tmp_path: Path, forgery: str) -> None:
+def test_invented_results_do_not_follow_from_the_data(single: Path, tmp_path: Path, forgery: str) -> None:
     change, found = FORGERIES[forgery]
     assert differing(forged(single, tmp_path, change)) == found
 
@@ -307,7 +307,7 @@ def test_an_expectation_that_was_altered_before_the_export_is_found(laptop: Lapt
     assert differing(tmp_path / "a.tar.zst", "altered") - of_another_script == found
 
 
-def test_what_the_manifest_conceals_is_missing_all_the_same(laptop: Laptop, tmp_path: Path) -> None:
+def test_missing_evidence_is_found_even_if_the_manifest_conceals_it(laptop: Laptop, tmp_path: Path) -> None:
     laptop.export(tmp_path / "a.tar.zst", RUN_ID, "failed")
     (tmp_path / "inside").mkdir()
     manifest = unpack(tmp_path / "a.tar.zst", tmp_path / "inside")
@@ -458,7 +458,7 @@ def test_every_tampered_archive_is_found(archive: Path, tmp_path: Path, tell: Ca
     tell(", ".join(f"{kind} {count}" for kind, count in found.items()))
 
 
-def test_the_tests_own_packing_is_taken(archive: Path, tmp_path: Path) -> None:
+def test_an_archive_packed_by_the_test_is_accepted(archive: Path, tmp_path: Path) -> None:
     """So that what was refused above was refused for what was done to it."""
     (tmp_path / "again.tar.zst").write_bytes(packed(tar_with(members(tar_of(archive.read_bytes())))))
     assert verify(tmp_path / "again.tar.zst").agrees
@@ -482,19 +482,19 @@ def hostile(name: str, kind: bytes = tarfile.REGTYPE, data: bytes = b"x") -> Ite
     [
         (b"", "cut short"),
         (b"hello", "cut short"),
-        (b"PK\x03\x04" + b"x" * 200, "not packed"),
-        (packed(b"\0" * 2048), "no tar file"),
-        (packed(b"text " * 1000), "no tar file"),
+        (b"PK\x03\x04" + b"x" * 200, "another file format"),
+        (packed(b"\0" * 2048), "not a tar file"),
+        (packed(b"text " * 1000), "not a tar file"),
         (next(hostile("../../etc/cron.d/x")), "first member"),
         (next(hostile("manifest.json", tarfile.SYMTYPE, b"")), "first member"),
         (next(hostile("manifest.json", data=b"{}")), "first member"),
-        (packed(tar_with([])), "no tar file"),
+        (packed(tar_with([])), "not a tar file"),
         (headed(-5), "first member"),
         (headed(1 << 40), "first member"),
     ],
     ids=range(11),
 )
-def test_what_is_no_archive_is_refused_in_words(tmp_path: Path, data: bytes, why: str) -> None:
+def test_a_file_that_is_not_an_archive_is_rejected_with_an_explanation(tmp_path: Path, data: bytes, why: str) -> None:
     assert why in refused(data, tmp_path)
 
 
@@ -505,31 +505,29 @@ def test_a_frame_without_checksum_is_refused(archive: Path, tmp_path: Path) -> N
 @pytest.mark.parametrize(
     ("changes", "why"),
     [
-        ({"schema": 2}, "the form 2"),
-        ({"kind": "something else"}, "no manifest"),
-        ({"runs": ["../../etc"]}, "a run that it does not name"),
-        ({"members": [{"name": "../../x", "size": 1, "sha256": "0"}]}, "outside of its folder"),
-        ({"members": [{"name": "/etc/x", "size": 1, "sha256": "0"}]}, "outside of its folder"),
-        ({"members": [{"name": "runs/x/.bashrc", "size": 1, "sha256": "0"}]}, "no archive of ours"),
-        ({"members": [{"name": "presets/constraints", "size": 1, "sha256": "0"}]}, "no archive of ours"),
-        ({"members": [{"name": f"runs/{RUN_ID}/log", "size": -5, "sha256": "0"}]}, "a size that is none"),
-        ({"members": [{"name": _LOG, "size": 9 << 40, "sha256": "0"}]}, "lacks what"),
-        ({"members": [{"name": f"runs/{RUN_ID}/run.json", "size": 1 << 30, "sha256": "0"}]}, "larger than any"),
-        ({"runs": [RUN_ID, "slow", "failed", "slow"]}, "named twice"),
-        ({"suites": ["../../../etc/x"]}, "lacks what"),
-        ({"presets": [{"recipe": "nemotron4@25.04", "name": "../../etc/passwd", "sha256": "0"}]}, "lacks what"),
-        ({"presets": [{"recipe": "nemotron4@25.04", "name": "/etc/passwd", "sha256": "0"}]}, "lacks what"),
+        ({"schema": 2}, "format 2"),
+        ({"kind": "something else"}, "not a manifest"),
+        ({"runs": ["../../etc"]}, "a run that it does not list"),
+        ({"members": [{"name": "../../x", "size": 1, "sha256": "0"}]}, "outside the folder"),
+        ({"members": [{"name": "/etc/x", "size": 1, "sha256": "0"}]}, "outside the folder"),
+        ({"members": [{"name": "runs/x/.bashrc", "size": 1, "sha256": "0"}]}, "no archive of llmb-tui"),
+        ({"members": [{"name": "presets/constraints", "size": 1, "sha256": "0"}]}, "no archive of llmb-tui"),
+        ({"members": [{"name": f"runs/{RUN_ID}/log", "size": -5, "sha256": "0"}]}, "an invalid size"),
+        ({"members": [{"name": _LOG, "size": 9 << 40, "sha256": "0"}]}, "lacks a file"),
+        ({"members": [{"name": f"runs/{RUN_ID}/run.json", "size": 1 << 30, "sha256": "0"}]}, "too large"),
+        ({"runs": [RUN_ID, "slow", "failed", "slow"]}, "listed twice"),
+        ({"suites": ["../../../etc/x"]}, "lacks a file"),
+        ({"presets": [{"recipe": "nemotron4@25.04", "name": "../../etc/passwd", "sha256": "0"}]}, "lacks a file"),
+        ({"presets": [{"recipe": "nemotron4@25.04", "name": "/etc/passwd", "sha256": "0"}]}, "lacks a file"),
         ({"members": [{"name": _LOG, "size": 1, "sha256": "0"}] * 2}, "twice"),
         ({"members": [{"name": "presets/x", "size": 1, "sha256": "0"}] * 20_001}, "20,001 members"),
         ({"threshold": "high"}, "cannot be read"),
-        ({"seal": "0" * 64}, "own sum is wrong"),
-        ({"more": 1}, "own sum is wrong"),
+        ({"seal": "0" * 64}, "own checksum is wrong"),
+        ({"more": 1}, "own checksum is wrong"),
     ],
     ids=range(19),
 )
-def test_a_manifest_that_is_none_of_ours_is_refused(
-    archive: Path, tmp_path: Path, changes: dict[str, Any], why: str
-) -> None:
+def test_a_foreign_manifest_is_rejected(archive: Path, tmp_path: Path, changes: dict[str, Any], why: str) -> None:
     (tmp_path / "inside").mkdir()
     manifest = unpack(archive, tmp_path / "inside")
     document = json.loads(manifest.text) | {"seal": ""} | changes
@@ -551,7 +549,7 @@ def test_a_bomb_is_not_unpacked(archive: Path, tmp_path: Path, monkeypatch: pyte
     (inside / _LOG).write_bytes(b"\0" * (40 << 20))
     bomb = written(manifest, inside, tmp_path / "bomb.tar.zst")
     monkeypatch.setattr("llmb_tui.evidence.pack._ALWAYS_FINE", 8 << 20)
-    assert "no log explains" in refused(bomb.read_bytes(), tmp_path)
+    assert "logs cannot explain" in refused(bomb.read_bytes(), tmp_path)
     tar = tar_of(archive.read_bytes())
     asked: list[int] = []
     from llmb_tui.evidence.pack import _Content
@@ -569,7 +567,7 @@ def test_a_bomb_is_not_unpacked(archive: Path, tmp_path: Path, monkeypatch: pyte
 
 
 @pytest.mark.parametrize("kind", [tarfile.SYMTYPE, tarfile.LNKTYPE, tarfile.CHRTYPE, tarfile.FIFOTYPE, tarfile.DIRTYPE])
-def test_what_is_no_file_is_named(archive: Path, tmp_path: Path, kind: bytes) -> None:
+def test_a_missing_file_is_named(archive: Path, tmp_path: Path, kind: bytes) -> None:
     found = members(tar_of(archive.read_bytes()))
     at = next(index for index, (info, _) in enumerate(found) if info.name == _LOG)
     info = found[at][0]
@@ -579,21 +577,21 @@ def test_what_is_no_file_is_named(archive: Path, tmp_path: Path, kind: bytes) ->
     assert re.search(rf"{_LOG}/? is a (symbolic link|hard link|device|pipe|directory)", why), why
 
 
-def test_what_was_added_doubled_and_removed_is_named(archive: Path, tmp_path: Path) -> None:
+def test_added_repeated_and_removed_members_are_named(archive: Path, tmp_path: Path) -> None:
     whole = members(tar_of(archive.read_bytes()))
     extra = tarfile.TarInfo("runs/x/log")
     extra.mode = 0o600
-    assert "does not name" in refused(packed(tar_with([*whole, (extra, b"")])), tmp_path)
-    assert "is in it twice" in refused(packed(tar_with([*whole[:3], whole[2], *whole[3:]])), tmp_path)
+    assert "does not list" in refused(packed(tar_with([*whole, (extra, b"")])), tmp_path)
+    assert " twice." in refused(packed(tar_with([*whole[:3], whole[2], *whole[3:]])), tmp_path)
     assert "is missing" in refused(packed(tar_with(whole[:-1])), tmp_path)
     assert "added, removed or renamed" in refused(packed(tar_with([*whole[:3], *whole[4:]])), tmp_path)
 
 
-def test_pipes_folders_and_what_is_not_there_are_refused(tmp_path: Path) -> None:
+def test_pipes_folders_and_missing_files_are_rejected(tmp_path: Path) -> None:
     import os
 
     os.mkfifo(tmp_path / "pipe")
-    for name, why in (("pipe", "no file"), (".", ""), ("nothing", "No such file")):
+    for name, why in (("pipe", "not a regular file"), (".", ""), ("nothing", "No such file")):
         with pytest.raises(Trouble) as caught:
             verify(tmp_path / name)
         assert caught.value.exit_code == 1

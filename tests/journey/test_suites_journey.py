@@ -111,7 +111,7 @@ def test_acceptance_of_a_slow_cluster_fails(suite: Call, demo: DemoCluster) -> N
 def test_tune_ends_with_the_full_run_of_the_best(suite: Call) -> None:
     last = walked(suite, "tune", "--scale", "16", "--count", "2")
     assert last["lines"][0].startswith("full run of the best: ")
-    assert any("The model was wrong by" in line for line in last["lines"])
+    assert any("The estimates were off by" in line for line in last["lines"])
     assert [row["state"] for row in last["rows"]] == ["done"] * 3
 
 

@@ -169,13 +169,17 @@ def test_settings_of_the_launch_change_the_plan(catalog: Catalog, runs: Runs) ->
 @pytest.mark.parametrize(
     ("changes", "folder", "said"),
     [
-        ("model_overrides: {tp: 4}", "plain", "It was started with tp changed, of which the expected step time knows"),
-        ("model_overrides: {seq_len: 9}", TASK, "It was started with seq_len changed, of which the expected step time"),
+        ("model_overrides: {tp: 4}", "plain", "The run was started with tp changed, which the expected step time does"),
+        (
+            "model_overrides: {seq_len: 9}",
+            TASK,
+            "The run was started with seq_len changed, which the expected step time",
+        ),
         ("model_overrides: {tp: 8}", TASK, ""),
         (
             "env_overrides: {TP_COMM_OVERLAP: 0}",
             TASK,
-            "in the runs behind the expected step time: TP_COMM_OVERLAP changed",
+            "the runs behind the expected step time: TP_COMM_OVERLAP changed",
         ),
     ],
     ids=["a parameter", "one of which the folder's name says nothing", "one that the plan has", "a variable"],
@@ -193,7 +197,7 @@ def test_the_verdict_names_changed_settings(catalog: Catalog, runs: Runs, change
     reducer.take(LogRead("log", 9, 1.0, 1.0, started=True, progress=progress))
     verdict = reducer.state(2.0).verdict
     assert verdict is not None
-    in_doubt = "It was started with" in said
+    in_doubt = "The run was started with" in said
     assert (verdict.result, benchmark_s(run.plan, run.rule, progress, ()) is None) == (
         "WARN" if in_doubt else "FAIL",
         in_doubt,

@@ -56,7 +56,7 @@ def test_scaling_takes_all_published_scales_that_fit() -> None:
 def test_scaling_leaves_proxies_out() -> None:
     grok = Selection("grok1", "25.02", "314b", "h100", "fp8", 8)
     assert [row.selection.scale for row in made("scaling", grok).rows] == [512, 1024, 2048]
-    with pytest.raises(Trouble, match="nothing to run"):
+    with pytest.raises(Trouble, match="has no runs"):
         made("scaling", grok, most_gpus=256)
 
 
@@ -69,21 +69,21 @@ def test_repeat_runs_the_same_again() -> None:
     assert {row.selection for row in made("repeat", count=3).rows} == {NEMOTRON}
 
 
-def test_acceptance_takes_what_is_published_and_fits() -> None:
+def test_acceptance_has_the_published_configurations_that_fit() -> None:
     rows = made("acceptance", most_gpus=32).rows
     assert {(row.selection.size, row.selection.dtype, row.selection.scale) for row in rows} == {
         ("15b", dtype, scale) for dtype in ("bf16", "fp8") for scale in (16, 32)
     }
 
 
-def test_acceptance_takes_what_was_asked_of_each_run() -> None:
+def test_acceptance_keeps_the_requested_options() -> None:
     asked = replace(NEMOTRON, steps=60, time_limit="02:00:00")
     rows = made("acceptance", asked, most_gpus=16).rows
     assert {(row.selection.steps, row.selection.time_limit) for row in rows} == {(60, "02:00:00")}
 
 
 def test_acceptance_without_a_published_step_time_is_refused() -> None:
-    with pytest.raises(Trouble, match="nothing to run"):
+    with pytest.raises(Trouble, match="has no runs"):
         made("acceptance", Selection("nemotron4-340b", "25.12", "340b", "gb300", "bf16", 128))
 
 
@@ -119,7 +119,7 @@ def test_acceptance_has_no_verdict_while_a_log_is_not_read() -> None:
     assert (progress.over, outcome_of(progress).result, outcome_of(progress).lines) == (True, None, (progress.words,))
 
 
-def test_repeat_says_its_noise() -> None:
+def test_repeat_reports_its_noise() -> None:
     records = [ended(f"r{i}", "PASS", [*[9.0] * 5, *[2.0 + i / 100] * 45]) for i in range(3)]
     outcome = outcome_of(standing(made("repeat", count=3), *records))
     assert outcome.lines[0].startswith("step time 2.01 ± 0.025 s (95 %, 3 runs), 2–2.02 s")
@@ -137,7 +137,7 @@ def test_few_repeats_leave_much_alike(times: tuple[float, ...], half: str, alike
     records = [ended(f"r{i}", "PASS", [*[9.0] * 5, *[time] * 45]) for i, time in enumerate(times)]
     lines = outcome_of(standing(made("repeat", count=len(times)), *records)).lines
     assert f"± {half} s (95 %, {len(times)} runs)" in lines[0]
-    assert lines[1].endswith(f"two runs that differ by less than {alike} s are alike")
+    assert lines[1].endswith(f"runs that differ by less than {alike} s cannot be distinguished")
 
 
 def test_tune_tries_the_fastest_layouts_shortly() -> None:
@@ -195,7 +195,7 @@ def test_tune_compares_its_trials_also_where_one_of_their_logs_was_never_read() 
     assert "The fastest" in outcome_of(progress).lines[0]
 
 
-def test_tune_says_whether_the_difference_is_noise_and_how_wrong_the_model_was() -> None:
+def test_tune_reports_whether_the_difference_is_noise_and_the_error_of_the_estimates() -> None:
     noise = random.Random(1)
     suite = made("tune", count=2)
 
@@ -203,7 +203,7 @@ def test_tune_says_whether_the_difference_is_noise_and_how_wrong_the_model_was()
         return [9.0] * 5 + [noise.gauss(mean, 0.02) for _ in range(20)]
 
     alike = outcome_of(standing(suite, ended("r0", None, steps(2.0)), ended("r1", None, steps(2.0))))
-    assert "equally fast" in alike.lines[0]
+    assert "no difference between them" in alike.lines[0]
     apart = standing(suite, ended("r0", None, steps(2.2)), ended("r1", None, steps(2.0)))
     assert "more than the noise" in outcome_of(apart).lines[0]
     assert [row.planned.row.run_id for row in trials_of(apart)] == ["r1", "r0"]
@@ -212,5 +212,5 @@ def test_tune_says_whether_the_difference_is_noise_and_how_wrong_the_model_was()
         assert row.planned.plan.estimate is not None
         errors.append(100 * (row.planned.plan.estimate.step_time_s / fmean(row.steps_s) - 1))
     mean, worst = fmean(map(abs, errors)), max(errors, key=abs)
-    words = f"wrong by {two_digits(mean)} % on average, by {two_digits(worst, '+')} % at most"
+    words = f"off by {two_digits(mean)} % on average and {two_digits(worst, '+')} % at most"
     assert words in outcome_of(apart).lines[1]

@@ -38,7 +38,7 @@ class Runner:
             raise self.error
 
 
-def test_it_goes_on_and_is_not_begun_twice() -> None:
+def test_a_submission_in_progress_is_not_started_twice() -> None:
     runner = Runner()
     submissions = Submissions(runner.submit)
     heard: list[str] = []
@@ -57,7 +57,7 @@ def test_it_goes_on_and_is_not_begun_twice() -> None:
 
 
 @pytest.mark.parametrize("error", [Trouble("eos does not answer."), KeyError("a value of somebody")])
-def test_what_ends_it_early_is_told(error: Exception) -> None:
+def test_the_reason_of_an_early_end_is_reported(error: Exception) -> None:
     runner = Runner(error)
     submissions = Submissions(runner.submit)
     runner.go.set()

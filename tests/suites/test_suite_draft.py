@@ -64,7 +64,7 @@ def test_a_value_that_is_switched_twice_is_out_again() -> None:
     assert with_value(with_value(DRAFT, "scales", 16), "scales", 16) == DRAFT
 
 
-def test_values_stand_in_the_order_of_what_is_offered() -> None:
+def test_values_have_the_order_of_the_offers() -> None:
     draft = with_value(with_value(DRAFT, "scales", 256), "scales", 16)
     assert draft.scales == (16, 64, 256)
 
@@ -82,7 +82,7 @@ def test_more_runs_than_anybody_means_are_not_planned() -> None:
     assert plan.nothing.what == "These are 1,001 runs."
 
 
-def test_what_is_not_published_cannot_be_chosen_and_says_so() -> None:
+def test_an_unpublished_value_cannot_be_chosen_and_has_a_reason() -> None:
     of_proxy = replace(DRAFT, workloads=(("nemotron4-340b", "25.12", "340b"),))
     assert offer(of_proxy, "scales", 64).chosen
     assert offer(draft_of(replace(NEMOTRON, gpu="gb200"), "direct", "eos"), "workloads", LLAMA).why_not == (
@@ -90,13 +90,13 @@ def test_what_is_not_published_cannot_be_chosen_and_says_so() -> None:
     )
 
 
-def test_the_base_is_offered_although_nobody_has_published_it() -> None:
+def test_the_base_is_offered_even_if_it_is_not_published() -> None:
     odd = draft_of(replace(NEMOTRON, scale=24, overrides=Overrides(tp=4)), "direct", "eos")
     assert offer(odd, "scales", 24) == Offer(24, "24", "not published", chosen=True)
     assert [one.label for one in offers(odd, CATALOG)["layouts"]] == ["tp4"]
 
 
-def test_rows_are_taken_out_and_put_back() -> None:
+def test_rows_are_excluded_and_included_again() -> None:
     draft = with_value(DRAFT, "scales", 16)
     first = planned(draft).rows[0].row.key
     out = taken_out(draft, [first])
@@ -135,7 +135,7 @@ def test_other_kinds_repeat_in_their_own_way(kind: SuiteKind) -> None:
     assert (last in more.draft.taken_out) == (kind == "tune")
 
 
-def test_order_is_shuffled_in_what_is_sent_and_not_in_what_is_shown() -> None:
+def test_the_order_of_submission_is_shuffled_but_not_the_preview() -> None:
     draft = replace(DRAFT, scales=(16, 32, 64, 128, 256, 512), shuffle=3)
     plan = planned(draft)
     assert [row.row.selection.scale for row in plan.rows] == list(draft.scales)
@@ -152,7 +152,7 @@ def test_a_row_that_cannot_run_stands_against_the_suite_until_it_is_out() -> Non
         assert tuple(dict.fromkeys(problem for _, problem in sent.blockers)) == against
 
 
-def test_rows_are_called_by_what_tells_them_apart() -> None:
+def test_rows_are_named_by_their_differences() -> None:
     plan = planned(replace(DRAFT, dtypes=("bf16", "fp8"), count=2))
     assert plan.shared == "nemotron4@25.04 15b"
     assert list(plan.labels.values()) == ["bf16 #1", "bf16 #2", "fp8 #1", "fp8 #2"]
@@ -162,7 +162,7 @@ def test_rows_that_differ_in_scale_alone_have_a_name_all_the_same() -> None:
     assert set(planned(replace(DRAFT, scales=(16, 64))).labels.values()) == {"15b fp8"}
 
 
-def test_suites_are_named_by_what_they_are_of() -> None:
+def test_suites_are_named_by_their_content() -> None:
     assert usual_name(DRAFT) == "nemotron4 15b fp8"
     assert usual_name(replace(DRAFT, workloads=(*DRAFT.workloads, LLAMA))) == "nemotron4 llama3.1 fp8"
     assert planned(replace(DRAFT, kind="scaling")).name == "scaling nemotron4@25.04 15b h100 fp8"
@@ -176,11 +176,11 @@ def test_a_ready_made_suite_goes_as_far_as_the_partition() -> None:
     assert plan.sent.suite.kind == "scaling"
 
 
-def test_kinds_say_why_they_cannot_be_had() -> None:
+def test_unavailable_kinds_have_a_reason() -> None:
     against = {kind: why_not for kind, _, why_not in kinds(DRAFT, CATALOG, Nodes(all=1))}
     assert against == dict.fromkeys(("custom", "tune"), "") | dict.fromkeys(
         ("precision", "repeat"), "No configuration of it can be launched."
-    ) | dict.fromkeys(("scaling", "acceptance"), "No published configuration is left.")
+    ) | dict.fromkeys(("scaling", "acceptance"), "No published configuration fits.")
     assert not any(why_not for _, _, why_not in kinds(DRAFT, CATALOG, Nodes()))
 
 
@@ -201,5 +201,5 @@ def test_a_tune_without_a_short_run_is_refused() -> None:
     assert without.sent is not None
     ((row, problem),) = without.sent.blockers
     assert row is None
-    assert "never be sent" in problem.reason
+    assert "never be submitted" in problem.reason
     assert problem.fix

@@ -113,7 +113,7 @@ def test_a_chain_takes_as_long_as_one_after_the_other(most: int | None, serial: 
     assert "all at once" in suite_of(SMALL).conduct
 
 
-def test_what_cannot_run_is_named_with_its_row() -> None:
+def test_a_row_that_cannot_run_is_named() -> None:
     plan = planned(suite_of(NEMOTRON, replace(NEMOTRON, scale=48)), policy=Policy(read_only=True))
     assert [(row.row.key if row else "", problem.field) for row, problem in plan.blockers] == [
         ("nemotron4@25.04 15b fp8 64", "observer"),
@@ -208,7 +208,7 @@ def test_time_left_is_by_the_steps_that_were_made() -> None:
     assert progress.serial_left_s == pytest.approx(progress.plan.serial_s / 2)
 
 
-def test_one_that_certainly_never_reached_the_cluster_is_still_to_be_sent() -> None:
+def test_a_run_that_never_reached_the_cluster_is_still_to_be_submitted() -> None:
     changes: Any = {"submission": "withdrawn", "job_ids": (), "job_state": None}
     assert standing_of(record("r", "submitted", **changes)) == "cancelled"
     assert standing_of(record("r", "submitted", sent_at=1.0, **changes)) == "not sent"

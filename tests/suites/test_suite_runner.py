@@ -55,7 +55,7 @@ def test_each_row_is_sent_once_and_in_order(stage: Stage) -> None:
     assert once_each(stage, suite)
 
 
-def test_a_program_that_is_killed_anywhere_is_gone_on_with(tmp_path: Path) -> None:
+def test_another_program_continues_after_a_kill_at_any_point(tmp_path: Path) -> None:
     for kill_at in count(1):
         stage = Stage(tmp_path / str(kill_at), kill_at=kill_at)
         suite = stage.suites.keep(suite_of(3))
@@ -83,7 +83,7 @@ def test_after_so_many_failures_nothing_more_is_sent(stage: Stage) -> None:
     assert (len(stage.jobs), progress.stopped, progress.over) == (2, True, True)
 
 
-def test_what_is_unknown_is_settled_and_not_sent_again(stage: Stage) -> None:
+def test_an_unknown_submission_is_resolved_and_not_repeated(stage: Stage) -> None:
     stage.outcomes[2] = "unknown"
     suite = stage.suites.keep(suite_of())
     progress = stage.go(suite)
@@ -91,7 +91,7 @@ def test_what_is_unknown_is_settled_and_not_sent_again(stage: Stage) -> None:
     assert progress.count("unknown") == 0
 
 
-def test_what_never_reached_the_cluster_is_sent_again_by_another_id(stage: Stage) -> None:
+def test_a_run_that_never_reached_the_cluster_is_submitted_under_another_id(stage: Stage) -> None:
     stage.outcomes[2], stage.settles_as = "unknown", "withdrawn"
     suite = stage.suites.keep(suite_of())
     stage.go(suite)
@@ -122,7 +122,7 @@ def test_another_trouble_ends_the_program_and_leaves_the_rest_to_the_next(stage:
     assert once_each(stage, suite)
 
 
-def test_one_refusal_does_not_hold_up_the_others_and_is_mended_later(stage: Stage) -> None:
+def test_one_rejected_row_does_not_delay_the_others_and_is_submitted_later(stage: Stage) -> None:
     stage.outcomes[2] = "refused"
     suite = stage.suites.keep(suite_of())
     progress = stage.go(suite)
@@ -132,7 +132,7 @@ def test_one_refusal_does_not_hold_up_the_others_and_is_mended_later(stage: Stag
     assert {run_id for run_id, _ in stage.jobs} == set(stage.suites.load(suite.id).run_ids)
 
 
-def test_refusals_one_after_the_other_end_it(stage: Stage) -> None:
+def test_consecutive_rejections_end_the_submission(stage: Stage) -> None:
     prepare = stage.prepare
 
     def refused(request: RunRequest, run_id: str) -> PreparedRun:
@@ -166,10 +166,10 @@ def test_a_chain_is_slurms(stage: Stage, conduct: dict[str, Any], waits: list[st
         ({"at_most": 2}, ["", "", "afterany:101", "afterany:100"]),
     ],
 )
-def test_what_a_chain_sends_again_waits_for_its_last_job(
+def test_a_row_of_a_chain_submitted_later_waits_for_the_last_job(
     stage: Stage, conduct: dict[str, Any], waits: list[str]
 ) -> None:
-    """Of four rows the second and the third are refused at first."""
+    """The second and the third of four rows are rejected at first."""
     stage.ends = lambda _: "RUNNING"
     stage.outcomes[2] = "refused"
     suite = stage.suites.keep(suite_of(4, chain=True, **conduct))
@@ -187,7 +187,7 @@ def test_what_a_chain_sends_again_waits_for_its_last_job(
     assert [dependency for _, dependency in stage.jobs] == waits
 
 
-def test_a_chain_goes_on_with_the_dependency_that_was_agreed_to(tmp_path: Path) -> None:
+def test_a_chain_continues_with_the_confirmed_dependency(tmp_path: Path) -> None:
     for kill_at in range(1, 13):
         stage = Stage(tmp_path / str(kill_at), kill_at=kill_at)
         stage.ends = lambda _: "RUNNING"
@@ -213,7 +213,7 @@ def test_a_cancel_by_another_program_is_seen_before_the_next_row(stage: Stage) -
     assert (len(stage.jobs), progress.stopped) == (1, True)
 
 
-def test_a_cancel_ends_what_goes_on_and_what_was_not_sent(stage: Stage) -> None:
+def test_a_cancel_ends_active_and_remaining_rows(stage: Stage) -> None:
     stage.ends = lambda _: "RUNNING"
     suite = stage.suites.keep(suite_of(3, at_most=1))
     stop = threading.Event()
@@ -264,7 +264,7 @@ def test_a_run_that_cannot_be_read_is_unknown_and_not_sent_again(stage: Stage, c
     assert once_each(stage, suite)
     assert (progress.rows[0].standing, progress.rows[0].state) == ("unknown", "unknown")
     assert (progress.count("not sent"), progress.over) == (0, False)
-    assert any("It is not sent again." in words for words in stage.told)
+    assert any("It is not submitted again." in words for words in stage.told)
     assert suite.run_ids[0] in held_by_suites(stage.suites)
 
 
@@ -306,7 +306,7 @@ def test_a_tune_whose_last_run_cannot_be_read_keeps_its_layout(stage: Stage) -> 
     assert once_each(stage, suite)
 
 
-def test_a_cancel_names_what_was_cancelled_and_not_what_was_over(stage: Stage) -> None:
+def test_a_cancel_names_only_the_runs_that_it_cancelled(stage: Stage) -> None:
     stage.ends = lambda _: "RUNNING"
     suite = stage.suites.keep(suite_of(3))
     stage.go(suite)
@@ -327,14 +327,14 @@ def test_a_cancel_names_what_was_cancelled_and_not_what_was_over(stage: Stage) -
     assert f"{other}: Slurm was asked to cancel job 101." in stage.told
 
 
-def test_a_cancel_of_what_may_still_get_a_job_did_not_succeed(stage: Stage) -> None:
+def test_a_cancel_fails_for_a_run_that_may_still_get_a_job(stage: Stage) -> None:
     stage.ends = lambda _: "RUNNING"
     suite = stage.suites.keep(suite_of(3))
     stage.go(suite)
     first, *others = suite.run_ids
     stage.runs.save(replace(stage.runs.load(first), submission="unknown", job_ids=(), job_state=None))
     stage.settle = lambda run_id, prompter=None: stage.runs.load(run_id)  # type: ignore[method-assign]  # noqa: ARG005
-    with pytest.raises(Trouble, match="not known yet") as raised:
+    with pytest.raises(Trouble, match="unknown whether") as raised:
         stage.runner.cancel(suite, stage.told.append)
     assert (raised.value.exit_code, suite.rows[0].key in raised.value.what) == (2, True)
     assert f"llmb-tui suite cancel {suite.id}" in raised.value.fix
@@ -342,7 +342,7 @@ def test_a_cancel_of_what_may_still_get_a_job_did_not_succeed(stage: Stage) -> N
     assert stage.suites.load(suite.id).cancelled
 
 
-def test_what_a_person_has_withdrawn_is_not_sent_again(stage: Stage) -> None:
+def test_a_withdrawn_run_is_not_submitted_again(stage: Stage) -> None:
     stage.outcomes[2] = Trouble("The disk is full.")
     suite = stage.suites.keep(suite_of())
     with pytest.raises(Trouble, match="disk is full"):
@@ -364,7 +364,7 @@ def test_two_programs_do_not_submit_one_suite(stage: Stage) -> None:
     assert not stage.jobs
 
 
-def test_nothing_is_sent_where_a_row_cannot_start(stage: Stage) -> None:
+def test_nothing_is_submitted_if_a_row_cannot_start(stage: Stage) -> None:
     stage.failed_checks = (Check("nodes", "Nodes", "failed", "4", "8", "Choose fewer."),)
     suite = stage.suites.keep(suite_of())
     with pytest.raises(SuiteNotReady) as raised:
@@ -428,9 +428,7 @@ def ended_unread(stage: Stage, number: int = 3) -> Suite:
 @pytest.mark.parametrize(
     ("link", "asked", "read"), [("live", [1, 2, 3], [False, True, True]), ("lost", [1], [False] * 3)]
 )
-def test_one_log_that_cannot_be_read_holds_up_no_other(
-    stage: Stage, link: str, asked: list[int], read: list[bool]
-) -> None:
+def test_an_unreadable_log_delays_no_other(stage: Stage, link: str, asked: list[int], read: list[bool]) -> None:
     suite = ended_unread(stage)
     monitor, seen = stage.monitor, []
 
@@ -448,7 +446,7 @@ def test_a_broken_suite_is_named_and_not_passed_over(stage: Stage, tmp_path: Pat
     suite = stage.suites.keep(suite_of())
     file = tmp_path / "state" / "suites" / suite.id / "suite.json"
     file.write_text(file.read_text().replace(suite.id, "s000000000000abcd"))
-    with pytest.raises(Trouble, match="cannot be right"):
+    with pytest.raises(Trouble, match="is not valid"):
         stage.suites.keep(suite_of())
 
 
@@ -511,14 +509,14 @@ def test_a_tune_waits_for_the_logs_of_its_short_runs(stage: Stage, link: str) ->
     assert stage.told.count("eos: The line broke.") == 1
 
 
-def test_a_tune_goes_on_without_a_log_that_is_gone_for_good(stage: Stage, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_tune_continues_without_a_permanently_missing_log(stage: Stage, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("llmb_tui.suites.runner.PATIENCE_S", 0.05)
     suite = tune(stage)
     gone = stage.seen("live", "The log is gone.", unread=True)
     without_logs(stage, suite, lambda run_id: gone if run_id == suite.run_ids[2] else None)
     stage.go(suite)
     assert stage.suites.load(suite.id).rows[-1].selection.overrides == suite.rows[1].selection.overrides
-    (said,) = (words for words in stage.told if "not waited for" in words)
+    (said,) = (words for words in stage.told if "gave up waiting" in words)
     assert said.startswith(f"{suite.rows[2].key}: ")
 
 
@@ -530,14 +528,14 @@ def test_a_tune_waits_for_a_log_that_is_on_its_way(stage: Stage, monkeypatch: py
         if run_id != suite.run_ids[2] or (size := next(looks)) >= 20:
             return None
         (stage.runs.folder(run_id) / "log").write_text("Downloading.\n" * size)
-        return stage.seen("live", "The log is not copied whole yet.", unread=True)
+        return stage.seen("live", "The log is not completely copied yet.", unread=True)
 
     without_logs(stage, suite, unreadable)
     stage.go(suite)
     assert stage.suites.load(suite.id).rows[-1].selection.overrides == suite.rows[2].selection.overrides
 
 
-def test_a_tune_without_any_log_is_left_and_can_be_gone_on_with(stage: Stage, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_tune_without_any_log_ends_and_can_be_continued(stage: Stage, monkeypatch: pytest.MonkeyPatch) -> None:
     suite = tune(stage)
     with monkeypatch.context() as patch:
         patch.setattr("llmb_tui.suites.runner.PATIENCE_S", 0.05)

@@ -1,4 +1,4 @@
-"""Cancelling a run: what is over is left alone, and an answer that was lost is settled or said to be open."""
+"""Cancelling a run: finished jobs are not touched, and a lost answer is resolved or reported as open."""
 
 from __future__ import annotations
 
@@ -60,7 +60,7 @@ def slurm(runs: Runs) -> Callable[..., tuple[AskedSlurm, RunsFeed]]:
     return make
 
 
-def test_only_what_is_not_over_is_cancelled(runs: Runs, slurm: Callable[..., tuple[AskedSlurm, RunsFeed]]) -> None:
+def test_only_unfinished_jobs_are_cancelled(runs: Runs, slurm: Callable[..., tuple[AskedSlurm, RunsFeed]]) -> None:
     run = make_run("a", job_ids=("1", "2", "3", "4"), other_states=(("3", "FAILED"),))
     runs.save(run)
     asked, feed = slurm({"1": "COMPLETED", "2": "RUNNING"}, lambda job_id: job_id == "2")
@@ -71,7 +71,7 @@ def test_only_what_is_not_over_is_cancelled(runs: Runs, slurm: Callable[..., tup
     assert cancel_words(make_run(job_ids=("7",)), ()) == "Job 7 was over already: nothing was cancelled."
 
 
-def test_a_cancel_whose_answer_was_lost_is_settled_by_a_look_or_said_to_be_open(
+def test_a_cancel_with_a_lost_answer_is_resolved_by_a_query_or_reported_as_open(
     runs: Runs, slurm: Callable[..., tuple[AskedSlurm, RunsFeed]]
 ) -> None:
     run = make_run("a", job_ids=("1",))
@@ -107,7 +107,7 @@ def test_a_cancel_whose_answer_was_lost_is_settled_by_a_look_or_said_to_be_open(
         ("COMPLETED", "", 10.0, "not carried out"),
     ],
 )
-def test_what_a_look_says_of_an_open_cancel(state: str, reason: str, after_s: float, outcome: str) -> None:
+def test_a_query_resolves_an_open_cancel(state: str, reason: str, after_s: float, outcome: str) -> None:
     run = make_run(job_ids=("7",), cancel=Cancel("7", 1000.0))
     seen = run.seen(Job("7", "n", state, reason), 1000.0 + after_s)
     assert seen.cancel is not None
@@ -115,7 +115,7 @@ def test_what_a_look_says_of_an_open_cancel(state: str, reason: str, after_s: fl
     assert run.seen(Job("8", "n", "CANCELLED"), 5000.0) == run, "another job's"
 
 
-def test_what_was_taken_for_not_carried_out_may_be_after_all() -> None:
+def test_a_cancel_that_seemed_to_fail_may_succeed_later() -> None:
     run = make_run(job_ids=("7",), cancel=Cancel("7", 0.0))
     later = run.seen(Job("7", "n", "RUNNING"), 400.0)
     assert "the job goes on" in later.cancel_note
@@ -193,7 +193,7 @@ def test_a_cancel_does_not_need_room_here(
         (1, "scancel: error: Kill job error on job id 7: Access/permission denied", SlurmTrouble),
     ],
 )
-def test_what_scancel_says_when_its_answer_is_lost(exit_code: int, words: str, kind: type[Trouble]) -> None:
+def test_messages_of_scancel_when_its_answer_is_lost(exit_code: int, words: str, kind: type[Trouble]) -> None:
     session = cast(
         "SlurmCluster",
         SimpleNamespace(require_changes=lambda: None, run_script=lambda *_, **__: Completed(exit_code, "", words)),
@@ -203,7 +203,7 @@ def test_what_scancel_says_when_its_answer_is_lost(exit_code: int, words: str, k
     assert type(caught.value) is kind
 
 
-def test_where_only_accounting_is_silent_the_queue_still_says_what_is_over(
+def test_a_silent_accounting_leaves_the_states_of_the_queue(
     runs: Runs, slurm: Callable[..., tuple[AskedSlurm, RunsFeed]], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     run = make_run("a", job_ids=("1", "2"), job_state="RUNNING")

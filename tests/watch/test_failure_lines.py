@@ -6,7 +6,7 @@ import pytest
 
 from llmb_tui.cluster.job import Job
 from llmb_tui.watch import parse
-from llmb_tui.watch.failure import of_job, worst
+from llmb_tui.watch.failure import job_failure, worst
 from llmb_tui.watch.parse import StepParser
 
 WATCHDOG = (
@@ -42,7 +42,7 @@ def test_the_line_is_clean_and_bounded() -> None:
     assert len(found.line) < 5000
 
 
-def test_a_run_that_goes_on_has_not_failed(nemo_line: Callable[..., str]) -> None:
+def test_an_active_run_has_not_failed(nemo_line: Callable[..., str]) -> None:
     parser = StepParser("nemo2")
     parser.feed((nemo_line(0) + "ModuleNotFoundError: No module named 'apex'\n").encode())
     assert parser.failure is not None
@@ -50,7 +50,7 @@ def test_a_run_that_goes_on_has_not_failed(nemo_line: Callable[..., str]) -> Non
     assert parser.failure is None
 
 
-def test_only_what_follows_the_newest_step_is_searched(
+def test_only_lines_after_the_newest_step_are_searched(
     nemo_line: Callable[..., str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     searched: list[int] = []
@@ -64,7 +64,7 @@ def test_only_what_follows_the_newest_step_is_searched(
     assert searched == [len(other)]
 
 
-def test_what_waits_to_be_searched_is_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_unsearched_data_is_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(parse, "_UNSEARCHED", 100)
     parser = StepParser("nemo2")
     for line in ("KeyError: 'first'\n", "x" * 90 + "\n", "KeyError: 'second'\n", "y" * 90 + "\n"):
@@ -74,7 +74,7 @@ def test_what_waits_to_be_searched_is_bounded(monkeypatch: pytest.MonkeyPatch) -
     assert "first" in parser.failure.line
 
 
-def test_clean_up_after_the_last_step_is_no_failure(nemo_line: Callable[..., str]) -> None:
+def test_clean_up_after_the_last_step_is_not_a_failure(nemo_line: Callable[..., str]) -> None:
     parser = StepParser("nemo2")
     log = nemo_line(48) + nemo_line(49) + "Traceback (most recent call last):\nRuntimeError: closed\n" + WATCHDOG + "\n"
     parser.feed(log.encode())
@@ -106,8 +106,8 @@ def test_a_failure_after_a_bar_is_seen_although_the_bar_is_painted_again(hydra_f
         (Job("1", "a", "FAILED", "NonZeroExitCode", exit_code="3:0"), "ended with an error", "exit code 3:0"),
     ],
 )
-def test_where_the_log_says_nothing_slurm_does(job: Job, reason: str, line: str) -> None:
-    found = of_job(job, "Slurm")
+def test_slurm_gives_the_reason_if_the_log_has_none(job: Job, reason: str, line: str) -> None:
+    found = job_failure(job, "Slurm")
     assert found is not None
     assert reason in found.reason
     assert line in found.line
@@ -118,8 +118,8 @@ def test_where_the_log_says_nothing_slurm_does(job: Job, reason: str, line: str)
     ("state", "reason"),
     [("FAILED", "The workload ended with an error."), ("TIMEOUT", "The job reached its time limit.")],
 )
-def test_of_a_workload_nothing_is_said_of_a_batch_script(state: str, reason: str) -> None:
-    found = of_job(Job("w", "a", state, "Container pytorch exited"), "Run:ai")
+def test_a_workload_has_no_words_about_a_batch_script(state: str, reason: str) -> None:
+    found = job_failure(Job("w", "a", state, "Container pytorch exited"), "Run:ai")
     assert found is not None
     assert (found.reason, found.line) == (reason, f"Run:ai: {state}")
     assert "batch script" not in found.sentences
@@ -127,11 +127,11 @@ def test_of_a_workload_nothing_is_said_of_a_batch_script(state: str, reason: str
 
 @pytest.mark.parametrize("state", ["COMPLETED", "CANCELLED", "RUNNING", "PENDING"])
 def test_a_job_that_did_not_fail_has_no_reason(state: str) -> None:
-    assert of_job(Job("1", "a", state), "Slurm") is None
+    assert job_failure(Job("1", "a", state), "Slurm") is None
 
 
 def test_slurm_tells_more_than_a_symptom_and_less_than_a_cause() -> None:
-    node, late = of_job(Job("1", "a", "NODE_FAIL"), "Slurm"), of_job(Job("1", "a", "TIMEOUT"), "Slurm")
+    node, late = job_failure(Job("1", "a", "NODE_FAIL"), "Slurm"), job_failure(Job("1", "a", "TIMEOUT"), "Slurm")
     symptom, cause = worst(f"{WATCHDOG}\n".encode()), worst(b"RuntimeError: CUDA error: out of memory\n")
     weights = [failure.weight for failure in (cause, node, symptom, late) if failure]
     assert len(weights) == 4

@@ -109,7 +109,7 @@ def test_our_checksum_is_that_of_posix(data: bytes) -> None:
     assert cksum(data) == answer.strip()
 
 
-def test_it_waits_for_the_file_and_copies_what_comes(follow: Callable[[], Follower], remote: Path, local: Path) -> None:
+def test_it_waits_for_the_file_and_copies_its_data(follow: Callable[[], Follower], remote: Path, local: Path) -> None:
     follower = follow()
     assert follower.pump(0.05) == 0
     assert follower.behind() == 0
@@ -129,7 +129,9 @@ def test_it_knows_how_far_it_is_behind(follow: Callable[[], Follower], remote: P
     assert follower.behind() == 0
 
 
-def test_a_later_program_goes_on_from_the_last_byte(follow: Callable[[], Follower], remote: Path, local: Path) -> None:
+def test_a_later_program_continues_from_the_last_byte(
+    follow: Callable[[], Follower], remote: Path, local: Path
+) -> None:
     remote.write_bytes(os.urandom(200_000))
     first = follow()
     pump_until(first, holds(local, remote.read_bytes()))
@@ -190,7 +192,7 @@ def copy_over(path: Path) -> None:
 
 @pytest.mark.parametrize(
     ("change", "why"),
-    [(cut_short, "are copied already"), (write_anew, "begins with other bytes"), (copy_over, "another file")],
+    [(cut_short, "are copied already"), (write_anew, "beginning differs from the copy"), (copy_over, "another file")],
 )
 def test_a_log_that_was_replaced_is_not_added_to_the_copy(
     node: LoginNode, follow: Callable[[], Follower], remote: Path, *, change: Callable[[Path], None], why: str
@@ -205,7 +207,7 @@ def test_a_log_that_was_replaced_is_not_added_to_the_copy(
     with pytest.raises(LogReplaced, match="was replaced") as caught:
         pump_until(follower, lambda: False, patient=True)
     assert why in caught.value.why
-    assert "a file of its own" in caught.value.fix
+    assert "copied into another file" in caught.value.fix
     assert local.read_bytes() == before
 
 
@@ -231,7 +233,7 @@ def test_a_copy_that_was_damaged_here_is_not_added_to(
     local.write_bytes(damaged)
     with pytest.raises(LogReplaced) as caught:
         follow().pump(0.1)
-    assert "or the copy was damaged here" in caught.value.why
+    assert "or the copy on this machine is damaged" in caught.value.why
     assert local.read_bytes() == damaged
     local.unlink()
     pump_until(follow(), holds(local, remote.read_bytes()))
@@ -276,7 +278,7 @@ def test_a_log_that_changes_while_it_is_followed_adds_no_byte(
 
 
 @pytest.mark.usefixtures("either_way")
-def test_a_log_that_is_gone_is_said_at_once_and_followed_when_it_comes_back(
+def test_a_missing_log_is_reported_immediately_and_followed_when_it_returns(
     follow: Callable[[], Follower], remote: Path, local: Path
 ) -> None:
     remote.write_bytes(b"one\n")
@@ -341,7 +343,7 @@ def test_a_tail_that_knows_no_gnu_options_will_do(
 
 
 @pytest.mark.usefixtures("either_way")
-def test_nothing_is_left_running_on_the_cluster(follow: Callable[[], Follower], remote: Path, local: Path) -> None:
+def test_no_process_stays_on_the_cluster(follow: Callable[[], Follower], remote: Path, local: Path) -> None:
     def running() -> str:
         command = ["pgrep", "-f", f"tail .*{remote.parent}"]
         return subprocess.run(command, capture_output=True, text=True, check=False).stdout
@@ -518,7 +520,7 @@ def test_a_long_gap_is_compressed_by_what_is_faster_than_the_line(
 
 
 @pytest.mark.parametrize("packer", ["gzip", "zstd"])
-def test_damaged_bytes_are_a_trouble_and_none_of_the_log(
+def test_damaged_bytes_are_an_error_and_are_not_copied(
     follow: Callable[[], Follower],
     remote: Path,
     local: Path,
@@ -547,7 +549,7 @@ def test_a_full_disk_here_costs_no_byte(follow: Callable[[], Follower], remote: 
             pump_until(follower, lambda: False)
     finally:
         resource.setrlimit(resource.RLIMIT_FSIZE, limits)
-    assert "goes on where it stopped" in caught.value.fix
+    assert "copying then continues" in caught.value.fix
     assert local.read_bytes() == remote.read_bytes()[:100_000]
     pump_until(follower, holds(local, remote.read_bytes()))
 
@@ -570,7 +572,7 @@ def test_two_programs_on_a_file_system_without_locks_double_nothing(
 
 
 @pytest.mark.parametrize("printed", SHELL_PRINTS)
-def test_what_a_login_shell_prints_is_no_part_of_the_log(
+def test_output_of_a_login_shell_is_not_part_of_the_log(
     node: LoginNode, follow: Callable[[], Follower], remote: Path, local: Path, printed: str
 ) -> None:
     node.shell_prints = printed
@@ -581,7 +583,7 @@ def test_what_a_login_shell_prints_is_no_part_of_the_log(
 
 
 @pytest.mark.parametrize("printed", SHELL_PRINTS)
-def test_what_a_login_shell_prints_hides_no_log(node: LoginNode, printed: str) -> None:
+def test_output_of_a_login_shell_hides_no_log(node: LoginNode, printed: str) -> None:
     node.shell_prints = printed
     (node.home / "log_5_0.out").touch()
     with closing(SlurmCluster(node.profile())) as session:

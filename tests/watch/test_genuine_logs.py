@@ -26,7 +26,7 @@ def parsed(data: bytes) -> tuple[StepParser, list[Step]]:
 @pytest.mark.parametrize(
     ("name", "count"), [("nemo-2.2.1", 30), ("nemo-2.4.0-flops", 30), ("nemo-2.2.1-save", 6), ("nemo-2.2.1-load", 1)]
 )
-def test_every_step_is_found_with_what_nemo_measured(name: str, count: int) -> None:
+def test_every_step_is_found_with_nemos_values(name: str, count: int) -> None:
     parser, steps = parsed(log(name))
     assert [(step.index, step.total) for step in steps] == [(index, count) for index in range(count)]
     assert parser.complete

@@ -1,4 +1,4 @@
-"""A run may have several jobs: the last is watched, and the run goes on while any of them does."""
+"""A run may have several jobs: the last one is watched, and the run is active while any of them is."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ def test_each_job_has_its_state(run: Run) -> None:
         ("CANCELLED", "TIMEOUT", False),
     ],
 )
-def test_it_goes_on_while_one_of_them_does(run: Run, first: str | None, last: str | None, going: bool) -> None:
+def test_a_run_is_active_while_one_of_its_jobs_is(run: Run, first: str | None, last: str | None, going: bool) -> None:
     told = run.with_state("41", first) if first else run
     assert replace(told, job_state=last).going is going
 
@@ -54,9 +54,9 @@ def test_without_the_cluster_the_others_are_as_they_were_seen_last(run: Run, tmp
     assert [(job.id, job.state) for job in state.others] == [("41", "RUNNING")]
 
 
-def test_a_run_whose_log_is_not_known_says_so(run: Run, tmp_path: Path) -> None:
+def test_a_run_with_an_unknown_log_has_a_reason(run: Run, tmp_path: Path) -> None:
     runs = Runs(Places(tmp_path / "config", tmp_path / "state"))
     runs.save(run)
     state = RunRecords(runs).record(replace(run, spec=None).with_state("42", "COMPLETED")).state
     assert (state.stage, state.verdict) == ("done", None)
-    assert state.no_verdict == "No verdict: it is not known where the job writes its log."
+    assert state.no_verdict == "No verdict: the path of the job's log is not known."

@@ -1,4 +1,4 @@
-"""What a whole log says: steps of the last start, checkpoints, losses."""
+"""Facts of a whole log: steps of the last start, checkpoints, losses."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ def test_a_checkpoint_whose_numbers_another_rank_broke_is_passed_over(tmp_path: 
     assert facts_of(tmp_path, text).checkpoints == (CheckpointTime("save", 50, 4.389),)
 
 
-def test_a_second_start_replaces_what_it_makes_again(tmp_path: Path) -> None:
+def test_a_second_start_replaces_repeated_steps(tmp_path: Path) -> None:
     bar = "Epoch 0: : 10%| {0}/9 [00:01<00:02, reduced_train_loss={1}, global_step={2}, train_step_timing in s=2.0]\r"
     first = "".join(bar.format(at + 1, 5 - at, at) for at in range(4))
     again = "".join(bar.format(at + 1, 9 - at, at) for at in range(2))
@@ -68,7 +68,7 @@ def test_so_does_one_that_goes_on_from_a_checkpoint(tmp_path: Path) -> None:
     assert [(step.index, step.loss) for step in facts.steps] == [(at, 12.0 if at < 5 else 3.0) for at in range(10)]
 
 
-def test_a_loss_that_is_no_number_is_seen(tmp_path: Path) -> None:
+def test_a_loss_that_is_not_a_number_is_reported(tmp_path: Path) -> None:
     losses = [12.0, 11.0, "nan", 9.0]
     check = loss_check(facts_of(tmp_path, "".join(LINE.format(at, loss) for at, loss in enumerate(losses))))
     assert check is not None
@@ -88,7 +88,7 @@ def test_a_loss_that_is_no_number_is_seen(tmp_path: Path) -> None:
         ([1.5e308] * 10, "does not fall: 1.5e+308 to 1.5e+308"),
     ],
 )
-def test_what_is_said_of_a_loss_goes_with_its_numbers(tmp_path: Path, losses: list[float], words: str) -> None:
+def test_the_text_of_a_loss_matches_its_numbers(tmp_path: Path, losses: list[float], words: str) -> None:
     check = loss_check(facts_of(tmp_path, "".join(LINE.format(at, loss) for at, loss in enumerate(losses))))
     assert check is not None
     assert check.words == words

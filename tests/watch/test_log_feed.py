@@ -1,4 +1,4 @@
-"""The feed of a job's logs: when it turns to the next one, and when it holds one for whole. The cluster is made up."""
+"""The feed of a job's logs: when it advances to the next log, and when a log is complete. The cluster is made up."""
 
 from __future__ import annotations
 
@@ -29,17 +29,17 @@ class Log:
     """A log on the cluster, and a tail of it that gives a few bytes at each reading, as over a slow line."""
 
     data: bytes | None = None
-    """None: there is none."""
+    """None: the log does not exist."""
     at_once: int = 1000
     path: str = "/cluster/log"
     changed: bool = False
     fills_gap: bool = False
     proof: Proof | None = None
     trouble: Trouble | None = None
-    """Why it cannot be read."""
+    """Error of reading it."""
     read_to: int = 0
     comes: threading.Event = field(default_factory=threading.Event)
-    """Never set: nothing comes but what is there."""
+    """Never set: no further data arrives."""
 
     def prove(self, sample: Sample, known: bytes) -> Proof | None:  # noqa: ARG002 - a `RemoteFile`'s
         if self.trouble is not None:
@@ -65,7 +65,7 @@ class Log:
 
 @dataclass
 class Output:
-    """What the job writes, a log for each start."""
+    """Output of the job, a log for each start."""
 
     logs: dict[int, Log]
     one_for_all: bool = False
@@ -82,7 +82,7 @@ class Output:
 
 
 class Feed:
-    """The feed of such a job, and what it said."""
+    """The feed of such a job, with its events."""
 
     def __init__(self, output: Output, folder: Path, patience_s: float = 3600.0) -> None:
         self.news: list[WatchEvent] = []
@@ -93,30 +93,30 @@ class Feed:
         )
 
     def copy(self, name: str) -> bytes | None:
-        """What was copied; None if that was not begun."""
+        """Copied bytes; None if the copy does not exist."""
         path = self.folder / name
         return path.read_bytes() if path.exists() else None
 
     def end(self) -> None:
-        """Wait until it has ended by itself."""
+        """Wait until the feed has ended on its own."""
         self.feed.join(DEADLINE_S)
         assert not self.feed.is_alive(), self.news
         assert self.news[-1] == Ended("watch-log")
 
     @property
     def troubles(self) -> list[LogTrouble]:
-        """Why the log could not be copied."""
+        """Reasons why the log could not be copied."""
         return [news for news in self.news if isinstance(news, LogTrouble)]
 
     @property
     def is_whole(self) -> bool:
-        """It said that it copied all."""
+        """Whether the feed reported a complete copy."""
         return any(isinstance(news, BatchTail) for news in self.news)
 
 
 @pytest.fixture
 def started() -> Iterator[list[Feed]]:
-    """The feeds of a test, which may be running."""
+    """Feeds of a test; they may be running."""
     feeds: list[Feed] = []
     yield feeds
     for feed in feeds:
@@ -135,7 +135,7 @@ def _without_pauses(monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.fixture
 def two_starts(tmp_path: Path, started: list[Feed]) -> Feed:
-    """Of a job that was started again before the first log was copied."""
+    """Feed of a job that was started again before the first log was copied."""
     started.append(Feed(Output({0: Log(FIRST), 1: Log(SECOND)}), tmp_path / "run"))
     return started[-1]
 
@@ -151,9 +151,7 @@ def test_a_log_that_comes_slowly_is_copied_whole_before_the_next_one(
     assert two_starts.is_whole
 
 
-def test_a_look_goes_on_with_the_log_that_came_slowly_at_the_last(
-    two_starts: Feed, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_query_continues_with_a_log_that_was_incomplete(two_starts: Feed, monkeypatch: pytest.MonkeyPatch) -> None:
     with monkeypatch.context() as slow:
         slow.setattr(logfeed, "_CATCH_UP_S", -1.0)
         two_starts.feed.catch_up(job_over=True)
@@ -169,7 +167,7 @@ StartFeed = Callable[..., Feed]
 
 @pytest.fixture
 def ended_job(tmp_path: Path, started: list[Feed]) -> StartFeed:
-    """The feed of a job that is over, of whose log that much is copied."""
+    """Feed of a finished job whose log is copied up to this size."""
 
     def start(log: Log, *, copied: bytes = b"", patience_s: float = 3600.0, may_come_back: bool = True) -> Feed:
         started.append(Feed(Output({0: log}, may_come_back=may_come_back), tmp_path / "run", patience_s))
@@ -182,7 +180,7 @@ def ended_job(tmp_path: Path, started: list[Feed]) -> StartFeed:
     return start
 
 
-def test_a_log_that_is_away_when_its_job_ends_is_not_held_for_whole(ended_job: StartFeed) -> None:
+def test_a_log_that_is_missing_when_its_job_ends_is_not_complete(ended_job: StartFeed) -> None:
     feed = ended_job(Log(None), copied=FIRST[:1000], patience_s=0.0)
     feed.end()
     assert not feed.is_whole
@@ -198,9 +196,7 @@ CUT = Disconnected("The connection broke.")
 
 
 @pytest.mark.parametrize("trouble", [REFUSED, NO_LOGIN], ids=["refused", "kubeconfig"])
-def test_a_log_that_is_refused_after_the_end_of_its_job_is_left_for_later(
-    ended_job: StartFeed, trouble: Trouble
-) -> None:
+def test_a_log_that_is_refused_after_the_end_of_its_job_is_read_later(ended_job: StartFeed, trouble: Trouble) -> None:
     feed = ended_job(Log(FIRST, trouble=trouble), copied=FIRST[:1000], patience_s=0.0)
     feed.end()
     assert not feed.is_whole

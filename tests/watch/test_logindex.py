@@ -32,7 +32,7 @@ def test_a_file_that_is_not_there_yet(tmp_path: Path) -> None:
     assert index.read(0, 10) == ["one"]
 
 
-def test_what_is_appended_is_seen_at_the_next_refresh(tmp_path: Path) -> None:
+def test_appended_lines_are_shown_at_the_next_refresh(tmp_path: Path) -> None:
     index = index_of(tmp_path / "log", b"one\ntw")
     assert (index.lines, index.read(0, 9)) == (2, ["one", "tw"])
     with (tmp_path / "log").open("ab") as file:
@@ -42,7 +42,7 @@ def test_what_is_appended_is_seen_at_the_next_refresh(tmp_path: Path) -> None:
     assert (index.lines, index.read(1, 9)) == (3, ["two", "three"])
 
 
-def test_a_file_that_shrank_is_read_anew(tmp_path: Path) -> None:
+def test_a_file_that_shrank_is_read_again(tmp_path: Path) -> None:
     index = index_of(tmp_path / "log", b"one\ntwo\nthree\n")
     (tmp_path / "log").write_bytes(b"new\n")
     index.refresh()
@@ -50,7 +50,7 @@ def test_a_file_that_shrank_is_read_anew(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("first", [-5, 0, 3, 7, 8, 100])
-def test_what_is_asked_beyond_the_ends_is_left_out(tmp_path: Path, first: int) -> None:
+def test_lines_beyond_the_ends_are_omitted(tmp_path: Path, first: int) -> None:
     index = index_of(tmp_path / "log", b"".join(b"%d\n" % n for n in range(8)))
     expected = [str(n) for n in range(8)][max(0, first) : first + 3 if first + 3 > 0 else 0]
     assert index.read(first, 3) == expected
@@ -145,7 +145,7 @@ def test_find_forward_and_backward(tmp_path: Path) -> None:
     assert index.find(re.compile("^line 39999$"), 0) == 39_999
 
 
-def test_find_looks_at_what_is_shown(tmp_path: Path) -> None:
+def test_find_searches_the_shown_text(tmp_path: Path) -> None:
     index = index_of(tmp_path / "log", b"hidden frame\rshown\na\x1b[31mbc\x1b[0m\nx\ty\n")
     assert index.find(re.compile("hidden"), 0) is None
     assert index.find(re.compile("shown"), 0) == 0
@@ -172,7 +172,7 @@ _GREEDY = [r"foo\W*+$", r"(?>foo\W*)$"] if sys.version_info >= (3, 11) else []
         *("\ufffd", r"x\Wy", r"q\Wy", r"z\Wy", r"n[^n]$", r"one\s{4}bar", r"(?i)FOO\b", *_GREEDY),
     ],
 )
-def test_find_finds_what_is_found_in_one_line(tmp_path: Path, pattern: str) -> None:
+def test_find_matches_within_one_line(tmp_path: Path, pattern: str) -> None:
     compiled, hits = re.compile(pattern), 0
     for number, line in enumerate(("foo", "x\by", "q\xady", "z\u3164y", "n" * 5000, "one\tbar")):
         index = index_of(tmp_path / f"log{number}", f"\n{line}\n bar\n".encode())

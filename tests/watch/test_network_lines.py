@@ -62,7 +62,7 @@ def test_the_network_and_the_first_channels_of_each_transport_are_picked(run_fol
 
 
 @pytest.mark.parametrize("awk", AWKS)
-def test_what_is_picked_is_bounded(run_folder: Path, awk: str) -> None:
+def test_kept_statements_are_bounded(run_folder: Path, awk: str) -> None:
     pairs = [f"Channel 00/0 : {n}[0] -> 0[0] [receive] via NET/IB/0" for n in range(8, 800, 8)]
     others = [f"Channel 00/0 : 0[0] -> 1[1] via NEW{n}/X" for n in range(50)]
     write(run_folder, "cn001", "Using network IB" + "x" * 5000, *others, *pairs)

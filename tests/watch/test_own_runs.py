@@ -87,7 +87,7 @@ def test_of_this_cluster_only(runs: Runs, ended: Ended) -> None:
     ],
     ids=" ".join,
 )
-def test_what_is_no_benchmark_does_not_count(runs: Runs, ended: Ended, changes: dict[str, Any]) -> None:
+def test_a_run_that_is_not_a_benchmark_does_not_count(runs: Runs, ended: Ended, changes: dict[str, Any]) -> None:
     ended("a", **changes)
     assert ids(runs) == []
 
@@ -111,7 +111,7 @@ def test_a_run_without_a_log_or_with_a_broken_record_is_passed_over(runs: Runs, 
     assert ids(runs) == ["c"]
 
 
-def test_the_expectation_is_todays_where_the_plan_is_the_same(runs: Runs, ended: Ended) -> None:
+def test_the_estimate_is_current_if_the_plan_is_the_same(runs: Runs, ended: Ended) -> None:
     today = plan_of(CATALOG, NEMOTRON)
     then = replace(today, estimate=None)
     elsewise = replace(then, parallelism=replace(today.parallelism, mbs=1, ga=8))
@@ -145,7 +145,7 @@ def test_a_log_is_read_again_only_when_it_has_changed(
     assert sorted(read) == ["a", "b", "b"]
 
 
-def test_the_newest_restart_is_what_counts(runs: Runs, ended: Ended, nemo_line: Line) -> None:
+def test_the_newest_restart_counts(runs: Runs, ended: Ended, nemo_line: Line) -> None:
     ended("a", 3.0)
     (runs.folder("a") / "log.1").write_text("".join(nemo_line(i, 2.02) for i in range(50)))
     (result,) = LocalResults(RunRecords(runs), CATALOG).of("demo")
@@ -160,7 +160,7 @@ def test_the_newest_part_of_the_newest_restart_is_added_to(tmp_path: Path) -> No
     assert newest_copy(tmp_path) == LogCopy(10, 2)
 
 
-def test_the_services_answer_what_was_measured_here_without_a_connection(tmp_path: Path, ended: Ended) -> None:
+def test_local_results_need_no_connection(tmp_path: Path, ended: Ended) -> None:
     ended("a", 2.00)
     ended("b", 2.02)
     services = Services(Places(tmp_path / "config", tmp_path / "state"))

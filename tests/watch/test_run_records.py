@@ -67,7 +67,7 @@ def test_nothing_is_read_again_while_nothing_changes(
     assert sum(fed) == size
 
 
-def test_of_a_run_that_goes_on_only_what_was_appended_is_read(
+def test_only_appended_data_of_an_active_run_is_read(
     runs: Runs, make_run: MakeRun, nemo_line: Line, fed: list[int]
 ) -> None:
     run = make_run(job_state="RUNNING")
@@ -83,17 +83,17 @@ def test_of_a_run_that_goes_on_only_what_was_appended_is_read(
 @pytest.mark.parametrize(
     ("training", "names", "said"),
     [
-        ("log_%j_%r.out", ["log", "log.1"], "The job was started again; `log` is the log of its start before."),
-        ("log_%j_%r.out", ["log", "log-1"], "The log began anew while it was copied; `log` has what came before."),
+        ("log_%j_%r.out", ["log", "log.1"], "The job was started again; `log` is the log of its previous start."),
+        ("log_%j_%r.out", ["log", "log-1"], "The log was replaced while it was copied; `log` has the earlier lines."),
         (
             "log_%j_%r.out",
             ["log.1", "log.1-1"],
-            "The log began anew while it was copied; `log.1` has what came before.",
+            "The log was replaced while it was copied; `log.1` has the earlier lines.",
         ),
-        ("log_%j.out", ["log", "log.1"], "The log began anew while it was copied; `log` has what came before."),
+        ("log_%j.out", ["log", "log.1"], "The log was replaced while it was copied; `log` has the earlier lines."),
     ],
 )
-def test_what_came_before_a_log_is_named_by_what_it_is(
+def test_the_earlier_copy_is_named_as_a_replacement_or_a_previous_start(
     runs: Runs, make_run: MakeRun, training: str, names: list[str], said: str
 ) -> None:
     run = make_run(job_state="FAILED", log=JobLog(f"/x/{training}"), log_read=True)
@@ -145,7 +145,7 @@ def test_the_files_of_a_run_are_evidence_as_soon_as_they_are_here(
 
 
 @pytest.mark.parametrize("cut", [0, 2, 8, 20])
-def test_a_line_of_the_container_that_is_not_whole_yet_is_no_start(tmp_path: Path, make_run: MakeRun, cut: int) -> None:
+def test_an_incomplete_line_of_the_container_is_not_a_start(tmp_path: Path, make_run: MakeRun, cut: int) -> None:
     log, line = LocalLog(make_run(), tmp_path / "log"), "srun: pyxis: importing docker image: x\n"
     started = []
     for text in (line + line[:cut], line[cut:], "[NeMo I] x", "\n"):
@@ -174,7 +174,7 @@ def test_a_new_state_a_new_log_and_a_reason_are_seen(runs: Runs, make_run: MakeR
     )
 
 
-def test_a_log_that_was_replaced_is_read_anew(runs: Runs, make_run: MakeRun, nemo_line: Line) -> None:
+def test_a_replaced_log_is_read_again(runs: Runs, make_run: MakeRun, nemo_line: Line) -> None:
     run = make_run(job_state="RUNNING")
     runs.save(run)
     write(runs, run, [nemo_line(i) for i in range(20)])
@@ -211,7 +211,7 @@ def test_run_files_are_read_once_and_again_when_they_are_others(
     assert sorted(read) == ["a", "a", "b", "b"]
 
 
-def test_what_another_program_takes_away_meanwhile_is_not_there(
+def test_files_removed_by_another_program_are_ignored(
     runs: Runs, make_run: MakeRun, nemo_line: Line, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     for run_id in ("kept", "gone"):

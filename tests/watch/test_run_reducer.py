@@ -44,12 +44,12 @@ def test_a_job_moves_once_for_each_of_its_states(reducer: RunReducer) -> None:
     events = [RUNNING, replace(RUNNING, elapsed_s=9.0), replace(RUNNING, restarts=1), None]
     assert [reducer.take(JobUpdated(job)) for job in events] == [True, False, True, True]
     state = reducer.state(0.0)
-    assert (state.job, state.slurm_note[:24]) == (replace(RUNNING, restarts=1), "Slurm does not name the ")
+    assert (state.job, state.slurm_note[:24]) == (replace(RUNNING, restarts=1), "Slurm does not list the ")
     assert reducer.take(JobUpdated(None, gone=True))
     assert (reducer.job_over, reducer.state(0.0).slurm_note) == (True, "Slurm no longer knows the job.")
 
 
-def test_notes_stay_until_what_they_tell_is_over(reducer: RunReducer) -> None:
+def test_notes_stay_until_their_condition_ends(reducer: RunReducer) -> None:
     for event in (PollFailed("squeue failed."), LinkChanged("lost", "No answer."), LogTrouble("It was replaced.")):
         reducer.take(event)
     state = reducer.state(0.0)
@@ -113,7 +113,7 @@ def test_the_verdict_is_by_the_threshold_that_was_set(make_run: Callable[..., Ru
     assert results == ["PASS", "FAIL"]
 
 
-def test_a_failed_run_says_the_most_telling_of_its_reasons(reducer: RunReducer) -> None:
+def test_a_failed_run_has_its_most_specific_reason(reducer: RunReducer) -> None:
     reducer.take(JobUpdated(replace(RUNNING, state="FAILED", exit_code="1:0")))
     reducer.take(BatchTail(b"torch.OutOfMemoryError: CUDA out of memory. Tried to allocate 2 GiB\n"))
     assert reducer.state(0.0).why_failed == ""
@@ -130,13 +130,13 @@ def test_a_log_that_is_out_of_reach_for_good_is_named_by_the_verdict(make_run: C
     reducer.take(JobUpdated(Job(run.job_ids[-1], "x", "SUSPENDED")))
     assert reducer.state(0.0).stage == "suspended"
     reducer.take(JobUpdated(None))
-    assert reducer.state(0.0).slurm_note.startswith("Run:ai does not name the workload")
+    assert reducer.state(0.0).slurm_note.startswith("Run:ai does not list the workload")
     reducer.take(JobUpdated(Job(run.job_ids[-1], "x", "COMPLETED")))
     reducer.end()
     assert reducer.state(0.0).no_verdict == "No verdict without a log. No kubeconfig."
 
 
-def test_what_was_read_of_a_log_that_is_out_of_reach_now_is_no_whole_log(make_run: Callable[..., Run]) -> None:
+def test_the_copied_part_of_an_unreachable_log_is_not_a_complete_log(make_run: Callable[..., Run]) -> None:
     reducer = RunReducer(make_run(log_read=False), threshold=THRESHOLD)
     reducer.take(LogRead(size=5000))
     reducer.take(LogTrouble("It is gone.", for_good=True))

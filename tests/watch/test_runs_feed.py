@@ -173,7 +173,7 @@ def steps(runs: Runs, run_id: str, nemo_line: Callable[..., str], *indices: int)
         log.writelines(nemo_line(index) for index in indices)
 
 
-def test_a_follower_is_told_all_runs_and_then_which_have_changed(
+def test_a_follower_gets_all_runs_and_then_the_changed_ones(
     runs: Runs, make_run: MakeRun, nemo_line: Callable[..., str], follow: Follow
 ) -> None:
     for run_id in ("a", "b", "c"):
@@ -191,7 +191,7 @@ def test_a_follower_is_told_all_runs_and_then_which_have_changed(
     assert follower.last.unreadable == 1
 
 
-def test_where_nothing_changes_nothing_is_told(runs: Runs, make_run: MakeRun, follow: Follow) -> None:
+def test_nothing_is_posted_without_a_change(runs: Runs, make_run: MakeRun, follow: Follow) -> None:
     runs.save(make_run(id="a", job_state="CANCELLED"))
     follower = follow()
     follower.until(lambda: follower.stage("a") == "cancelled", "the run")
@@ -205,7 +205,7 @@ def test_where_nothing_changes_nothing_is_told(runs: Runs, make_run: MakeRun, fo
     assert set(follower.changes) == {"b"}
 
 
-def test_each_cluster_is_asked_for_all_of_its_jobs_and_what_it_says_is_saved(
+def test_each_cluster_is_asked_about_all_of_its_jobs_and_the_states_are_saved(
     runs: Runs, make_run: MakeRun, clusters: MadeUp, follow: Follow
 ) -> None:
     for run_id, job_id, state in (("a", "1", "PENDING"), ("b", "2", "RUNNING"), ("c", "3", "COMPLETED")):
@@ -235,7 +235,7 @@ def test_a_cluster_that_cannot_be_asked_is_named_until_it_answers(
     follower.until(lambda: follower.state("a") == "RUNNING" and not follower.last.silent, "the other one")
 
 
-def test_a_cluster_that_cannot_be_asked_is_left_alone_until_the_next_look(
+def test_a_silent_cluster_is_not_asked_until_the_next_turn(
     runs: Runs, make_run: MakeRun, clusters: MadeUp, feed: RunsFeed, follow: Follow
 ) -> None:
     feed.timing = replace(TIMING, read_every_s=3600.0)
@@ -350,7 +350,7 @@ def test_verbs_settle_each_cluster_until_it_does_not_answer(
     assert clusters.settled == ["a", "c"]
 
 
-def test_who_waits_is_told_each_reason_and_only_what_passes_is_waited_for(
+def test_waiting_reports_each_reason_and_continues_only_after_passing_errors(
     runs: Runs, make_run: MakeRun, clusters: MadeUp, feed: RunsFeed
 ) -> None:
     lost = make_run(id="a", submission="unknown", job_ids=(), note="No answer yet.")
@@ -375,7 +375,7 @@ def test_who_waits_is_told_each_reason_and_only_what_passes_is_waited_for(
     assert feed.settle_patiently("a", lambda _run, _why: None, stop).submission == "unknown"
 
 
-def test_one_look_saves_what_changed_and_says_who_is_silent(
+def test_one_query_saves_changes_and_names_silent_clusters(
     runs: Runs, make_run: MakeRun, clusters: MadeUp, feed: RunsFeed
 ) -> None:
     for run_id, job_id, cluster in (("a", "1", "eos"), ("b", "2", "other"), ("c", "3", "other")):

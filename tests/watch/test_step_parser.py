@@ -89,7 +89,7 @@ def test_the_line_after_loading_a_checkpoint() -> None:
     assert steps_of(line) == [Step(0, 1, step_time_s=3.1)]
 
 
-def test_a_second_epoch_goes_on_counting_by_the_global_step() -> None:
+def test_a_second_epoch_continues_counting_by_the_global_step() -> None:
     line = "Training epoch 1, iteration 0/99 | global_step: 50 | train_step_timing in s: 3.1\n"
     assert steps_of(line) == [Step(50, 100, step_time_s=3.1)]
 
@@ -141,7 +141,7 @@ def test_a_job_that_was_started_again_writes_on_in_the_same_log(
     ],
     ids=["NeMo 2", "Megatron-Bridge"],
 )
-def test_lines_of_a_job_that_was_started_again_are_given_anew(
+def test_steps_of_a_restarted_job_are_returned_again(
     line: str, pieces: Callable[[bytes, int], Iterator[bytes]]
 ) -> None:
     """Else the second start's steps are passed over until it comes to where the first one was left."""
@@ -158,7 +158,7 @@ def test_lines_of_a_job_that_was_started_again_are_given_anew(
 
 @pytest.mark.parametrize("seed", range(3))
 @pytest.mark.parametrize("log_format", ["nemo2", "hydra"])
-def test_a_job_that_goes_on_from_a_checkpoint_is_a_further_start_too(
+def test_a_job_that_continues_from_a_checkpoint_is_a_further_start(
     log_format: LogFormatId,
     nemo_line: Callable[..., str],
     hydra_frame: Callable[..., str],
@@ -280,7 +280,7 @@ def test_a_value_that_another_rank_broke_is_left_out(nemo_line: Callable[..., st
 
 
 @pytest.mark.parametrize("seconds", ["0", "0.0", "nan", "inf", "-1.5", "1e300", "1e-300"])
-def test_what_cannot_be_a_step_time_is_left_out(nemo_line: Callable[..., str], seconds: str) -> None:
+def test_an_impossible_step_time_is_omitted(nemo_line: Callable[..., str], seconds: str) -> None:
     assert [s.step_time_s for s in steps_of(nemo_line(0, seconds))] == [None]
 
 
@@ -295,7 +295,7 @@ def test_so_are_those_of_megatron_bridge() -> None:
 
 
 @pytest.mark.parametrize("count", ["1e308", "1e16", "inf"])
-def test_a_step_has_no_number_that_nobody_could_train_to(count: str) -> None:
+def test_an_impossible_step_number_is_ignored(count: str) -> None:
     line = f"Training epoch 1, iteration 3/99 | global_step: {count} | train_step_timing in s: 3.1\n"
     assert steps_of(line) == [Step(3, 100, step_time_s=3.1)]
     assert steps_of(GROK_BAR.replace("=49.00", f"={count}"), "hydra") == []

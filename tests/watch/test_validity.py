@@ -345,7 +345,7 @@ def test_two_faults_fail_two_checks() -> None:
     assert {check.id for check in checks_of(kind, log).values() if check.outcome == "failed"} == {"loss", "batch"}
 
 
-def test_a_loss_that_megatron_leaves_out_is_no_number() -> None:
+def test_a_loss_that_megatron_omits_is_not_a_number() -> None:
     kind = FORMATS["Megatron-Bridge"]
     sound = kind.write(kind.plan)
     no_loss = sub(r" \| lm loss: [\d.E+]+", "")
@@ -368,7 +368,7 @@ def test_skipped_steps_that_look_for_a_loss_scale_before_the_window_are_no_failu
     assert outcomes(checks_of(kind, unscaled(kind.write(kind.plan))))["steps"] == "failed"
 
 
-def test_a_rounded_total_of_a_sound_bar_is_no_failure() -> None:
+def test_a_rounded_total_of_a_sound_bar_is_not_a_failure() -> None:
     kind = Format(Selection("grok1", "25.02", "314b", "h100", "fp8", 1024), "hydra", hydra)
     checks = checks_of(kind, hydra(kind.plan))
     assert "e+" in hydra(kind.plan).rpartition("consumed_samples=")[2]
@@ -406,7 +406,7 @@ def test_steps_that_a_cancelled_training_still_writes_are_no_start() -> None:
     assert progress_of("".join([*lines, words, lines[-1]]), "nemo2", kind.plan).starts == 2
 
 
-def test_what_the_log_states_is_of_the_newest_start() -> None:
+def test_statements_are_of_the_newest_start() -> None:
     kind = FORMATS["NeMo 2, our script"]
     first = FAULTS["ranks"]["NeMo 2, our script"](kind.write(kind.plan))
     checks = checks_of(kind, first + kind.write(kind.plan))

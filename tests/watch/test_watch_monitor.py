@@ -221,7 +221,7 @@ def test_a_hydra_run(site: Site, watch: Watch) -> None:
     assert (final.verdict.result, final.verdict.ratio > 4) == ("WARN", True)  # no cluster is five times as fast
 
 
-def test_a_run_that_fails_says_why_and_has_no_verdict(site: Site, watch: Watch) -> None:
+def test_a_failed_run_has_a_reason_and_no_verdict(site: Site, watch: Watch) -> None:
     fault(site.cluster, "fail-at-step", "7")
     final = watch(site.launch()).end()
     assert (final.stage, final.progress.steps_done, final.verdict) == ("failed", 7, None)
@@ -267,7 +267,7 @@ def test_a_line_that_is_cut_again_and_again_loses_nothing(site: Site, watch: Wat
     assert (site.runs.folder(run.id) / "log").read_bytes() == site.log_of(run).read_bytes()
 
 
-def test_a_lost_link_is_said_and_found_again(site: Site, watch: Watch) -> None:
+def test_a_lost_link_is_reported_and_restored(site: Site, watch: Watch) -> None:
     fault(site.cluster, "hang-at-step", "10")
     watching = watch(site.launch())
     watching.wait_for(lambda state: state.progress.steps_done == 10 and state.link == "live")
@@ -326,7 +326,7 @@ def test_stop_is_heeded_within_half_a_second(
     assert max(waits) < 0.5
 
 
-def test_who_comes_back_sees_everything_at_once(site: Site, watch: Watch) -> None:
+def test_reopening_shows_everything_immediately(site: Site, watch: Watch) -> None:
     fault(site.cluster, "hang-at-step", "20")
     run = site.launch()
     first = watch(run)
@@ -356,7 +356,7 @@ def test_watching_a_finished_run_again_ends_at_once(site: Site, watch: Watch) ->
     assert (again.stage, again.verdict) == ("done", final.verdict)
 
 
-def test_a_job_that_slurm_does_not_know_is_over_after_a_while(site: Site, watch: Watch) -> None:
+def test_a_job_that_slurm_does_not_know_ends_after_a_while(site: Site, watch: Watch) -> None:
     run = site.launch()
     final = watch(replace(run, job_ids=("987654",)), gone_after_s=0.5).end()
     assert (final.stage, final.job) == ("failed", None)
@@ -364,7 +364,7 @@ def test_a_job_that_slurm_does_not_know_is_over_after_a_while(site: Site, watch:
     assert "before its first step" in final.no_verdict
 
 
-def test_a_run_without_a_job_says_why(site: Site) -> None:
+def test_a_run_without_a_job_has_a_reason(site: Site) -> None:
     run = replace(site.launch(), submission="refused", job_ids=(), note="Slurm rejected the job.")
     published: list[RunState] = []
     final = site.monitor(run).watch(published.append, threading.Event())
@@ -387,7 +387,7 @@ def test_after_a_restart_the_newest_log_counts_and_the_old_copy_stays(site: Site
     assert final.verdict.result == "FAIL"
 
 
-def test_a_replaced_log_is_said_and_the_copy_kept(site: Site, watch: Watch) -> None:
+def test_a_replaced_log_is_reported_and_its_copy_kept(site: Site, watch: Watch) -> None:
     run = site.launch()
     watch(run).end()
     copy = site.runs.folder(run.id) / "log"
@@ -416,7 +416,7 @@ def test_a_login_that_is_refused_ends_the_watch(site: Site, person: Person | Non
     assert (final.stage, final.no_verdict) == ("submitted", "No step yet.")
 
 
-def test_who_watches_is_asked_before_anything_else_connects(site: Site) -> None:
+def test_the_watching_user_is_asked_before_any_thread_connects(site: Site) -> None:
     run = site.launch()
     session, person = unknown_host(site), Person(accepts=True)
     watching = Watching(Monitor(session, site.runs, run, JobPoller(session)), person)
@@ -425,7 +425,7 @@ def test_who_watches_is_asked_before_anything_else_connects(site: Site) -> None:
     assert len(person.host_keys) == 1
 
 
-def test_who_looks_once_is_asked_too(site: Site) -> None:
+def test_a_single_query_asks_the_user_too(site: Site) -> None:
     run = site.launch()
     session, person = unknown_host(site), Person(accepts=True)
     assert Monitor(session, site.runs, run, JobPoller(session)).once(person).link == "live"
@@ -452,7 +452,7 @@ def test_a_watch_that_is_stopped_does_not_wait_for_an_answer(site: Site) -> None
         may_answer.set()
 
 
-def test_a_single_look_copies_what_there_is(site: Site) -> None:
+def test_a_single_query_copies_the_current_log(site: Site) -> None:
     fault(site.cluster, "hang-at-step", "10")
     run = site.launch()
     ends = time.monotonic() + DEADLINE_S
@@ -547,7 +547,7 @@ def test_a_log_that_was_away_when_its_job_ended_stays_unread_until_it_is_back(
     assert "after 10 of 50 steps" in read.no_verdict
 
 
-def test_a_full_disk_is_no_lost_line(site: Site, watch: Watch, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_full_disk_is_not_a_lost_connection(site: Site, watch: Watch, monkeypatch: pytest.MonkeyPatch) -> None:
     def full(*_: object) -> None:
         raise Trouble("Could not write run.json.", "No space left on device.")
 

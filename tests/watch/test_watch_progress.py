@@ -34,7 +34,7 @@ def test_before_the_warm_up_is_over_there_is_no_median_but_a_speed(plan: Plan) -
     assert progress.tokens_per_s == pytest.approx(256 * 4096 / 4)
 
 
-def test_a_run_that_goes_on_from_a_checkpoint_warms_up_as_well(plan: Plan) -> None:
+def test_a_run_that_continues_from_a_checkpoint_warms_up_as_well(plan: Plan) -> None:
     progress = fold(Progress(), steps(30, 9, 5, 3, 2.5, 2.0, first=25), plan)
     assert progress.median_s == 2.0
     assert progress.steps_done == 31
@@ -79,7 +79,7 @@ def test_after_a_further_start_only_its_own_steps_count(plan: Plan, cut: int) ->
 
 
 @pytest.mark.parametrize("cut", [0, 3, 6, 7, 9])
-def test_a_further_start_that_goes_on_from_a_checkpoint_replaces_what_it_makes_again(plan: Plan, cut: int) -> None:
+def test_a_further_start_from_a_checkpoint_replaces_repeated_steps(plan: Plan, cut: int) -> None:
     whole = [*steps(*[9.0] * 6), *steps(1.0, 2.0, first=4), *steps(3.0, first=5)]
     progress = fold(fold(Progress(), whole[:cut], plan), whole[cut:], plan)
     assert progress.step_times_s == (*((i, 9.0) for i in range(4)), (4, 1.0), (5, 3.0))

@@ -249,7 +249,7 @@ def test_a_preempted_workload_comes_back_and_its_new_log_is_marked(watched: Watc
     assert any("began anew" in note for note in following.notes)
 
 
-def test_a_workload_that_runs_into_its_limit_says_so(watched: Watched) -> None:
+def test_a_workload_that_reaches_its_limit_has_that_reason(watched: Watched) -> None:
     run = watched.submit(time_limit="00:01:30")
     following = Following(watched, run)
     watched.site.skip(900)
@@ -259,7 +259,7 @@ def test_a_workload_that_runs_into_its_limit_says_so(watched: Watched) -> None:
     assert "time limit" in final.progress.failure.reason
 
 
-def test_without_a_kubeconfig_it_is_said_where_the_log_is(watched: Watched) -> None:
+def test_without_a_kubeconfig_the_place_of_the_log_is_named(watched: Watched) -> None:
     watched.save(replace(watched.profile, kubeconfig=None))
     run = watched.submit()
     following = Following(watched, run)
@@ -277,7 +277,7 @@ def test_without_a_kubeconfig_it_is_said_where_the_log_is(watched: Watched) -> N
 
 
 @pytest.mark.parametrize(("status", "why"), [(403, "pods/log"), (401, "does not accept the login")])
-def test_a_log_that_kubernetes_refuses_keeps_nobody_after_the_end(
+def test_a_log_that_kubernetes_refuses_ends_the_watch_after_the_job(
     watched: Watched, monkeypatch: pytest.MonkeyPatch, status: int, why: str
 ) -> None:
     monkeypatch.setattr("llmb_tui.watch.monitor.PATIENCE_S", 0.5)
@@ -296,7 +296,7 @@ def test_a_log_that_kubernetes_refuses_keeps_nobody_after_the_end(
     assert watched.services.feed.monitor(run.id).once().verdict is not None, "a later look reads it"
 
 
-def test_a_cancel_deletes_and_what_was_read_of_the_log_is_kept(watched: Watched) -> None:
+def test_a_cancel_deletes_the_workload_and_keeps_the_copied_log(watched: Watched) -> None:
     run = watched.submit()
     following = Following(watched, run)
     watched.site.skip(100)

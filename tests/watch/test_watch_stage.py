@@ -74,5 +74,5 @@ def test_the_other_ends(plan: Plan) -> None:
         (b"pyxis: imported docker image: x\n[NeMo I 2025-04-11 14:48:45 nemo_logging:393] hello\n", False),
     ],
 )
-def test_what_the_container_itself_prints(log: bytes, expected: bool) -> None:
+def test_lines_of_the_container(log: bytes, expected: bool) -> None:
     assert only_container_lines(log) is expected

@@ -19,7 +19,7 @@ from llmb_tui.watch.progress import fold
 from llmb_tui.watch.report import document
 from llmb_tui.watch.state import Progress, RunState, Step, Verdict
 from llmb_tui.watch.validity import NO_FILES, validity
-from llmb_tui.watch.verdict import judge, naming, rule_words
+from llmb_tui.watch.verdict import judge, rule_words, with_caveats
 from tests.kit.runs import CATALOG
 
 LAST = ResultRule("last", "README")
@@ -116,7 +116,7 @@ def test_a_run_that_ends_after_its_window_has_a_verdict(plan: Plan) -> None:
 
 @pytest.mark.parametrize("seconds", [[2.0] * 50, [9.0] * 50])
 @pytest.mark.parametrize("method", ["interpolated", "extrapolated", "modelled"])
-def test_what_nobody_published_is_a_warning_whatever_the_ratio(
+def test_an_unpublished_expectation_is_a_warning_whatever_the_ratio(
     plan: Plan, seconds: list[float], method: Method
 ) -> None:
     assert plan.estimate is not None
@@ -163,7 +163,7 @@ def test_another_variant_of_the_precision_is_a_warning_whatever_the_ratio(
     ],
     ids=["profile", "trace", "load"],
 )
-def test_what_slows_a_run_down_is_a_warning_whatever_the_ratio(
+def test_an_option_that_slows_a_run_down_is_a_warning_whatever_the_ratio(
     plan: Plan, seconds: list[float], options: RunOptions, word: str
 ) -> None:
     verdict = verdict_of(replace(plan, options=options), seconds)
@@ -175,7 +175,7 @@ def test_what_slows_a_run_down_is_a_warning_whatever_the_ratio(
 def test_a_saved_checkpoint_is_named_and_changes_no_result(plan: Plan, last: float, result: str) -> None:
     verdict = verdict_of(replace(plan, options=RunOptions(save_checkpoint=True)), [2.0] * 49 + [last])
     assert verdict.result == result
-    assert "checkpoint was saved" in verdict.reasons[-1]
+    assert "saved a checkpoint" in verdict.reasons[-1]
 
 
 def test_the_one_step_after_a_loaded_checkpoint_is_too_short_as_well(plan: Plan) -> None:
@@ -203,16 +203,16 @@ def test_a_window_with_holes_is_a_warning(plan: Plan) -> None:
     assert any("1 of the 10 steps" in reason for reason in verdict.reasons)
 
 
-def test_a_log_that_began_anew_is_named_where_its_steps_are_missing(plan: Plan) -> None:
+def test_a_replaced_log_is_named_if_its_steps_are_missing(plan: Plan) -> None:
     late = replace(progress_of(plan, [None] * 40 + [2.0] * 10), before="log")
     verdict, _ = judged(plan, MEAN, late)
     assert verdict is not None
     assert verdict.result == "WARN"
-    assert any("`log` has what came before" in reason for reason in verdict.reasons)
+    assert any("`log` has the earlier lines" in reason for reason in verdict.reasons)
     _, why = judge(plan, MEAN, replace(Progress(), before="log-1"), finished=True, threshold=THRESHOLD)
-    assert "`log-1` has what came before" in why
+    assert "`log-1` has the earlier lines" in why
     _, why = judge(plan, MEAN, Progress(before="log", of_next_start=True), finished=True, threshold=THRESHOLD)
-    assert why.endswith(" The job was started again; `log` is the log of its start before.")
+    assert why.endswith(" The job was started again; `log` is the log of its previous start.")
 
 
 @pytest.mark.parametrize(
@@ -235,11 +235,11 @@ def test_steps_that_count_of_two_starts_or_of_a_warm_up_are_a_warning(
     assert any("starts" in reason and words in reason for reason in verdict.reasons) == bool(words)
 
 
-def test_a_median_over_two_starts_says_so(plan: Plan) -> None:
+def test_a_median_over_two_starts_is_marked(plan: Plan) -> None:
     progress = fold(progress_of(plan, [2.0] * 20), [Step(15, 50, step_time_s=2.0)], plan)
     verdict, _ = judge(plan, LAST, progress, finished=False, threshold=THRESHOLD)
     assert verdict is not None
-    assert verdict.reasons[0].startswith("So far: median of 11 steps after 5 of warm-up, ± 0 %, of 2 starts.")
+    assert verdict.reasons[0].startswith("So far: median of 11 steps after 5 warm-up steps, ± 0 %, of 2 starts.")
 
 
 def test_a_last_step_that_still_warms_up_is_a_warning(plan: Plan) -> None:
@@ -248,21 +248,21 @@ def test_a_last_step_that_still_warms_up_is_a_warning(plan: Plan) -> None:
     assert verdict.result == "WARN"
 
 
-def test_so_far_the_median_counts_and_it_says_so(plan: Plan) -> None:
+def test_before_the_rule_applies_the_median_counts_and_is_marked(plan: Plan) -> None:
     verdict = verdict_of(plan, [30.0] * 5 + [2.0] * 20, finished=False)
     assert (verdict.result, verdict.measured_s) == ("PASS", 2.0)
-    assert verdict.reasons[0] == ("So far: median of 20 steps after 5 of warm-up, ± 0 %. What counts: last step.")
+    assert verdict.reasons[0] == ("So far: median of 20 steps after 5 warm-up steps, ± 0 %. Rule: last step.")
 
 
 @pytest.mark.parametrize(("last", "result"), [(2.0, "PASS"), (2.5, "FAIL")])
-def test_what_was_otherwise_is_named_and_changes_no_result(plan: Plan, last: float, result: str) -> None:
+def test_a_difference_from_the_reference_is_named_and_changes_no_result(plan: Plan, last: float, result: str) -> None:
     progress = replace(progress_of(plan, [2.0] * 49 + [last]), unbound=2)
     verdict, _ = judge(plan, LAST, progress, finished=True, threshold=THRESHOLD)
     assert verdict is not None
-    named = naming(verdict, ("vboost off", "14 CPUs a task"), progress)
+    named = with_caveats(verdict, ("vboost off", "14 CPUs a task"), progress)
     assert (named.result, named.ratio) == (result, verdict.ratio)
     words = "vboost off; 14 CPUs a task; 2 ranks bound to no NUMA node."
-    assert named.reasons[-1] == f"Otherwise than in the runs behind the expected step time: {words}"
+    assert named.reasons[-1] == f"Differs from the runs behind the expected step time: {words}"
 
 
 def test_no_verdict_and_why(plan: Plan) -> None:
@@ -326,7 +326,7 @@ def test_the_document_has_the_keys_that_others_rely_on(plan: Plan, make_run: Cal
     }
 
 
-def test_the_document_of_a_run_without_a_verdict_says_why(make_run: Callable[..., Run]) -> None:
+def test_the_document_of_a_run_without_a_verdict_has_the_reason(make_run: Callable[..., Run]) -> None:
     run = make_run(submission="refused", job_ids=(), submitted_at=None, note="Slurm rejected the job.")
     made = document(run, RunState(run.id, no_verdict="Slurm rejected the job."))
     assert (made["state"], made["step_time_s"], made["steps_total"]) == ("refused", None, 50)

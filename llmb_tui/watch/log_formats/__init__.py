@@ -1,1 +1,1 @@
-"""How does a training write its steps? Bytes of a log in, the steps in them out; a format is a module."""
+"""Formats in which training programs log their steps, one module each."""

@@ -1,4 +1,4 @@
-"""The tqdm bar of NeMo 1, which the Hydra recipes run."""
+"""The tqdm progress bar of NeMo 1, which the Hydra recipes run."""
 
 from __future__ import annotations
 
@@ -13,14 +13,17 @@ _TQDM_COUNT = re.compile(rb"(?<!\d)(\d{1,15})/(\d{1,15}|\?) $")
 
 
 def _tqdm_frames(text: bytes, begin: int) -> Iterator[tuple[int, Step]]:
-    """(end, step) for each whole frame of NeMo 1's bar from `begin` on.
+    """(end, step) for each complete frame of NeMo 1's bar from `begin` on.
 
     Global steps of 100,000 and more are printed rounded.
     """
     word = b"global_step="
-    at = text.find(word, begin)
-    while at >= 0:
-        start, end = text.rfind(b"[", max(0, at - LONGEST_RECORD), at), text.find(b"]", at, at + LONGEST_RECORD)
+    offset = text.find(word, begin)
+    while offset >= 0:
+        start, end = (
+            text.rfind(b"[", max(0, offset - LONGEST_RECORD), offset),
+            text.find(b"]", offset, offset + LONGEST_RECORD),
+        )
         count = _TQDM_COUNT.search(text, max(0, start - 24), start) if start >= 0 else None
         frame = text[start + 1 : end]
         if count and end >= 0 and b"\r" not in frame and b"\n" not in frame:
@@ -29,7 +32,7 @@ def _tqdm_frames(text: bytes, begin: int) -> Iterator[tuple[int, Step]]:
             if index >= 0:
                 total = int(count[2]) if count[2] != b"?" and index < int(count[2]) else None
                 yield end + 1, Step(int(index), total, **values)
-        at = text.find(word, at + len(word))
+        offset = text.find(word, offset + len(word))
 
 
 HYDRA = LogFormat("hydra", _tqdm_frames, repaints=True, counts_only_samples=True, upstream_framework="nemo")

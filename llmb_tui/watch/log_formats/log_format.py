@@ -1,4 +1,4 @@
-"""`LogFormat`: everything in which formats of training logs differ."""
+"""`LogFormat`: all properties in which formats of training logs differ."""
 
 from __future__ import annotations
 
@@ -11,14 +11,14 @@ from llmb_tui.watch.state import Step
 
 @dataclass(frozen=True, slots=True)
 class LogFormat:
-    """One format. It is chosen by a recipe, or by how many steps it finds in a log."""
+    """One format. A recipe names it; otherwise the format with the most steps in the log is chosen."""
 
     id: LogFormatId
     records: Callable[[bytes, int], Iterator[tuple[int, Step]]]
-    """(text, begin) → (end, step) for each whole record from `begin` on, in order."""
+    """(text, begin) → (end, step) for each complete record from `begin` on, in order."""
     repaints: bool = False
-    """A record of the same step may come again, as a progress bar is painted: the last one counts."""
+    """Whether a record of the same step may be repeated, as by a progress bar; then the last one counts."""
     counts_only_samples: bool = False
-    """A record has no global batch size; the total of samples at the last step, rounded, has to do."""
+    """Whether records lack the global batch size; it is then checked by the rounded total at the last step."""
     upstream_framework: str = ""
-    """The framework of such a log in the words of llmb-run; empty: llmb-run tells it by the lines."""
+    """Framework of such a log in the words of llmb-run; empty: llmb-run detects it by the lines."""

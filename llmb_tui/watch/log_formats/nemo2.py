@@ -11,7 +11,7 @@ from llmb_tui.watch.log_formats.record import LONGEST_RECORD, NEMO_FIELDS, step_
 from llmb_tui.watch.state import LONGEST_STEP_S, MOST_TFLOPS, SHORTEST_STEP_S, Step
 
 _NEMO = re.compile(rb"Training epoch (\d+), iteration (\d{1,15})/(\d{1,15}) \| ([^\r\n]{0,%d})[\r\n]" % LONGEST_RECORD)
-# The same in the order that NeMo's versions share, which most lines have. `_NEMO` reads the others.
+# The usual field order of NeMo's versions, which most lines have. `_NEMO` matches any other order.
 _USUAL = re.compile(
     rb"Training epoch 0, iteration (D{1,15})/(D{1,15}) \| lr: N \| global_batch_size: (D{1,15}) \| global_step: N"
     rb"(?: \| (?:peak_memory_usage|max_memory_reserved): (D{1,25}))?"
@@ -38,31 +38,31 @@ _BRIDGE_FIELDS = {
 
 
 def _progress_lines(text: bytes, begin: int) -> Iterator[tuple[int, Step]]:
-    """(end, step) for each progress line of NeMo 2 or Megatron-Bridge from `begin` on that has its line end.
+    """(end, step) for each complete progress line of NeMo 2 or Megatron-Bridge from `begin` on.
 
-    A single byte is found many times faster than a word, and the first bar behind ` iteration ` belongs to it. Where
-    another bar was met the word itself is looked for, so a log full of bars costs no more than that.
+    A search for one byte is many times faster than one for a word, and the first bar after ` iteration ` belongs to it.
+    If another bar comes first, the word is searched for, so a log full of bars costs no more than that.
     """
     word = b" iteration "
     while (bar := text.find(b"|", begin)) >= 0:
-        at = text.rfind(word, begin, bar)
-        if at < 0 and (at := text.find(word, begin)) < 0:
+        offset = text.rfind(word, begin, bar)
+        if offset < 0 and (offset := text.find(word, begin)) < 0:
             return
-        begin = at + len(word)
-        match = _USUAL.match(text, at - _USUAL_HEAD)
+        begin = offset + len(word)
+        match = _USUAL.match(text, offset - _USUAL_HEAD)
         if match and (step := _usual_step(match)):
             begin = match.end()
             yield begin, step
-        elif (start := text.rfind(b"Training epoch ", max(0, at - 30), at)) >= 0:
+        elif (start := text.rfind(b"Training epoch ", max(0, offset - 30), offset)) >= 0:
             if match := _NEMO.match(text, start):
                 yield match.end(), _nemo_step(*match.groups())
-        elif match := _BRIDGE.match(text, at - 1):
-            before = text[max(0, at - LONGEST_RECORD) : at - 1].rpartition(word)[2]
+        elif match := _BRIDGE.match(text, offset - 1):
+            before = text[max(0, offset - LONGEST_RECORD) : offset - 1].rpartition(word)[2]
             yield match.end(), _bridge_step(match[1], match[2], match[3], before)
 
 
 def _usual_step(found: re.Match[bytes]) -> Step | None:
-    """The step of a usual line; None where `_nemo_step` would leave a value of it out."""
+    """Step of a line in the usual order; None if `_nemo_step` would omit one of its values."""
     iteration, last, batch, peak, allocated, loss, seconds, tflops, samples = found.groups()
     try:
         time_s, loss_now, speed = float(seconds), float(loss), float(tflops) if tflops else None
@@ -86,19 +86,19 @@ def _usual_step(found: re.Match[bytes]) -> Step | None:
 
 
 def _nemo_step(epoch: bytes, iteration: bytes, last: bytes, rest: bytes) -> Step:
-    """NeMo 2: counted from 0, and the number after the stroke is that of the last step."""
-    if b"Training epoch " in rest:  # two ranks wrote at once: the last value before the seam may be cut
+    """Step of NeMo 2, which counts from 0; the number after the slash is the index of the last step."""
+    if b"Training epoch " in rest:  # two ranks wrote at once: the last value before the second line may be cut
         rest = rest.partition(b"Training epoch ")[0].rpartition(b" | ")[0]
     values = step_values(rest, b" | ", b": ", NEMO_FIELDS)
     global_step = values.pop("global_step", None)
     index = int(iteration)
-    if global_step is not None and epoch.strip(b"0"):  # the iteration begins at 0 again with each epoch
+    if global_step is not None and epoch.strip(b"0"):  # each epoch restarts the iteration at 0
         index = int(global_step)
     return Step(index, int(last) + 1, **values)
 
 
 def _bridge_step(iteration: bytes, total: bytes, rest: bytes, before: bytes) -> Step:
-    """Megatron-Bridge: counted from 1, milliseconds; the TFLOPS stand in it or on a line of their own before it."""
+    """Step of Megatron-Bridge, which counts from 1, in ms; the TFLOPS are in its line or in one before it."""
     values = step_values(rest.rstrip(b" |"), b" | ", b":", _BRIDGE_FIELDS)
     if "step_time_s" in values:
         values["step_time_s"] /= 1000

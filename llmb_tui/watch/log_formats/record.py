@@ -1,4 +1,4 @@
-"""Values of one record of a step, by our own names."""
+"""Parser for the values of one step's record."""
 
 from __future__ import annotations
 
@@ -8,9 +8,9 @@ from typing import Any
 from llmb_tui.watch.state import LONGEST_STEP_S, MOST_STEPS, MOST_TFLOPS, SHORTEST_STEP_S
 
 LONGEST_RECORD = 2000
-"""Bytes of the longest record that is read as a step; they have some 300."""
+"""Length in bytes of the longest record that is read as a step; usual records have some 300."""
 
-# A step's fields by the names that NeMo's versions give them. Which ones a line has varies, and so does their order.
+# Fields of `Step` by the names in NeMo's versions. Lines differ in their fields and in the order of them.
 NEMO_FIELDS = {
     b"global_step": "global_step",
     b"train_step_timing in s": "step_time_s",
@@ -33,10 +33,10 @@ _MAY_BE_NAN = ("loss", "grad_norm")
 
 
 def step_values(record: bytes, gap: bytes, mark: bytes, names: dict[bytes, str]) -> dict[str, Any]:
-    """The values of a record by our own names.
+    """Values of a record by the field names of `Step`.
 
-    A value that is no number is left out: another rank's text may have come into it. So is one that cannot be, such as
-    a step time of zero. A loss that is not finite is one of the things that a run is looked at for.
+    A value that is not a number is omitted, because another rank's text may be mixed in. So is an impossible value,
+    such as a step time of zero. A loss that is not finite is kept, because it is a fault that checks look for.
     """
     values = dict[str, Any]()
     for item in record.split(gap):
@@ -49,7 +49,7 @@ def step_values(record: bytes, gap: bytes, mark: bytes, names: dict[bytes, str])
         except ValueError:
             continue
         if name == "consumed_samples" and mark != b"=" and b"e" in text.lower():
-            continue  # rounded: its difference from the step before would be no number of samples
+            continue  # rounded, so differences between steps would be wrong
         low, high = _POSSIBLE.get(name, (-inf, inf))
         if name in _MAY_BE_NAN or (isfinite(value) and low <= value <= high):
             values[name] = value

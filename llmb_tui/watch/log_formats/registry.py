@@ -1,4 +1,4 @@
-"""`LOG_FORMATS`: every known format, by the id that presets and stored runs use."""
+"""`LOG_FORMATS`: every known format, by the id in presets and stored runs."""
 
 from __future__ import annotations
 
@@ -7,4 +7,4 @@ from llmb_tui.watch.log_formats.hydra import HYDRA
 from llmb_tui.watch.log_formats.log_format import LogFormat
 from llmb_tui.watch.log_formats.nemo2 import NEMO2
 
-LOG_FORMATS: dict[LogFormatId, LogFormat] = {one.id: one for one in (NEMO2, HYDRA)}
+LOG_FORMATS: dict[LogFormatId, LogFormat] = {log_format.id: log_format for log_format in (NEMO2, HYDRA)}

@@ -78,7 +78,7 @@ def test_an_install_that_began_after_the_look_keeps_everything(site: Site, rig: 
         run.until_running()
         session = site.session()
         found, _ = belongings(session, CATALOG, (), {})
-        assert [thing.kept.startswith("An install is at work: image-") for thing in found] == [True] * len(found)
+        assert [thing.kept.startswith("An install is in progress: image-") for thing in found] == [True] * len(found)
         rig.as_operator(f"mkdir -p {site.install}/venvs/made", check=True)
         forced = [replace(thing, kept="") for thing in belongings(session, CATALOG, (), {})[0]]
         removal = remove(session, chosen(forced, ["venvs/made"]))

@@ -75,7 +75,7 @@ def replace_by_a_copy(log: Path) -> None:
         (rotate, "another file"),
         (copy_and_truncate, "cut short to 12 bytes"),
         (replace_by_a_copy, "another file"),
-        (write_anew_and_more, "begins with other bytes"),
+        (write_anew_and_more, "beginning differs from the copy"),
     ],
 )
 def test_a_log_that_was_replaced(following: Following, log: Path, *, change: Callable[[Path], None], why: str) -> None:
@@ -86,7 +86,7 @@ def test_a_log_that_was_replaced(following: Following, log: Path, *, change: Cal
     said = following.troubles[0]
     assert "was replaced" in said
     assert why in said
-    assert f"The {len(BEFORE):,} bytes that came before are kept" in said
+    assert f"The {len(BEFORE):,} bytes copied before are kept" in said
     assert (following.folder / "log").read_bytes() == BEFORE
 
 

@@ -136,7 +136,7 @@ def test_a_log_that_is_written_over_goes_on_in_a_second_copy(submit: Submit) -> 
     watched.requeue()
     state = watched.wait_for("the second start's", lambda state: state.progress.steps_done == 4)
     assert (state.log_name, state.job and state.job.restarts) == ("log.1", 1)
-    assert "log began anew, as it does when the job is started again" in state.link_note
+    assert "log began anew, which is usual when a job is started again" in state.link_note
     assert f"The {len(first):,} bytes" in state.link_note
     watched.end()
     watched.wait_for("it is done", lambda state: state.stage == "done")

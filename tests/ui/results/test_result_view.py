@@ -50,7 +50,7 @@ async def test_marked_groups_stand_side_by_side_with_what_forbids_to_compare_the
         await pilot.press("c")
         await on_top(pilot, ResultView)
         await until(pilot, lambda: "2 side by side" in text_of(app, "#view-head"), "the comparison")
-        await until(pilot, lambda: "They train other models" in on_screen(app), "the refusal")
+        await until(pilot, lambda: "The models differ" in on_screen(app), "the refusal")
         said = on_screen(app)
         assert "3 of 3 count" in said
         assert "loss" in said

@@ -25,7 +25,7 @@ def progress(count: int, total: int = 50) -> Progress:
 
 
 RUNNING = Job("48123", "pretrain", "RUNNING", nodes=8, elapsed_s=252.0)
-SO_FAR = "So far: median of 26 steps after 5 of warm-up, ± 0.4 %."
+SO_FAR = "So far: median of 26 steps after 5 warm-up steps, ± 0.4 %."
 VERDICT = Verdict("PASS", 0.985, 2.01, "published 1.98 s, nemotron4@25.04", "last step", (SO_FAR,), by_rule=False)
 
 QUEUED = RunState(

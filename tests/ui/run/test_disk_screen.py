@@ -106,7 +106,7 @@ async def test_what_is_needed_since_it_was_listed_stays(open_disk: OpenDisk, ins
         queue(install, "8")
         await pilot.press("y")
         await on_top(pilot, Failure)
-        assert "Job 8 waits or runs, and may need it." in on_screen(app)
+        assert "Job 8 is waiting or running, and may need it." in on_screen(app)
         assert (install / IMAGE).exists()
         await pilot.press("escape")
         assert "cannot be removed" in text_of(app, "#list-status")

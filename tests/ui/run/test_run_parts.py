@@ -170,7 +170,7 @@ def test_the_verdict_names_ratio_base_rule_and_procedure() -> None:
         "✓ PASS   98.5 % of published",
         "median 2.01 s against published 1.98 s, nemotron4@25.04",
         "counts: last step · direct procedure",
-        "So far: median of 26 steps after 5 of warm-up, ± 0.4 %.",
+        "So far: median of 26 steps after 5 warm-up steps, ± 0.4 %.",
     ]
     strip = verdict_strip(STATES["measuring"], "published", "direct", 78).plain
     assert strip == "so far ✓ PASS   98.5 % of published   median 2.01 s   last step · direct"

@@ -211,7 +211,7 @@ async def test_it_is_handed_over_as_a_report_and_as_an_archive(
         await pilot.press("enter")
         await on_top(pilot, ResultView)
         await until(
-            pilot, lambda: "goes on, and was not exported" in on_screen(app), "a suite that goes on is not exported"
+            pilot, lambda: "is active and was not exported" in on_screen(app), "a suite that goes on is not exported"
         )
         assert not list(tmp_path.glob("*.zst"))
 

@@ -1,4 +1,4 @@
-"""One look for all that follow jobs: how often, and who hears what. Slurm's answers are made up here."""
+"""One query for all followed jobs: its interval, and the events of each follower. Slurm's answers are made up here."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ DEADLINE_S = 30.0
 
 @dataclass
 class Slurm:
-    """A cluster whose Slurm answers what a test says."""
+    """A cluster whose Slurm answers as the test defines."""
 
     jobs: dict[str, Job] = field(default_factory=dict)
     trouble: Trouble | None = None
@@ -35,7 +35,7 @@ class Slurm:
     state: str = "live"
     may_answer: threading.Event = field(default_factory=threading.Event)
     asker: threading.Thread = field(default_factory=threading.current_thread)
-    """Who looked last."""
+    """Thread of the last query."""
 
     def __post_init__(self) -> None:
         self.may_answer.set()
@@ -75,7 +75,7 @@ OpenLookout = Callable[..., JobPoller]
 
 
 class Inbox:
-    """What a follower was told."""
+    """Events of a follower."""
 
     def __init__(self) -> None:
         self._queue: SimpleQueue[WatchEvent] = SimpleQueue()
@@ -105,7 +105,7 @@ def job(job_id: str, state: str, **more: object) -> Job:
     return Job(job_id, f"name{job_id}", state, **more)  # type: ignore[arg-type]  # fields of a Job, of any type
 
 
-def test_one_look_asks_for_all_jobs_and_each_follower_hears_of_its_own(slurm: Slurm, open_lookout: OpenLookout) -> None:
+def test_one_query_asks_about_all_jobs_and_each_follower_gets_its_own(slurm: Slurm, open_lookout: OpenLookout) -> None:
     slurm.jobs = {"1": job("1", "RUNNING"), "2": job("2", "PENDING")}
     poller, one, two = open_lookout(), Inbox(), Inbox()
     slurm.may_answer.clear()
@@ -125,7 +125,7 @@ def test_followed_together_they_are_asked_together(slurm: Slurm, open_lookout: O
     assert slurm.looks == [["1", "2", "3"]]
 
 
-def test_who_comes_later_hears_at_once_what_is_known(slurm: Slurm, open_lookout: OpenLookout) -> None:
+def test_a_later_follower_gets_the_known_state_immediately(slurm: Slurm, open_lookout: OpenLookout) -> None:
     slurm.jobs = {"1": job("1", "RUNNING")}
     poller, first, second = open_lookout(1000.0), Inbox(), Inbox()
     poller.follow("1", first.post)
@@ -146,7 +146,7 @@ def test_a_job_that_ended_is_followed_no_more(slurm: Slurm, open_lookout: OpenLo
     assert inbox.empty()
 
 
-def test_who_left_hears_nothing_and_nobody_is_asked(slurm: Slurm, open_lookout: OpenLookout) -> None:
+def test_an_ended_following_gets_nothing_and_starts_no_query(slurm: Slurm, open_lookout: OpenLookout) -> None:
     slurm.jobs = {"1": job("1", "RUNNING")}
     poller, inbox = open_lookout(), Inbox()
     following = poller.follow("1", inbox.post)
@@ -161,7 +161,7 @@ def test_who_left_hears_nothing_and_nobody_is_asked(slurm: Slurm, open_lookout: 
     assert again.job().state == "RUNNING"
 
 
-def test_a_job_that_slurm_does_not_name_is_over_after_a_while_only(slurm: Slurm, open_lookout: OpenLookout) -> None:
+def test_a_job_that_slurm_does_not_name_ends_only_after_a_while(slurm: Slurm, open_lookout: OpenLookout) -> None:
     patient, hasty = Inbox(), Inbox()
     poller = open_lookout()
     poller.follow("1", patient.post, gone_after_s=1000.0)
@@ -173,7 +173,7 @@ def test_a_job_that_slurm_does_not_name_is_over_after_a_while_only(slurm: Slurm,
     assert patient.job().state == "RUNNING"
 
 
-def test_a_job_that_left_the_queue_is_over_after_a_while_though_accounting_is_silent(
+def test_a_job_that_left_the_queue_ends_after_a_while_even_if_accounting_is_silent(
     slurm: Slurm, open_lookout: OpenLookout
 ) -> None:
     queued, forgotten = Inbox(), Inbox()
@@ -189,7 +189,7 @@ def test_a_job_that_left_the_queue_is_over_after_a_while_though_accounting_is_si
     assert forgotten.next() == JOB_ENDED
 
 
-def test_slurm_that_fails_is_no_link_that_fails(slurm: Slurm, open_lookout: OpenLookout) -> None:
+def test_an_error_of_slurm_is_not_an_error_of_the_link(slurm: Slurm, open_lookout: OpenLookout) -> None:
     inbox = Inbox()
     slurm.trouble = SlurmTrouble("`squeue` failed on the cluster.", "Socket timed out", "Wait.")
     open_lookout().follow("1", inbox.post)
@@ -247,7 +247,7 @@ def test_calls_are_counted(slurm: Slurm, open_lookout: OpenLookout) -> None:
     assert poller.calls_last_minute == 1
 
 
-def test_who_comes_back_to_the_screen_sees_it_at_once(slurm: Slurm, open_lookout: OpenLookout) -> None:
+def test_regaining_focus_starts_a_query(slurm: Slurm, open_lookout: OpenLookout) -> None:
     slurm.jobs = {"1": job("1", "RUNNING")}
     poller, inbox = open_lookout(6.0), Inbox()  # six times as long for who is away, which is past the deadline
     poller.set_focused(False)
@@ -257,7 +257,7 @@ def test_who_comes_back_to_the_screen_sees_it_at_once(slurm: Slurm, open_lookout
     inbox.job()
 
 
-def test_what_slurm_forgets_is_remembered(slurm: Slurm, open_lookout: OpenLookout) -> None:
+def test_facts_that_slurm_forgets_are_remembered(slurm: Slurm, open_lookout: OpenLookout) -> None:
     """Accounting has no restarts; a job that is queued again has no nodes."""
     slurm.jobs = {"1": job("1", "RUNNING", restarts=2)}
     inbox = Inbox()

@@ -25,14 +25,14 @@ def test_the_most_telling_line_is_remembered_and_nothing_else(tmp_path: Path) ->
     assert not any(b"hf_" in text for text in kept)
 
 
-def test_files_that_say_nothing_leave_nothing(tmp_path: Path) -> None:
+def test_files_without_a_match_save_nothing(tmp_path: Path) -> None:
     for text in (SCRIPT, b"job exited with code 0\n"):
         save_sidecar(tmp_path, worst(text))
     assert load_sidecar(tmp_path) is None
     assert list(tmp_path.iterdir()) == []
 
 
-def test_what_was_damaged_here_is_as_if_it_was_not_read(tmp_path: Path) -> None:
+def test_a_damaged_sidecar_counts_as_unread(tmp_path: Path) -> None:
     save_sidecar(tmp_path, worst(SCRIPT))
     (path,) = tmp_path.iterdir()
     path.write_text("{")
