@@ -116,5 +116,5 @@ def test_a_run_is_watched_to_its_cancel(lab: Lab) -> None:
 def test_nothing_is_cancelled_in_observer_mode(lab: Lab) -> None:
     lab.add("--read-only")
     lab.start()
-    assert "lab is only looked at" in lab.verb("cancel", RUN, "--yes", exit_code=1)
+    assert "lab is read-only" in lab.verb("cancel", RUN, "--yes", exit_code=1)
     assert (lab.queue / "7.job").read_text() == "RUNNING"

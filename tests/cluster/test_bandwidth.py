@@ -21,7 +21,7 @@ class Pouring(Stream):
     def read(self, timeout_s: float) -> bytes | None:  # noqa: ARG002 - a `Stream`'s
         return bytes(self.chance.randrange(1, 1 << 20))
 
-    def speak(self) -> None:
+    def send_keepalive(self) -> None:
         pass
 
     def _end(self) -> None:

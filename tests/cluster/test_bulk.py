@@ -126,7 +126,7 @@ def test_what_streams_in_waits_for_a_command_and_for_a_moment_at_most(
     running = threading.Thread(target=lambda: session.run(["sh", "-c", command, "sh", str(begun), str(may_end)]))
     running.start()
     until(begun.exists)
-    stream.speak()  # and is answered with the same
+    stream.send_keepalive()  # and is answered with the same
     if moment_s > 1:
         assert stream.read(0.3) is None
         may_end.touch()

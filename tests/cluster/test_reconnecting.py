@@ -212,7 +212,7 @@ def test_a_link_that_nobody_wants_any_more_is_left_alone(
 
     monkeypatch.setattr(reconnector.Reconnector, "state", property(looked_at))
     until(lambda: looks.count(node.profile().name) > 5)
-    assert (session.state, session.health.note) == ("lost", "tried again when it is next used")
+    assert (session.state, session.health.note) == ("lost", "reconnects at the next use")
     assert len(node.transports) == 1
     assert session.run(["echo", "back"]).stdout == "back\n"
 

@@ -275,7 +275,7 @@ def test_a_closed_session_stays_closed(node: LoginNode, session: SlurmCluster) -
     session.run(["true"])
     session.close()
     assert session.state == "closed"
-    with pytest.raises(Disconnected, match="closed here"):
+    with pytest.raises(Disconnected, match="closed by this program"):
         session.run(["true"])
     assert len(node.transports) == 1
 

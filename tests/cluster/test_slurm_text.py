@@ -13,7 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from llmb_tui.cluster.batch import NO_ANSWER, Answer, batch_answers, batch_script, run_batch
-from llmb_tui.cluster.cluster import AsksOnce
+from llmb_tui.cluster.cluster import AnswerCache
 from llmb_tui.cluster.job import Job
 from llmb_tui.cluster.job_words import pending_reason, words_of_job
 from llmb_tui.cluster.link import Completed
@@ -222,7 +222,7 @@ def test_accounting_is_asked_about_what_left_the_queue_however_many_jobs_there_a
 
 
 def test_what_answers_in_the_place_of_a_shell_is_quoted() -> None:
-    class Nologin(AsksOnce):
+    class Nologin(AnswerCache):
         def run_script(self, *_: object, **__: object) -> Completed:
             return Completed(1, "This account is currently not available.\n", "")
 

@@ -12,7 +12,7 @@ from urllib.parse import quote, urlencode, urlsplit
 
 from pydantic import BaseModel, ValidationError
 
-from llmb_tui.cluster.cluster import AsksOnce
+from llmb_tui.cluster.cluster import AnswerCache
 from llmb_tui.cluster.failures import Disconnected, Unanswered, Unreachable
 from llmb_tui.cluster.job import TERMINAL_STATES
 from llmb_tui.cluster.runai.failures import ApiTrouble, malformed, refusal
@@ -61,7 +61,7 @@ _ALSO_DELETED: tuple[dict[str, str], ...] = ({}, {"deleted": "true"})
 _JSON = {"Accept": "application/json", "Content-Type": "application/json"}
 
 
-class RunaiApi(AsksOnce):
+class RunaiApi(AnswerCache):
     """One control plane, as one application sees it, asked from any thread. Nothing is sent before the first question.
 
     Everything raises Unreachable, Disconnected, DeadlinePassed, AnswerTooLong, LoginNeeded, AuthenticationFailed and

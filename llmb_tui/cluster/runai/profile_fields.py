@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import replace
 
-from llmb_tui.cluster.profile_fields import ProfileField, needed, texts_of, values_of
+from llmb_tui.cluster.profile_fields import ProfileField, needed, texts_from_profile, values_from_texts
 from llmb_tui.cluster.runai.profile import RunaiProfile
 from llmb_tui.cluster.runai.profile_check import check_runai_profile
 
@@ -44,7 +44,7 @@ RUNAI_FIELDS = (*RUNAI_REACH, *RUNAI_USE, *RUNAI_MORE)
 
 def runai_texts_of(profile: RunaiProfile) -> dict[str, str]:
     """The profile's values as they stand in the form, by field; empty stands for what is right for most."""
-    return texts_of(profile, RUNAI_FIELDS, RUNAI_EMPTY)
+    return texts_from_profile(profile, RUNAI_FIELDS, RUNAI_EMPTY)
 
 
 def runai_reachable(base: RunaiProfile, texts: dict[str, str]) -> RunaiProfile:
@@ -64,7 +64,7 @@ def runai_profile_of(base: RunaiProfile, texts: dict[str, str]) -> RunaiProfile:
 
 
 def _checked(base: RunaiProfile, fields: Iterable[ProfileField], texts: dict[str, str], **more: object) -> RunaiProfile:
-    values = values_of(fields, texts, RUNAI_EMPTY)
+    values = values_from_texts(fields, texts, RUNAI_EMPTY)
     # As it is pasted from a browser's line or a recipe's variable: a slash at its end means nothing.
     profile = replace(base, **{**values, "base_url": values["base_url"].rstrip("/"), **more})
     check_runai_profile(profile)

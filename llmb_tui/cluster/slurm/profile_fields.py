@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from llmb_tui.cluster.profile_check import WrongField
-from llmb_tui.cluster.profile_fields import ProfileField, needed, texts_of, values_of
+from llmb_tui.cluster.profile_fields import ProfileField, needed, texts_from_profile, values_from_texts
 from llmb_tui.cluster.slurm.profile import SlurmProfile
 from llmb_tui.cluster.slurm.profile_check import check_profile
 
@@ -61,7 +61,7 @@ EXTRA_FIELDS = (
 
 def slurm_texts_of(profile: SlurmProfile) -> dict[str, str]:
     """The profile's values as they stand in the form, by field; empty stands for what is right for most."""
-    return texts_of(profile, FIELDS, EMPTY)
+    return texts_from_profile(profile, FIELDS, EMPTY)
 
 
 def reachable(base: SlurmProfile, texts: dict[str, str]) -> SlurmProfile:
@@ -69,7 +69,7 @@ def reachable(base: SlurmProfile, texts: dict[str, str]) -> SlurmProfile:
     host = texts["host"] or ("localhost" if base.transport == "local" else "")
     if not host:
         raise WrongField("host", "", "Give the login node, or its name in your ssh configuration.")
-    return replace(base, **values_of(REACH[2:], texts, EMPTY), host=host)
+    return replace(base, **values_from_texts(REACH[2:], texts, EMPTY), host=host)
 
 
 def profile_of(base: SlurmProfile, texts: dict[str, str]) -> SlurmProfile:
@@ -78,6 +78,6 @@ def profile_of(base: SlurmProfile, texts: dict[str, str]) -> SlurmProfile:
     Raises WrongField for the first field that cannot be right.
     """
     needed((field for field in FIELDS if field.name != "host" or base.transport != "local"), texts)
-    profile = replace(reachable(base, texts), name=texts["name"], **values_of((*USE, *MORE), texts, EMPTY))
+    profile = replace(reachable(base, texts), name=texts["name"], **values_from_texts((*USE, *MORE), texts, EMPTY))
     check_profile(profile)
     return profile

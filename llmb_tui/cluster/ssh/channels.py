@@ -245,8 +245,8 @@ class ChannelStream(Stream):
             raise self._channels.disconnected(self._argv, may_have_run=True)
         return data
 
-    def speak(self) -> None:
-        """As `Stream.speak`."""
+    def send_keepalive(self) -> None:
+        """As `Stream.send_keepalive`."""
         with contextlib.suppress(*LINK_ERRORS):  # reading says that it broke
             if self._channel.send_ready():
                 self._channel.send(b"\n")

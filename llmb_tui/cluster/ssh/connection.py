@@ -44,7 +44,7 @@ class Connection(Link):
         self._shell = Shell(self._channels, self.host)
         self._on_close = on_close
         self._ending = threading.Lock()
-        self._heartbeat = Heartbeat(transport, self._shell.speak, self._end)
+        self._heartbeat = Heartbeat(transport, self._shell.send_keepalive, self._end)
 
     @property
     def alive(self) -> bool:

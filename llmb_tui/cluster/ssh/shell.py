@@ -65,12 +65,12 @@ class Shell:
         finally:
             self._busy.release()
 
-    def speak(self) -> None:
+    def send_keepalive(self) -> None:
         """Say that somebody is still there; never waits for a command that is just being sent."""
         stream = self._stream
         if stream is not None and self._speaking.acquire(blocking=False):
             try:
-                stream.speak()
+                stream.send_keepalive()
             finally:
                 self._speaking.release()
 
