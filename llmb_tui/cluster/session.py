@@ -96,7 +96,7 @@ class Session(AnswerCache, Commands, Cluster):
         """Run a command on a live link, as `Link.run`."""
 
         def run(link: Link) -> Completed:
-            with self.bulk.making_way():
+            with self.bulk.pausing():
                 return link.run(argv, stdin=stdin, deadline_s=deadline_s, only_looks=only_looks)
 
         return self.once((tuple(argv), stdin), lambda: self._on_live(run, only_looks))

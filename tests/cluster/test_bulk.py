@@ -119,7 +119,7 @@ def test_with_one_session_for_each_connection_a_long_stream_and_commands_go_on_t
 def test_what_streams_in_waits_for_a_command_and_for_a_moment_at_most(
     session: SlurmCluster, monkeypatch: pytest.MonkeyPatch, tmp_path: Path, moment_s: float
 ) -> None:
-    monkeypatch.setattr(connection, "_MAKES_WAY_S", moment_s)
+    monkeypatch.setattr(connection, "_PAUSE_S", moment_s)
     stream = long_stream(session)
     begun, may_end = tmp_path / "begun", tmp_path / "may end"
     command = 'touch "$1"; until [ -e "$2" ]; do sleep 0.02; done'

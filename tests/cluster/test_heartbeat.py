@@ -31,7 +31,7 @@ def quick(monkeypatch: pytest.MonkeyPatch) -> None:
     """A heartbeat that loses its patience after one second and a half."""
     monkeypatch.setattr(heartbeat, "_ASK_EVERY_S", 0.5)
     monkeypatch.setattr(heartbeat, "_PATIENCE_S", 1.0)
-    monkeypatch.setattr(heartbeat, "_LOOK_EVERY_S", 0.1)
+    monkeypatch.setattr(heartbeat, "_CHECK_EVERY_S", 0.1)
 
 
 def over(line: Line, node: LoginNode) -> Connection:
@@ -162,4 +162,4 @@ def test_who_waits_for_bytes_is_woken_by_the_end(monkeypatch: pytest.MonkeyPatch
 
 def test_a_dead_line_is_noticed_within_15_seconds() -> None:
     """By its parts: a question just answered, the next one's patience, and the look that finds it at its end."""
-    assert heartbeat._ASK_EVERY_S + heartbeat._PATIENCE_S + heartbeat._LOOK_EVERY_S < 15
+    assert heartbeat._ASK_EVERY_S + heartbeat._PATIENCE_S + heartbeat._CHECK_EVERY_S < 15

@@ -100,7 +100,7 @@ def test_who_is_vouched_for_by_an_authority_is_told_that_certificates_are_not_re
 ) -> None:
     file = tmp_path / "known_hosts"
     file.write_text("@cert-authority " + line(names, TWO))
-    said = f"An authority in {file} vouches for this host"
+    said = f"{file} trusts an authority for this host"
     person = Person()
     for prompter in (person, None):
         with pytest.raises(HostKeyUnknown) as caught:

@@ -21,7 +21,7 @@ from llmb_tui.cluster.slurm.profile import SlurmProfile
 from llmb_tui.cluster.ssh.connect import connect
 from llmb_tui.cluster.ssh.host_keys import ServerKey
 from llmb_tui.cluster.ssh.keys import UnlockedKeys
-from llmb_tui.cluster.ssh.questions import hung_up
+from llmb_tui.cluster.ssh.questions import has_hung_up
 from llmb_tui.errors import Trouble
 from tests.cluster.login_node import PASSWORD, LoginNode, Person, make_key
 from tests.cluster.ssh_agent import silent_agent, ssh_agent
@@ -94,7 +94,7 @@ def test_where_keys_are_not_taken_one_at_most_is_offered(
     assert [method for method, _ in node.offered] == ["publickey", "password"]
     assert node.methods_asked == 0
 
-    with pytest.raises(AuthenticationFailed, match=r"id_ed25519 \(the server asked for no key\)") as refused:
+    with pytest.raises(AuthenticationFailed, match=r"id_ed25519 \(the server did not ask for a key\)") as refused:
         log_in(node, Person(answers=["wrong"] * 3), replace(node.profile(), identity_file=None))
     assert f"`ssh -v -p {node.port} operator@127.0.0.1`" in refused.value.fix
 
@@ -262,7 +262,7 @@ def test_a_refused_code_is_asked_for_again_and_never_sent_twice(node: LoginNode)
 
 def test_who_gives_no_answer_sends_none(node: LoginNode) -> None:
     node.factors = ("keyboard-interactive,password",)
-    with pytest.raises(AuthenticationFailed, match=r"No answer was given to `\(operator@127.0.0.1\) Password:`"):
+    with pytest.raises(AuthenticationFailed, match=r"The question `\(operator@127.0.0.1\) Password:` was not answered"):
         log_in(node, Person())
     assert [method for method, _ in node.offered] == ["publickey"]
 
@@ -270,14 +270,14 @@ def test_who_gives_no_answer_sends_none(node: LoginNode) -> None:
 def test_it_is_known_at_once_whether_the_server_has_hung_up() -> None:
     ours, theirs = socket.socketpair()
     ours.settimeout(3600)  # what waits for bytes of an open line would wait so long
-    assert not hung_up(ours)
+    assert not has_hung_up(ours)
     theirs.send(b"x")
-    assert not hung_up(ours)
+    assert not has_hung_up(ours)
     ours.recv(1)
     theirs.close()
-    assert hung_up(ours)
+    assert has_hung_up(ours)
     ours.close()
-    assert hung_up(ours)
+    assert has_hung_up(ours)
 
 
 def test_three_wrong_passwords_are_enough(node: LoginNode) -> None:
@@ -298,7 +298,9 @@ def test_a_refusal_says_what_was_tried_and_what_is_accepted(node: LoginNode, tmp
     assert "operator" in caught.value.what
 
 
-@pytest.mark.parametrize(("content", "reason"), [(None, "No such file"), (b"no key", "not a private key")])
+@pytest.mark.parametrize(
+    ("content", "reason"), [(None, "No such file"), (b"no key", "unknown format of a private key")]
+)
 def test_an_identity_file_that_is_no_key_is_named(
     node: LoginNode, tmp_path: Path, content: bytes | None, reason: str
 ) -> None:

@@ -83,7 +83,7 @@ def test_where_nothing_is_known_of_who_runs_it_the_user_has_to_be_named(
     settings = resolve("alice@eos", config)
     assert settings.user == "alice"
     assert [str(path) for path in settings.identity_files] == ["//key-of-alice"] * with_ssh
-    with pytest.raises(BadSshConfig, match=r"Which user to log in as is not known\.") as refused:
+    with pytest.raises(BadSshConfig, match=r"The user name for the login is unknown\.") as refused:
         resolve("eos", NO_SSH_CONFIG)
     assert "`user`" in refused.value.fix
 

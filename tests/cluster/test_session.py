@@ -243,7 +243,7 @@ def test_who_has_no_prompter_shares_the_login_of_who_has_one(node: LoginNode) ->
 
 def test_a_command_asks_nobody_also_where_it_is_the_first(node: LoginNode, session: SlurmCluster) -> None:
     node.factors = ("password",)
-    with pytest.raises(AuthenticationFailed, match="No answer was given"):
+    with pytest.raises(AuthenticationFailed, match="was not answered"):
         session.run(["true"])
     assert session.state == "lost"
     person = Person(answers=[PASSWORD])
