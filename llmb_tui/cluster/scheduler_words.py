@@ -15,7 +15,7 @@ class JobWords:
     scheduler: str
     job: str
     cancelling: str
-    """Words for a cancelled job that has not ended."""
+    """Sentence that says what remains of a cancelled job."""
 
     def named(self, job_ids: Sequence[str]) -> str:
         """Text that names jobs, such as `job 42` or `jobs 41, 42`."""

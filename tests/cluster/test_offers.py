@@ -5,7 +5,7 @@ from dataclasses import replace
 import pytest
 
 from llmb_tui.cluster.batch import Answer
-from llmb_tui.cluster.slurm.inventory import ClusterInventory, Directory, inventory_of
+from llmb_tui.cluster.slurm.inventory import ClusterInventory, Directory, parse_inventory
 from llmb_tui.cluster.slurm.partition import Gpus
 from llmb_tui.cluster.slurm.trouble import SlurmTrouble
 from tests.cluster.examples import PROFILE
@@ -31,7 +31,7 @@ EMPTY = replace(PROFILE, account="", partition="", install_dir="")
 
 
 def offers(changes: dict[str, Answer] | None = None) -> ClusterInventory:
-    return inventory_of({**GOOD, **(changes or {})})
+    return parse_inventory({**GOOD, **(changes or {})})
 
 
 def test_everything_that_a_profile_needs_is_offered() -> None:

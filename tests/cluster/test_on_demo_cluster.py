@@ -104,7 +104,7 @@ def test_accounting_may_be_off(demo: DemoCluster, session: SlurmCluster) -> None
 @pytest.mark.parametrize("job_id", ["", "1; rm -rf /", "-1", "1 2", "1\n2"])
 def test_what_is_no_job_id_never_reaches_the_cluster(session: SlurmCluster, job_id: str) -> None:
     for refused in (lambda: session.look([job_id]), lambda: session.cancel(job_id)):
-        with pytest.raises(Trouble, match="no Slurm job id"):
+        with pytest.raises(Trouble, match="not a Slurm job id"):
             refused()
     assert session.state != "live"
 

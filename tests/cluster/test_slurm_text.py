@@ -17,7 +17,7 @@ from llmb_tui.cluster.cluster import AnswerCache
 from llmb_tui.cluster.job import Job
 from llmb_tui.cluster.job_words import pending_reason, words_of_job
 from llmb_tui.cluster.link import Completed
-from llmb_tui.cluster.slurm.accounting import KEPT, kept_text, parse_sacct, unless_it_hangs
+from llmb_tui.cluster.slurm.accounting import STORED_COLUMNS, complete_records, parse_sacct, unless_it_hangs
 from llmb_tui.cluster.slurm.client import look_commands, parse_bad_nodes, read_jobs
 from llmb_tui.cluster.slurm.partition import (
     Gpus,
@@ -182,7 +182,7 @@ def test_accounting_that_fails_is_told_from_a_controller_that_hangs_in_one_line(
     with pytest.raises(AccountingTrouble) as caught:
         read_jobs(answers("", answer), ["1"])
     assert "slurmdbd" in caught.value.why
-    assert "its controller answers" in caught.value.why
+    assert "Slurm's controller answers" in caught.value.why
     assert "\n" not in caught.value.why
     assert ("Connection refused" in caught.value.why) == (answer.exit_code == 1)
 
@@ -415,15 +415,17 @@ def test_a_search_in_accounting_is_not_begun_where_accounting_hangs(code: int, f
 
 
 def test_what_is_kept_of_jobs_waits_for_the_end_of_each() -> None:
-    heading = "|".join(KEPT) + "\n"
+    heading = "|".join(STORED_COLUMNS) + "\n"
 
     def line(job_id: str, state: str) -> str:
-        return "|".join({**dict.fromkeys(KEPT, "x"), "JobID": job_id, "State": state}.values()) + "\n"
+        return "|".join({**dict.fromkeys(STORED_COLUMNS, "x"), "JobID": job_id, "State": state}.values()) + "\n"
 
     requeued, going = line("12", "NODE_FAIL"), line("12", "RUNNING")
     ended, other = line("12", "CANCELLED by 1001"), line("13", "COMPLETED")
     noise = "sacct: warning: something\n"
-    assert kept_text(noise + heading + requeued + ended + other, ["12", "13"]) == heading + requeued + ended + other
+    assert (
+        complete_records(noise + heading + requeued + ended + other, ["12", "13"]) == heading + requeued + ended + other
+    )
     for text in (heading + requeued + going + other, heading + ended, heading, noise, ""):
-        assert kept_text(text, ["12", "13"]) == ""
-    assert not {"SubmitLine", "Comment", "AdminComment"} & set(KEPT)
+        assert complete_records(text, ["12", "13"]) == ""
+    assert not {"SubmitLine", "Comment", "AdminComment"} & set(STORED_COLUMNS)

@@ -19,7 +19,7 @@ def test_where_jobs_are_suspended_is_known_without_asking() -> None:
     assert (RUNAI.can_suspend, SLURM.can_suspend) == (True, False)
     cluster = SlurmCluster(SLURM)
     for change in (cluster.suspend, cluster.resume):
-        with pytest.raises(SchedulerTrouble, match="suspends no job"):
+        with pytest.raises(SchedulerTrouble, match="does not let users suspend"):
             change("7")
 
 
