@@ -44,7 +44,7 @@ def test_a_good_cluster_passes_without_a_word_of_advice() -> None:
     names = "scheduler controller account partition time-limit nodes gpus gpu-request cpu trial pyxis pmix"
     assert [(c.id, c.status, c.fix) for c in checks().values()] == [(name, "ok", "") for name in names.split()]
     assert checks()["nodes"].found == "10 working of 10"
-    assert checks()["pyxis"].found == "srun knows --container-image; runtime_path=/run/pyxis"
+    assert checks()["pyxis"].found == "srun has --container-image; runtime_path=/run/pyxis"
     assert checks()["trial"].found == "could start at 2026-11-21T11:37:03"
 
 
@@ -64,15 +64,15 @@ def test_without_a_plan_the_cluster_is_judged_on_its_own() -> None:
 FAULTS: list[tuple[dict[str, Answer], str, str, str]] = [
     ({"version": Answer(127, "sh: 1: sinfo: not found\n")}, "scheduler", "failed", "non-interactive"),
     ({"version": Answer(-1, "")}, "scheduler", "failed", "may hang"),
-    ({"version": Answer(0, "slurm 19.05.2\n")}, "scheduler", "warning", "may work"),
-    ({"ping": Answer(1, "Slurmctld(primary) at ctl is DOWN\n")}, "controller", "failed", "running jobs go on"),
-    ({"ping": Answer(124, "")}, "controller", "failed", "running jobs go on"),
+    ({"version": Answer(0, "slurm 19.05.2\n")}, "scheduler", "warning", "may still work"),
+    ({"ping": Answer(1, "Slurmctld(primary) at ctl is DOWN\n")}, "controller", "failed", "running jobs continue"),
+    ({"ping": Answer(124, "")}, "controller", "failed", "running jobs continue"),
     ({"associations": Answer(0, "eos|a|||\neos|b|||\n")}, "account", "failed", "a, b"),
     ({"associations": Answer(1, "sacctmgr: error: Connection refused\n")}, "account", "warning", "cannot be checked"),
     ({"associations": Answer(0, "")}, "account", "warning", "cannot be checked"),
     ({"associations": Answer(0, "other|llmbench|||\neos|x|||\n")}, "account", "failed", "one of: x."),
     ({"associations": Answer(0, "eos|llmbench|long||\n")}, "account", "failed", "another account"),
-    ({"partition": Answer(1, "Partition nope not found\n")}, "partition", "failed", "those that were found"),
+    ({"partition": Answer(1, "Partition nope not found\n")}, "partition", "failed", "one of these"),
     (
         {"partition": Answer(0, PARTITION.replace("State=UP", "State=DOWN"))},
         "partition",
@@ -83,19 +83,19 @@ FAULTS: list[tuple[dict[str, Answer], str, str, str]] = [
         {"partition": Answer(0, PARTITION.replace("Accounts=ALL", "Accounts=x,y"))},
         "partition",
         "warning",
-        "an account below an allowed one",
+        "accounts below an allowed one",
     ),
     (
         {"partition": Answer(0, PARTITION.replace("Accounts=ALL", "Accounts=ALL DenyAccounts=llmbench"))},
         "partition",
         "failed",
-        "go together",
+        "another account",
     ),
     (
         {"partition": Answer(0, PARTITION.replace("Groups=ALL", "Groups=admins"))},
         "partition",
         "failed",
-        "become a member",
+        "membership",
     ),
     (
         {"partition": Answer(0, PARTITION.replace("04:00:00", "00:10:00"))},
@@ -108,17 +108,17 @@ FAULTS: list[tuple[dict[str, Answer], str, str, str]] = [
     (nodes("4|idle|gpu:h100:8", "9|down*|gpu:h100:8"), "nodes", "warning", "wait"),
     (nodes("8|idle|gpu:a100:8"), "gpus", "failed", "GPU type that the cluster has"),
     (nodes("8|idle|gpu:h100:4"), "gpus", "failed", "another partition"),
-    (nodes("8|idle|gpu:8"), "gpus", "warning", "Slurm does not say"),
-    (nodes("8|idle|(null)"), "gpus", "warning", "Slurm does not say"),
+    (nodes("8|idle|gpu:8"), "gpus", "warning", "Slurm does not report"),
+    (nodes("8|idle|(null)"), "gpus", "warning", "Slurm does not report"),
     (nodes("8|idle|(null)"), "gpu-request", "failed", "GPU request to none"),
     ({"config": Answer(0, CONFIG.replace("cons_tres", "linear"))}, "gpu-request", "failed", "GPU request to gres"),
     ({"architectures": Answer(0, "10|aarch64|batch\n")}, "cpu", "failed", "GPU type that these nodes have"),
-    ({"architectures": Answer(0, ""), "machine": Answer(0, "aarch64\n")}, "cpu", "warning", "make sure"),
-    ({"trial": Answer(1, "allocation failure: Invalid qos specification\n")}, "trial", "failed", "own words"),
-    ({"trial": Answer(1, "allocation failure: Job is held by weather\n")}, "trial", "warning", "own words"),
+    ({"architectures": Answer(0, ""), "machine": Answer(0, "aarch64\n")}, "cpu", "warning", "check the nodes"),
+    ({"trial": Answer(1, "allocation failure: Invalid qos specification\n")}, "trial", "failed", "with this message"),
+    ({"trial": Answer(1, "allocation failure: Job is held by weather\n")}, "trial", "warning", "with this message"),
     ({"srun": Answer(0, "Usage: srun\n --container=path\n")}, "pyxis", "failed", "Slurm plugin Pyxis"),
     ({"srun": Answer(0, "  --container-image=I --container-mounts=M\n")}, "pyxis", "failed", "too old"),
-    ({"mpi": Answer(0, "MPI plugin types are...\n\tnone\n\tpmi2\n")}, "pmix", "failed", "no plugin"),
+    ({"mpi": Answer(0, "MPI plugin types are...\n\tnone\n\tpmi2\n")}, "pmix", "failed", "no PMIx plugin"),
     (
         {"pmix": Answer(1, "srun: error: mpi/pmix_v4: init: pmi/pmix: can not load PMIx library\n")},
         "pmix",
@@ -296,7 +296,7 @@ ELSEWHERE = "batch|batch*|up|4:00:00|9|idle|(null)|\nfast|fast|up|4:00:00|9|idle
 def test_a_partition_without_gpus_fails_where_others_have_some(gpu_request: Any, plan: Plan | None) -> None:
     found = checks({"nodes": Answer(0, ELSEWHERE)}, replace(PROFILE, gpu_request=gpu_request), plan)
     assert (found["gpus"].status, found["gpus"].found) == ("failed", "no GPUs in batch; fast has 8 × h100")
-    assert found["gpus"].fix == "Choose a partition that has them, such as fast."
+    assert found["gpus"].fix == "Choose a partition with these GPUs, such as fast."
     assert found["gpus"].wrong_request
     if plan is not None:
         assert (found["nodes"].status, found["nodes"].found) == ("failed", "none with these GPUs")
@@ -321,7 +321,7 @@ def test_one_of_several_partitions_has_no_gpus() -> None:
     found = checks(two_partitions(ELSEWHERE), profile)
     assert (found["gpus"].status, found["gpus"].found) == ("warning", "8 × h100; none in batch")
     assert found["gpus"].fix == (
-        "A job that asks for GPUs does not start in batch: remove it from the cluster's partition."
+        "A job that requests GPUs does not start in batch: remove it from the cluster's partition."
     )
     assert found["nodes"].status == "ok"
     found = checks(two_partitions(ELSEWHERE), replace(profile, gpu_request="none"))
@@ -351,7 +351,7 @@ def test_cards_are_told_from_the_modules_of_the_published_step_times(site: str, 
     found = checks(nodes(f"8|idle|gpu:{site}:8(S:0-1)"), plan=with_gpu(wanted))["gpus"]
     assert found.status == status
     if status == "warning":
-        assert f"published step times are of {wanted.upper()} SXM, and {site} is slower" in found.fix
+        assert f"published step times were measured on {wanted.upper()} SXM, and {site} is slower" in found.fix
         assert "verdict of a run on it will be WARN" in found.fix
 
 
@@ -447,7 +447,7 @@ FEATURES = nodes("9|idle|gpu:h100:8|hbm3,rack1")
 @pytest.mark.parametrize(
     ("fields", "changes", "check", "status", "words"),
     [
-        ({"reservation": "x"}, {}, "reservation", "failed", "there is none"),
+        ({"reservation": "x"}, {}, "reservation", "failed", "no reservation"),
         ({"reservation": "x"}, {"reservations": Answer(0, RESERVATION)}, "reservation", "failed", "bench"),
         (
             {"reservation": "bench"},
@@ -461,21 +461,21 @@ FEATURES = nodes("9|idle|gpu:h100:8|hbm3,rack1")
             {"reservations": Answer(0, RESERVATION.replace("Users=me", "Users=you"))},
             "reservation",
             "failed",
-            "not for me or llmbench",
+            "does not allow me or llmbench",
         ),
         (
             {"reservation": "bench"},
             {"reservations": Answer(0, RESERVATION.replace("Users=me", "Users=-me"))},
             "reservation",
             "failed",
-            "not for me or llmbench",
+            "does not allow me or llmbench",
         ),
         *(
             ({"reservation": "bench"}, {"reservations": Answer(0, for_accounts(names))}, "reservation", status, words)
             for names, status, words in (
-                ("up", "warning", "bench names up"),
+                ("up", "warning", "bench allows up"),
                 ("-guests", "ok", "until 2026"),
-                ("-guests,-llmbench", "failed", "not for me or llmbench"),
+                ("-guests,-llmbench", "failed", "does not allow me or llmbench"),
             )
         ),
         (
@@ -500,9 +500,15 @@ FEATURES = nodes("9|idle|gpu:h100:8|hbm3,rack1")
             "from 2026",
         ),
         ({"constraint": "hbm3&rack1*2"}, FEATURES, "constraint", "ok", "nodes with"),
-        ({"constraint": "hbm3&rack7"}, FEATURES, "constraint", "failed", "no node has rack7; there is hbm3, rack1"),
+        (
+            {"constraint": "hbm3&rack7"},
+            FEATURES,
+            "constraint",
+            "failed",
+            "no node has rack7; the nodes have hbm3, rack1",
+        ),
         ({"constraint": "[80gb*2&8xh100]"}, nodes("9|idle|gpu:h100:8|80gb,8xh100"), "constraint", "ok", "nodes with"),
-        ({"constraint": "hbm3"}, {}, "constraint", "failed", "no feature at all"),
+        ({"constraint": "hbm3"}, {}, "constraint", "failed", "no features"),
         ({"exclude": "cn[001-002]"}, {}, "exclude", "ok", "known"),
         ({"exclude": "cn9"}, {"exclude": Answer(0, "Node cn9 not found\n")}, "exclude", "failed", "cn9 not found"),
         ({"segment": 4}, {"version": Answer(0, "slurm 24.05.1\n")}, "segment", "ok", "Slurm 24.05.1"),
@@ -512,13 +518,13 @@ FEATURES = nodes("9|idle|gpu:h100:8|hbm3,rack1")
         ({"qos": "gold"}, {}, "qos", "failed", "normal, short"),
         ({"qos": "short"}, {}, "qos", "failed", "short allows 8 GPUs; short allows 00:10:00"),
         ({"qos": "short"}, {"associations": Answer(1, "sacctmgr: error: refused")}, "qos", "failed", "short allows"),
-        ({"qos": "normal"}, {"associations": Answer(1, "refused")}, "qos", "warning", "none is listed"),
+        ({"qos": "normal"}, {"associations": Answer(1, "refused")}, "qos", "warning", "no QOS is listed"),
         (
             {"qos": "normal"},
             {"partition": Answer(0, PARTITION.replace("Qos=ALL", "Qos=gold"))},
             "partition",
             "failed",
-            "not for QOS normal",
+            "does not allow QOS normal",
         ),
         (
             {},
@@ -582,7 +588,7 @@ def test_a_limit_that_slurm_does_not_enforce_is_a_warning() -> None:
     lax = CONFIG.replace("associations,limits,qos", "associations,qos")
     found = checks(with_qos("||||", "||node=4||", lax))["qos"]
     assert (found.status, found.found) == ("warning", "big allows 4 nodes")
-    assert "enforces no limits" in found.fix
+    assert "does not enforce limits" in found.fix
 
 
 def test_of_several_partitions_one_whose_qos_allows_the_job_will_do() -> None:

@@ -80,18 +80,36 @@ def test_a_good_login_node_passes_without_a_word_of_advice(needs: Needs) -> None
         (free(30), DIRECT, "disk", "warning", "may not be enough"),
         (free(65), PUBLISHED, "disk", "warning", "may not be enough"),
         (free(12), replace(PUBLISHED, environment_gb=9.5), "disk", "failed", "Free some space"),
-        ({"df": Answer(1, "df: hung\n")}, DIRECT, "disk", "warning", "look for yourself"),
+        ({"df": Answer(1, "df: hung\n")}, DIRECT, "disk", "warning", "check it yourself"),
         ({"inodes": Answer(0, INODES.format(50_000))}, PUBLISHED, "inodes", "failed", "Remove files"),
-        ({"quota": Answer(0, QUOTA.format(used=99_000_000, files=1))}, DIRECT, "quota", "failed", "ask for more"),
+        (
+            {"quota": Answer(0, QUOTA.format(used=99_000_000, files=1))},
+            DIRECT,
+            "quota",
+            "failed",
+            "ask for a larger quota",
+        ),
         ({"quota": Answer(0, QUOTA.format(used=70_000_000, files=1))}, DIRECT, "quota", "warning", "may not be enough"),
-        ({"quota": Answer(0, QUOTA.format(used=1, files=150_000))}, PUBLISHED, "quota", "failed", "ask for more"),
-        ({"lfs": Answer(0, LFS.format(used="99000000*", files=1))}, DIRECT, "quota", "failed", "ask for more"),
+        (
+            {"quota": Answer(0, QUOTA.format(used=1, files=150_000))},
+            PUBLISHED,
+            "quota",
+            "failed",
+            "ask for a larger quota",
+        ),
+        (
+            {"lfs": Answer(0, LFS.format(used="99000000*", files=1))},
+            DIRECT,
+            "quota",
+            "failed",
+            "ask for a larger quota",
+        ),
         (
             {"enroot": Answer(127, "sh: enroot: not found\n")},
             DIRECT,
             "enroot",
             "warning",
-            "in a job in partition batch",
+            "A job in partition batch",
         ),
         (
             {"enroot": Answer(0, f"3.5.0\nfree {3 * 10**6} /tmp\n")},
@@ -155,7 +173,7 @@ def test_the_environment_takes_its_measured_room_until_it_is_there() -> None:
         (
             "hook\nENROOT_REMAP_ROOT yes\nENROOT_ROOTFS_WRITABLE no\nadapters x",
             "warning",
-            "no ENROOT_ROOTFS_WRITABLE on the login node, where",
+            "no ENROOT_ROOTFS_WRITABLE on the login node, which",
         ),
         ("hook\nENROOT_REMAP_ROOT yes\nENROOT_ROOTFS_WRITABLE y", "warning", "no network adapters on"),
         ("hook\nENROOT_REMAP_ROOT yes\nENROOT_ROOTFS_WRITABLE y\nadapters NCCL_IB_HCA", "ok", "network adapters on"),
@@ -219,7 +237,7 @@ def test_a_login_node_is_waited_for_as_long_as_each_of_its_commands_may_take(
 
 def test_an_install_directory_that_is_to_be_made() -> None:
     found = checks({"install": Answer(0, "/lustre\nwritable\n")})["install-dir"]
-    assert (found.status, found.found) == ("ok", "to be made in /lustre")
+    assert (found.status, found.found) == ("ok", "will be created in /lustre")
 
 
 @pytest.mark.parametrize(
@@ -249,17 +267,23 @@ REFUSED = "curl: (7) Failed to connect to nvcr.io port 443 after 2 ms: Couldn't 
     ("line", "needs", "check", "status", "words"),
     [
         (f"registry {REFUSED}", DIRECT, "registry", "failed", "https_proxy"),
-        ("registry HTTP 503", DIRECT, "registry", "failed", "bring the container image by hand"),
+        ("registry HTTP 503", DIRECT, "registry", "failed", "copy the container image"),
         ("git fatal: could not read Username: terminal prompts disabled", PUBLISHED, "git", "failed", "git config"),
-        ("git no git", PUBLISHED, "git", "failed", "Make git known"),
-        ("git fatal: unable to access 'x': Received HTTP code 407 from proxy", PUBLISHED, "git", "failed", "refuses"),
-        ("git HTTP 200", PUBLISHED, "git", "failed", "by hand"),
-        ("registry HTTP 407", DIRECT, "registry", "failed", "The site's proxy refuses"),
-        ("registry curl: (5) Could not resolve proxy: p HTTP 000", DIRECT, "registry", "failed", "proxy refuses"),
-        (f"registry {REFUSED}", Needs(PROFILE), "registry", "warning", "by hand"),
+        ("git no git", PUBLISHED, "git", "failed", "The install needs git"),
+        (
+            "git fatal: unable to access 'x': Received HTTP code 407 from proxy",
+            PUBLISHED,
+            "git",
+            "failed",
+            "does not work",
+        ),
+        ("git HTTP 200", PUBLISHED, "git", "failed", "yourself"),
+        ("registry HTTP 407", DIRECT, "registry", "failed", "The site's proxy does not work"),
+        ("registry curl: (5) Could not resolve proxy: p HTTP 000", DIRECT, "registry", "failed", "proxy does not work"),
+        (f"registry {REFUSED}", Needs(PROFILE), "registry", "warning", "yourself"),
         (f"git {REFUSED}", PUBLISHED, "git", "failed", "the recipe's repository"),
         (f"hub {REFUSED}", PUBLISHED, "hub", "failed", "the tokenizer"),
-        ("", DIRECT, "registry", "failed", "by hand"),
+        ("", DIRECT, "registry", "failed", "yourself"),
     ],
 )
 def test_a_server_that_is_not_reached_gates_only_what_needs_it(
@@ -308,7 +332,7 @@ def test_once_everything_is_installed_only_what_every_run_fetches_gates(each_run
     before, after = reach(out, needs), reach({**out, "set_up": Answer(0, "")}, needs)
     assert [before[name].status for name in ("git", "hub")] == ["failed", "failed"]
     assert [after[name].status for name in ("git", "hub")] == ["ok", hub]
-    assert after["git"].needed == f"nothing from {RECIPES}: the recipe's repository is there"
+    assert after["git"].needed == f"nothing from {RECIPES}: the recipe's repository exists"
 
 
 @pytest.mark.parametrize("cpu_partition", [None, "cpu"])
