@@ -200,9 +200,15 @@ BROKEN = {
     "a list": ("- 1\n", "no keys and values"),
     "empty": ("", "no keys and values"),
     "none of its": ("a: 1\n", "neither a section"),
-    "a later form": (SECOND.replace("schema_version: 2", "schema_version: 3"), "3; known are 1 and 2"),
-    "a form that is no number": (SECOND.replace("schema_version: 2", f"schema_version: {SECRET}"), "known are 1 and 2"),
-    "a later form of the first": (f"schema_version: 3\n{FIRST}", "3; known are 1 and 2"),
+    "a later form": (
+        SECOND.replace("schema_version: 2", "schema_version: 3"),
+        "3; this llmb-tui knows versions 1 and 2",
+    ),
+    "a form that is no number": (
+        SECOND.replace("schema_version: 2", f"schema_version: {SECRET}"),
+        "knows versions 1 and 2",
+    ),
+    "a later form of the first": (f"schema_version: 3\n{FIRST}", "3; this llmb-tui knows versions 1 and 2"),
     "the first form without its part": ("schema_version: 1\nslurm: {}\n", "`llmb_repo`"),
     "a missing key": (SECOND.replace("gpu_type: gb300\n", ""), "`gpu_type`"),
     "a key of another kind": (SECOND.replace("gpu_type: gb300", f"gpu_type: [{SECRET}]"), "`gpu_type`"),

@@ -18,7 +18,7 @@ from hypothesis import strategies as st
 
 from llmb_tui.cluster.failures import AnswerTooLong, DeadlinePassed, Disconnected, Unreachable
 from llmb_tui.cluster.runai import https
-from llmb_tui.cluster.runai.https import HttpsServer, WholeReply, WrongServer, bundle_of, trusting
+from llmb_tui.cluster.runai.https import HttpsServer, Response, WrongServer, bundle_of, trusting
 from llmb_tui.errors import Trouble
 from tests.cluster.runai.https_site import Request, Say, Site, trusted
 from tests.conftest import NOT_RUN
@@ -26,7 +26,7 @@ from tests.conftest import NOT_RUN
 
 def ask(
     site: Site, *, url: str = "", within_s: float = 20.0, most: int = 1 << 20, body: bytes | None = None
-) -> WholeReply:
+) -> Response:
     server = HttpsServer(url or site.url, trusted(str(site.ca_file)))
     method = "GET" if body is None else "POST"
     return server.ask(method, "/x", {}, body, ends=time.monotonic() + within_s, most=most)
@@ -72,7 +72,7 @@ def test_a_server_that_says_nothing_ends_at_the_deadline(site: Site) -> None:
 
 def test_an_answer_without_end_is_not_read(site: Site) -> None:
     site.respond = lambda _: Say(chunks=(b"x" * 65536 for _ in range(1000)))
-    with pytest.raises(AnswerTooLong, match="more than 100,000 bytes"):
+    with pytest.raises(AnswerTooLong, match="longer than 100,000 bytes"):
         ask(site, most=100_000)
 
 
@@ -111,7 +111,7 @@ def test_a_name_that_is_not_known(site: Site, monkeypatch: pytest.MonkeyPatch) -
     with pytest.raises(WrongServer) as caught:
         ask(site, url="https://no.such.host/api/v1")
     assert str(caught.value) == (
-        "no.such.host cannot be reached.\nIts name is not known here: Name or service not known.\n"
+        "no.such.host cannot be reached.\nIts name is unknown: Name or service not known.\n"
         "Check the URL, DNS, VPN and proxy."
     )
 

@@ -308,7 +308,7 @@ class TestKubeconfig:
         self.change(kubeconfig, **{"client-certificate": str(site.ca_file), "client-key": "key"})
         with pytest.raises(Trouble, match="cannot be used") as caught:
             Kube(str(kubeconfig)).open("/x")
-        assert caught.value.why == "A certificate or key in it is wrong: SSLError."
+        assert caught.value.why == "A certificate or key in it is invalid: SSLError."
 
     def test_a_plugin_is_asked_again_where_its_token_is_refused(
         self, pods: Pods, kubeconfig: Path, tmp_path: Path
@@ -405,8 +405,8 @@ class TestKubeconfig:
         ("change", "why"),
         [
             ("current-context: other", "no context"),
-            ("insecure-skip-tls-verify", "not to check"),
-            ("auth-provider", "has dropped"),
+            ("insecure-skip-tls-verify", "disables the check"),
+            ("auth-provider", "no longer supports"),
             ("server: http://x", "https"),
             ("not yaml", "YAML"),
         ],
@@ -457,7 +457,7 @@ class TestKubeconfig:
         kubeconfig.write_text(yaml.safe_dump(config))
         with pytest.raises(BadKubeconfig, match="cannot be used") as caught:
             Kube(str(kubeconfig))
-        assert caught.value.why == "The address of its server has no host, or a port that there is not."
+        assert caught.value.why == "The address of its server has no host, or an invalid port."
 
     def test_a_file_that_is_not_there(self, tmp_path: Path) -> None:
         for name in (str(tmp_path / "none"), "~no-such-user/config"):

@@ -174,11 +174,11 @@ def test_what_is_kept_of_a_workload_that_is_over(plane: ControlPlane, api: Runai
         "environmentVariables": [{"name": "TOKEN", "value": SECRET}],
     }
     plane.on("GET", "/workloads/w-1", Say(body=workload(phase="Running", **said)))
-    assert api.kept("w-1") is None, "it is not over"
+    assert api.record("w-1") is None, "it is not over"
     plane.on("GET", "/workloads/w-1", Say(body=workload(phase="Completed", **said)))
     pod = {"name": f"{NAME}-master-0", "nodeName": "n1", "k8sPhase": "Succeeded"}
     plane.on("GET", "/workloads/w-1/pods", Say(body={"pods": [{**pod, "deletedAt": None, "containers": []}]}))
-    kept = api.kept("w-1")
+    kept = api.record("w-1")
     assert kept is not None
     assert (kept["id"], kept["requestedPods"], kept["phase"]) == ("w-1", {"number": 16}, "Completed")
     assert kept["allocatedResources"] == {"gpu": 0, "gpuMemory": "640Gi"}
@@ -397,7 +397,7 @@ class TestRepeating:
         plane.on("GET", "/workloads/w-1", Say(503, {"code": 503, "message": "maintenance"}))
         with pytest.raises(ApiTrouble, match="failed to look at workloads") as caught:
             api.look(["w-1"])
-        assert caught.value.why == "It says: maintenance (HTTP 503)"
+        assert caught.value.why == "It answered: maintenance (HTTP 503)"
         assert waits == [0.5, 1.0, 2.0]
 
     def test_it_waits_as_long_as_the_server_says(self, plane: ControlPlane, api: RunaiApi, waits: list[float]) -> None:
@@ -416,7 +416,7 @@ class TestRepeating:
 
     def test_but_not_past_the_deadline(self, plane: ControlPlane, api: RunaiApi, waits: list[float]) -> None:
         plane.on("GET", "/workloads/w-1", Say(429, headers={"Retry-After": "3600"}))
-        with pytest.raises(ApiTrouble, match="asked too often"):
+        with pytest.raises(ApiTrouble, match="received too many requests"):
             api.look(["w-1"])
         assert waits == []
 
@@ -499,7 +499,7 @@ class TestCreating:
         plane.on("POST", "/workloads/trainings", Say(status, issue))
         with pytest.raises(ApiTrouble, match="refused to create the workload") as caught:
             api.create("trainings", BODY)
-        assert caught.value.why == f"It says: not compliant · image is locked (HTTP {status})"
+        assert caught.value.why == f"It answered: not compliant · image is locked (HTTP {status})"
         assert len(plane.site.asked("/trainings")) == 1
 
     def test_nobody_can_say_whether_it_was_made(self, plane: ControlPlane, api: RunaiApi) -> None:
@@ -520,9 +520,9 @@ class TestCreating:
     ("say", "what", "mend"),
     [
         (Say(401), "does not accept the login", "secret"),
-        (Say(403, {"message": "no access"}), "refused to look at workloads", "Mend what it says"),
-        (Say(422, {"message": "bad filter"}), "refused to look at workloads", "Mend what it says"),
-        (Say(301, headers={"Location": "https://elsewhere/"}), "sends to another address", "base URL"),
+        (Say(403, {"message": "no access"}), "refused to look at workloads", "Fix what this message names"),
+        (Say(422, {"message": "bad filter"}), "refused to look at workloads", "Fix what this message names"),
+        (Say(301, headers={"Location": "https://elsewhere/"}), "redirects to another address", "base URL"),
         (Say(200, b"<html>login</html>"), "did not answer as Run:ai does", "base URL"),
         (Say(200, {"id": "w-1"}), "did not answer as Run:ai does", "base URL"),
         (Say(200, workload(createdAt="soon")), "did not answer as Run:ai does", "base URL"),
@@ -546,7 +546,7 @@ def test_a_token_goes_to_no_other_host(plane: ControlPlane, api: RunaiApi) -> No
 
 def test_a_base_url_that_leads_to_something_else(plane: ControlPlane, api: RunaiApi) -> None:
     plane.grant = lambda _: Say(404, b"<html>")
-    with pytest.raises(ApiTrouble, match="does not have what is asked for, to log in") as caught:
+    with pytest.raises(ApiTrouble, match="Could not log in: it does not exist") as caught:
         api.log_in()
     assert "/api/v1" in caught.value.fix
 
