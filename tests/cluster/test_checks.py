@@ -129,9 +129,7 @@ FAULTS: list[tuple[dict[str, Answer], str, str, str]] = [
 
 
 @pytest.mark.parametrize(("changes", "check", "status", "words"), FAULTS)
-def test_each_fault_is_found_and_says_how_to_mend_it(
-    changes: dict[str, Answer], check: str, status: str, words: str
-) -> None:
+def test_each_fault_is_found_with_its_remedy(changes: dict[str, Answer], check: str, status: str, words: str) -> None:
     found = checks(changes)[check]
     assert found.status == status
     assert words in found.fix
@@ -149,7 +147,7 @@ def test_each_fault_is_found_and_says_how_to_mend_it(
         ({"ping": Answer(1, "Slurmctld(primary) at ctl is DOWN\n")}, "controller", False),
     ],
 )
-def test_a_partition_that_is_closed_is_no_wrong_request(changes: dict[str, Answer], name: str, wrong: bool) -> None:
+def test_a_closed_partition_is_not_a_wrong_request(changes: dict[str, Answer], name: str, wrong: bool) -> None:
     check = checks(changes)[name]
     assert (check.status, check.wrong_request) == ("failed", wrong)
     assert Preflight((check,)).exit_code == (1 if wrong else 2)
@@ -170,7 +168,7 @@ def test_without_slurm_nothing_else_of_it_is_judged() -> None:
     assert list(checks({"version": Answer(127, "sh: sinfo: not found\n")})) == ["scheduler"]
 
 
-def test_a_silent_controller_leaves_out_what_only_it_knows() -> None:
+def test_a_silent_controller_leaves_out_its_checks() -> None:
     silent = {
         name: Answer(1, "") for name in ("ping", "config", "partition", "nodes", "architectures", "trial", "pmix")
     }
@@ -187,12 +185,12 @@ def test_an_account_that_slurm_does_not_enforce_is_a_warning() -> None:
     assert checks(lax)["account"].status == "warning"
 
 
-def test_no_gpu_request_where_slurm_counts_gpus_is_a_warning() -> None:
+def test_no_gpu_request_is_a_warning_if_slurm_counts_gpus() -> None:
     found = checks(profile=replace(PROFILE, gpu_request="none"))["gpu-request"]
     assert (found.status, "gpus-per-node" in found.fix) == ("warning", True)
 
 
-def test_no_gpu_request_where_slurm_counts_none_is_right() -> None:
+def test_no_gpu_request_is_right_if_slurm_counts_none() -> None:
     found = checks(nodes("8|idle|(null)"), replace(PROFILE, gpu_request="none"))
     assert found["gpu-request"].status == "ok"
 
@@ -268,7 +266,7 @@ def test_mig_slices_are_no_gpus(gres: str) -> None:
     assert found["gpu-request"].status == "ok"
 
 
-def test_whole_gpus_elsewhere_are_named_where_there_are_only_slices() -> None:
+def test_other_partitions_are_named_if_this_one_has_only_slices() -> None:
     both = f"batch|batch*|up|4:00:00|4|idle|gpu:{MIG}:56|\nwhole|whole|up|4:00:00|9|idle|gpu:h100:8|\n"
     assert "such as whole." in checks({"nodes": Answer(0, both)})["gpus"].fix
 
@@ -293,7 +291,7 @@ ELSEWHERE = "batch|batch*|up|4:00:00|9|idle|(null)|\nfast|fast|up|4:00:00|9|idle
 
 @pytest.mark.parametrize("gpu_request", ["none", "gres", "gpus-per-node"])
 @pytest.mark.parametrize("plan", [PLAN, None])
-def test_a_partition_without_gpus_fails_where_others_have_some(gpu_request: Any, plan: Plan | None) -> None:
+def test_a_partition_without_gpus_fails_if_others_have_some(gpu_request: Any, plan: Plan | None) -> None:
     found = checks({"nodes": Answer(0, ELSEWHERE)}, replace(PROFILE, gpu_request=gpu_request), plan)
     assert (found["gpus"].status, found["gpus"].found) == ("failed", "no GPUs in batch; fast has 8 × h100")
     assert found["gpus"].fix == "Choose a partition with these GPUs, such as fast."
@@ -304,7 +302,7 @@ def test_a_partition_without_gpus_fails_where_others_have_some(gpu_request: Any,
     assert not any("to none" in check.fix for check in found.values())
 
 
-def test_a_partition_without_gpus_where_others_have_the_wrong_ones() -> None:
+def test_a_partition_without_gpus_if_others_have_the_wrong_ones() -> None:
     wrong = {"nodes": Answer(0, ELSEWHERE.replace("h100", "a100"))}
     assert checks(wrong)["gpus"].fix == "Choose the GPU type that the cluster has, or another partition."
 
@@ -347,7 +345,9 @@ def test_nodes_without_gpus_are_not_counted_among_those_with_some() -> None:
         ("gb200_nvl72", "gb200", "ok"),
     ],
 )
-def test_cards_are_told_from_the_modules_of_the_published_step_times(site: str, wanted: str, status: str) -> None:
+def test_cards_are_distinguished_from_the_modules_of_the_published_step_times(
+    site: str, wanted: str, status: str
+) -> None:
     found = checks(nodes(f"8|idle|gpu:{site}:8(S:0-1)"), plan=with_gpu(wanted))["gpus"]
     assert found.status == status
     if status == "warning":
@@ -402,7 +402,7 @@ def test_a_job_that_only_has_to_wait_is_not_gated_by_the_trial() -> None:
     assert (waiting["nodes"].status, waiting["trial"].status) == ("warning", "warning")
 
 
-def test_a_trial_is_not_told_where_another_check_failed_already_or_slurm_was_too_slow() -> None:
+def test_a_test_submission_is_not_shown_after_a_failed_check_or_without_an_answer() -> None:
     assert "trial" not in checks(nodes("4|idle|gpu:h100:8"))
     assert "trial" not in checks({"trial": Answer(124, "")})
 
@@ -535,7 +535,7 @@ FEATURES = nodes("9|idle|gpu:h100:8|hbm3,rack1")
         ),
     ],
 )
-def test_what_a_profile_asks_for_besides(
+def test_the_other_requests_of_a_profile(
     fields: dict[str, Any], changes: dict[str, Answer], check: str, status: str, words: str
 ) -> None:
     found = checks(changes, replace(PROFILE, **fields))[check]
@@ -552,7 +552,7 @@ def with_qos(own: str, of_partition: str, config: str = CONFIG) -> dict[str, Ans
 
 
 def test_a_limit_of_the_partitions_qos_stands_for_that_of_the_jobs() -> None:
-    """Of that kind, and of that resource."""
+    """Limits of one kind on one resource."""
     assert "qos" not in checks(with_qos("|00:10:00|node=4||", "|1-00:00:00|node=64||"))
     found = checks(with_qos("|00:10:00|node=4|gres/gpu=8|", "||node=64||"))["qos"]
     assert (found.status, found.found) == ("failed", "normal allows 8 GPUs; normal allows 00:10:00")
@@ -597,7 +597,7 @@ def test_of_several_partitions_one_whose_qos_allows_the_job_will_do() -> None:
     assert "qos" not in checks(changes | {"partition": Answer(0, both)}, replace(PROFILE, partition="batch,long"))
 
 
-def test_what_is_not_asked_for_is_not_looked_at() -> None:
+def test_fields_that_are_not_set_are_not_checked() -> None:
     assert not {"reservation", "constraint", "exclude", "segment", "qos"} & set(checks())
     commands = slurm_group(Needs(PROFILE, PLAN)).commands
     assert not {"reservations", "exclude"} & set(commands)

@@ -141,7 +141,7 @@ def test_a_good_login_node_passes_without_a_word_of_advice(needs: Needs) -> None
         ),
     ],
 )
-def test_each_fault_of_the_login_node_says_how_to_mend_it(
+def test_each_fault_of_the_login_node_is_found_with_its_remedy(
     changes: dict[str, Answer], needs: Needs, check: str, status: str, words: str
 ) -> None:
     found = checks(changes, needs)[check]
@@ -179,7 +179,7 @@ def test_the_environment_takes_its_measured_room_until_it_is_there() -> None:
         ("hook\nENROOT_REMAP_ROOT yes\nENROOT_ROOTFS_WRITABLE y\nadapters NCCL_IB_HCA", "ok", "network adapters on"),
     ],
 )
-def test_what_nvidia_asks_of_a_site_is_a_warning_with_its_mend(lines: str, status: str, words: str) -> None:
+def test_a_missing_setting_of_nvidias_readme_is_a_warning_with_its_remedy(lines: str, status: str, words: str) -> None:
     found = checks({"enroot": Answer(0, f"3.5.0\n{lines}\n")})["enroot-settings"]
     assert (found.status, words in found.found, status == "ok" or "on all nodes" in found.fix) == (status, True, True)
 
@@ -201,7 +201,7 @@ def test_a_module_without_a_patch_level_counts_as_new_enough() -> None:
 @pytest.mark.parametrize(
     ("version", "status"), [("3.12.0", "ok"), ("3.12.11", "ok"), ("3.13.1", "failed"), ("3.11.9", "failed")]
 )
-def test_where_one_python_is_right_no_newer_one_will_do(version: str, status: str) -> None:
+def test_a_newer_python_does_not_replace_the_only_possible_one(version: str, status: str) -> None:
     needs = replace(PUBLISHED, python="3.12", python_only=True)
     found = checks({"python": Answer(0, f"python python3 {version}\n"), "modules": Answer(1, "")}, needs)["python"]
     assert (found.status, found.needed) == (status, "3.12, for the environment")
@@ -250,7 +250,7 @@ def test_an_install_directory_that_is_to_be_made() -> None:
         "/lustre: quota hung up",
     ],
 )
-def test_where_nobody_limits_nothing_is_said(quota: str) -> None:
+def test_without_a_quota_there_is_no_quota_check(quota: str) -> None:
     assert "quota" not in checks({"quota": Answer(0, quota)})
 
 
@@ -286,7 +286,7 @@ REFUSED = "curl: (7) Failed to connect to nvcr.io port 443 after 2 ms: Couldn't 
         ("", DIRECT, "registry", "failed", "yourself"),
     ],
 )
-def test_a_server_that_is_not_reached_gates_only_what_needs_it(
+def test_an_unreachable_server_blocks_only_what_needs_it(
     line: str, needs: Needs, check: str, status: str, words: str
 ) -> None:
     found = reach({"probe": Answer(0, line + "\n")}, needs)[check]
@@ -306,7 +306,9 @@ IMAGE, NEMO, WHEELS = (f"/lustre/llmb/offline/{name}" for name in ("x.sqsh", "Ne
         ([IMAGE, NEMO], ["ok", "ok"], ()),  # an index of packages may be in reach where the git host is not
     ],
 )
-def test_without_internet_it_is_said_what_to_bring(there: list[str], status: list[str], bring: tuple[str, ...]) -> None:
+def test_without_internet_the_files_to_copy_are_listed(
+    there: list[str], status: list[str], bring: tuple[str, ...]
+) -> None:
     needs = replace(DIRECT, repository=RECIPES, brought_image=IMAGE, brought_sources=(NEMO,), brought_packages=WHEELS)
     out = {"probe": Answer(0, f"registry {REFUSED}\ngit {REFUSED}\n"), "brought": Answer(0, "\n".join(there))}
     found = reach(out, needs)
@@ -326,7 +328,7 @@ def test_a_server_that_nothing_is_fetched_from_may_be_out_of_reach() -> None:
 
 
 @pytest.mark.parametrize(("each_run", "hub"), [(False, "ok"), (True, "failed")])
-def test_once_everything_is_installed_only_what_every_run_fetches_gates(each_run: bool, hub: str) -> None:
+def test_after_the_install_only_downloads_of_every_run_block(each_run: bool, hub: str) -> None:
     out = {"probe": Answer(0, f"registry HTTP 401\ngit {REFUSED}\nhub {REFUSED}\n")}
     needs = replace(PUBLISHED, set_up="/lustre/llmb/set-up", hub_each_run=each_run)
     before, after = reach(out, needs), reach({**out, "set_up": Answer(0, "")}, needs)
@@ -337,7 +339,7 @@ def test_once_everything_is_installed_only_what_every_run_fetches_gates(each_run
 
 @pytest.mark.parametrize("cpu_partition", [None, "cpu"])
 @pytest.mark.parametrize(("enroot", "status"), [(Answer(1, ""), "warning"), (Answer(0, "/usr/bin/enroot\n"), "failed")])
-def test_a_registry_that_the_login_node_misses_gates_where_it_imports_the_image(
+def test_an_unreachable_registry_blocks_if_the_login_node_imports_the_image(
     enroot: Answer, status: str, cpu_partition: str | None
 ) -> None:
     refused = {"enroot": enroot, "probe": Answer(0, f"registry {REFUSED}\n")}

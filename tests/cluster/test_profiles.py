@@ -43,7 +43,7 @@ FULL = replace(
 )
 
 
-def test_no_directory_is_no_clusters(tmp_path: Path) -> None:
+def test_without_a_directory_there_are_no_clusters(tmp_path: Path) -> None:
     assert load_profiles(tmp_path / "absent") == ()
 
 
@@ -231,7 +231,7 @@ def test_a_broken_file_can_be_passed_over_with_a_word(tmp_path: Path) -> None:
     assert [problem.file.name for problem in told] == ["broken.toml"]
 
 
-def test_a_route_is_what_decides_where_a_connection_goes() -> None:
+def test_a_route_decides_the_host_of_a_connection() -> None:
     assert replace(EOS, account="x", partition="y", install_dir="/z", name="n", env=(("A", "1"),)).route == EOS.route
     for change in ({"host": "h"}, {"port": 2}, {"user": "u"}, {"identity_file": "k"}, {"transport": "local"}):
         assert replace(EOS, **change).route != EOS.route

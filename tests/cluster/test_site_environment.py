@@ -1,4 +1,4 @@
-"""What a login shell sets and jobs would lack."""
+"""Variables of a login shell that jobs would lack."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def test_a_login_shell_like_the_jobs_needs_nothing() -> None:
     assert (check.status, check.variables, check.fix) == ("ok", (), "")
 
 
-def test_what_jobs_would_lack_is_said_and_may_be_taken() -> None:
+def test_variables_missing_in_jobs_are_shown_and_offered() -> None:
     check = checks(f"{JOB}NCCL_IB_HCA=mlx5_0,mlx5_1\nUCX_TLS=rc\n")["environment"]
     assert check.status == "warning"
     assert check.found == "missing in jobs: NCCL_IB_HCA=mlx5_0,mlx5_1, UCX_TLS=rc"
@@ -36,13 +36,13 @@ def test_what_jobs_would_lack_is_said_and_may_be_taken() -> None:
     assert "tens of percent" in check.fix
 
 
-def test_what_the_profile_has_is_not_lacking() -> None:
+def test_variables_of_the_profile_are_not_missing() -> None:
     profile = replace(PROFILE, env=(("NCCL_IB_HCA", "mlx5_0"),))
     assert checks(f"{JOB}NCCL_IB_HCA=mlx5_0\n", profile)["environment"].status == "ok"
     assert checks(f"{JOB}NCCL_IB_HCA=mlx5_9\n", profile)["environment"].variables == (("NCCL_IB_HCA", "mlx5_9"),)
 
 
-def test_paths_are_shown_and_never_taken_with_the_rest() -> None:
+def test_paths_are_shown_but_never_taken_over_with_the_others() -> None:
     found = checks("NCCL_DEBUG=WARN\nPATH=/opt/bin:/usr/bin\nLD_LIBRARY_PATH=/opt/lib\nFI_PROVIDER=efa\n")
     assert found["environment"].variables == (("FI_PROVIDER", "efa"),)
     paths = found["environment-paths"]
@@ -55,13 +55,13 @@ def test_a_value_that_is_not_plain_is_shown_harmless_and_not_offered() -> None:
     assert (check.found, check.variables) == ("missing in jobs: NCCL_IB_HCA=mlx5", ())
 
 
-def test_a_line_that_is_no_variable_of_these_is_not_taken_for_one() -> None:
+def test_other_lines_are_not_mistaken_for_variables() -> None:
     found = checks(f"stty: 'standard input': Inappropriate ioctl for device\nUnknown option: `-lc'\n{JOB}A=b\n")
     assert [(check.status, check.found) for check in found.values()] == [("ok", "jobs have the same as a login shell")]
 
 
 def said(home: Path, shell: str) -> dict[str, Answer]:
-    """What the commands themselves say, as a cluster is asked, to who has this home and shell."""
+    """Answers of the real commands for a user with this home and shell."""
     commands = environment_group(Needs(PROFILE)).commands
     env = {"HOME": str(home), "PATH": os.environ["PATH"], "SHELL": shell}
     script = batch_script(commands, "frame")

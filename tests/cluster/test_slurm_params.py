@@ -67,7 +67,7 @@ def test_the_grammar_is_the_recipes(text: str, options: tuple[Option, ...]) -> N
         ("wrap=id", "made from the selection"),
     ],
 )
-def test_what_cannot_be_meant_is_refused_with_words(text: str, words: str) -> None:
+def test_an_invalid_parameter_is_refused_with_a_reason(text: str, words: str) -> None:
     with pytest.raises(Trouble) as caught:
         parse_slurm_params(text)
     assert words in caught.value.why
@@ -89,7 +89,7 @@ def test_fields_of_a_profile_come_first_then_its_parameters() -> None:
 
 
 @pytest.mark.parametrize("params", ["qos=b", "qo=b"])
-def test_a_parameter_that_a_field_says_already_is_refused(params: str) -> None:
+def test_a_parameter_that_repeats_a_field_is_refused(params: str) -> None:
     assert sbatch_options(replace(PROFILE, slurm_params="qos=b")) == (("qos", "b"),)
     with pytest.raises(Trouble, match="also set by the profile's field qos"):
         sbatch_options(replace(PROFILE, qos="a", slurm_params=params))

@@ -75,7 +75,7 @@ def test_without_nsys_there_is_none(nsys: Path) -> None:
 
 
 @pytest.mark.parametrize("printed", SHELL_PRINTS)
-def test_what_a_login_shell_prints_is_no_part_of_an_answer(nsys: Path, tmp_path: Path, printed: str) -> None:
+def test_output_of_the_login_shell_is_not_part_of_an_answer(nsys: Path, tmp_path: Path, printed: str) -> None:
     with closing(LoginNode(tmp_path)) as node, closing(SlurmCluster(node.profile())) as session:
         node.shell_prints = printed
         assert summarize(session, "/l/profile_1.nsys-rep") is None

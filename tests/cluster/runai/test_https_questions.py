@@ -93,7 +93,7 @@ def test_chunks_are_the_same_however_they_come(chunks: list[bytes], cuts: list[i
     assert taken.ended
 
 
-def test_nobody_listens() -> None:
+def test_a_port_without_a_server_is_unreachable() -> None:
     with socket.create_server(("127.0.0.1", 0)) as server:
         port = server.getsockname()[1]
     with pytest.raises(Unreachable, match="cannot be reached") as caught:
@@ -116,7 +116,7 @@ def test_a_name_that_is_not_known(site: Site, monkeypatch: pytest.MonkeyPatch) -
     )
 
 
-def test_what_answers_is_no_tls() -> None:
+def test_an_answer_that_is_not_tls_is_reported() -> None:
     with socket.create_server(("127.0.0.1", 0)) as listening:
 
         def answer() -> None:
@@ -141,7 +141,7 @@ def test_a_private_authority_of_the_environment_is_trusted(
     assert server.ask("GET", "/", {}, None, ends=time.monotonic() + 9, most=9).status == 200
 
 
-def test_a_certificate_that_nobody_here_knows(site: Site) -> None:
+def test_an_unknown_certificate_is_not_trusted(site: Site) -> None:
     with pytest.raises(WrongServer, match="is not trusted") as caught:
         HttpsServer(site.url, trusting()).ask("GET", "/", {}, None, ends=time.monotonic() + 9, most=9)
     assert "`ca_file`" in caught.value.fix
@@ -257,9 +257,7 @@ def test_a_proxy_of_a_kind_that_is_not_spoken(site: Site, monkeypatch: pytest.Mo
 @pytest.mark.parametrize(
     "password", ["s3cr3tPW/x", "s3cr3tPW#x", "s3cr3tPW?x", "1234/s3cr3tPW", "s3cr3tPW℀x", "[s3cr3tPW"]
 )
-def test_a_proxys_password_that_was_not_quoted_is_not_told(
-    site: Site, password: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_proxys_unquoted_password_is_not_shown(site: Site, password: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("HTTPS_PROXY", f"http://alice:{password}@127.0.0.1:1")
     with pytest.raises(Unreachable, match="proxy of the environment") as caught:
         ask(site)

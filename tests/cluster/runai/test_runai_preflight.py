@@ -1,4 +1,4 @@
-"""What a preflight finds on a Run:ai cluster, what is needed there, and how to mend the difference."""
+"""Checks of a preflight on a Run:ai cluster, with their remedies."""
 
 from __future__ import annotations
 
@@ -93,7 +93,7 @@ def test_without_a_plan_only_the_cluster_is_looked_at(look: Look) -> None:
         ({"image_pull_secret": "none"}, LLAMA, "pull-secret", "not among", "none", "under Credentials"),
     ],
 )  # fmt: skip
-def test_what_is_asked_wrongly_is_found_with_its_mend(  # noqa: PLR0917
+def test_each_wrong_request_is_found_with_its_remedy(  # noqa: PLR0917
     look: Look, profile: dict[str, Any], selection: Selection, check: str, found: str, needed: str, fix: str
 ) -> None:
     report = look(selection, **profile)
@@ -168,14 +168,16 @@ def test_a_hub_credential_has_to_be_there(look: Look) -> None:
     [("/nodes$", "gpu-type"), ("/pvc$", "claims"), ("/credentials$", "pull-secret"), ("/clusters/[^/]+$", "cluster")],
 )
 @pytest.mark.parametrize("status", [403, 404])
-def test_what_may_not_be_asked_gates_nothing(look: Look, demo: FaultySite, path: str, check: str, status: int) -> None:
+def test_a_question_without_permission_does_not_block(
+    look: Look, demo: FaultySite, path: str, check: str, status: int
+) -> None:
     demo.faults.append(Fault("GET", path, status=status))
     report = look(image_pull_secret="dockerreg-nvcr")
     stands(report, check, "warning", "no permission to read it", "", "role")
     assert report.passed
 
 
-def test_a_question_that_fails_is_no_permission(look: Look, demo: FaultySite) -> None:
+def test_a_failed_question_is_not_a_missing_permission(look: Look, demo: FaultySite) -> None:
     demo.faults.append(Fault("GET", "/nodes$", 99, status=503))
     stands(look(), "gpu-type", "warning", "failed to list the nodes", "", "")
 

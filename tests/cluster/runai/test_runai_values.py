@@ -43,7 +43,7 @@ def test_each_phase_is_one_of_the_states_that_the_program_knows(phases: str, sta
     assert {workload(phase).state for phase in phases.split()} == {state}
 
 
-def test_what_was_deleted_was_cancelled_unless_it_had_ended() -> None:
+def test_a_deleted_workload_was_cancelled_unless_it_had_ended() -> None:
     states = [workload(phase, deletedAt=AT).state for phase in ("Running", "Deleting", "Completed", "Failed")]
     assert states == ["CANCELLED", "CANCELLED", "COMPLETED", "FAILED"]
 
@@ -109,7 +109,7 @@ def test_the_newest_event_counts_and_the_workloads_own_words_before_it() -> None
     assert reason_of(failing) == "exit code 1"
 
 
-def test_what_runs_well_or_has_ended_well_has_no_reason() -> None:
+def test_a_running_or_completed_workload_has_no_reason() -> None:
     events = [warning("FailedScheduling", "none")]
     assert [reason_of(workload(phase), events) for phase in ("Running", "Completed", "Stopping")] == ["", "", ""]
     assert reason_of(workload("Degraded"), events)

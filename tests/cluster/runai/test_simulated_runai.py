@@ -46,7 +46,7 @@ def api(site: FaultySite) -> Iterator[RunaiApi]:
         yield api
 
 
-def test_what_a_preflight_asks(api: RunaiApi) -> None:
+def test_the_requests_of_a_preflight(api: RunaiApi) -> None:
     project = api.project()
     assert project is not None
     assert project.phase == "Ready"

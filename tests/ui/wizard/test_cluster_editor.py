@@ -275,7 +275,7 @@ async def test_a_cluster_that_cannot_be_reached_can_still_be_saved(services: Ser
         await on_top(pilot, ClusterEditor)
         await fill(pilot, name="eos", host=EOS.host, port=str(EOS.port))
         await pilot.press("ctrl+r")
-        await until(pilot, lambda: "Nothing listens" in said(pilot, "read"), "why it could not be read")
+        await until(pilot, lambda: "refused the connection" in said(pilot, "read"), "why it could not be read")
         await fill(pilot, port="10")
         await until(pilot, lambda: "not read yet" in said(pilot, "read"), "that was another's")
         await fill(pilot, port=str(EOS.port))
