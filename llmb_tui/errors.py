@@ -1,4 +1,4 @@
-"""`Trouble`: an error that a person can act on."""
+"""`Trouble`: an error with its cause and its remedy."""
 
 from __future__ import annotations
 
@@ -8,27 +8,26 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:  # importing `typing` takes a tenth of `--help`
     from pathlib import Path
 
-_MENDS = {
-    errno.EACCES: "Mend its permissions, and those of the directories above it.",
-    errno.EPERM: "Mend its permissions, and those of the directories above it.",
-    errno.ENOTDIR: "Something on its path is a file where a directory has to be: move that away.",
-    errno.EISDIR: "It is a directory where a file has to be: move it away.",
-    errno.EEXIST: "Something else has its name: move that away.",
-    errno.ELOOP: "A symbolic link is in its place, or leads back to itself: remove it.",
-    errno.EROFS: "Its file system can only be read: choose another directory.",
+_FIXES = {
+    errno.EACCES: "Change its permissions, or those of the directories above it.",
+    errno.EPERM: "Change its permissions, or those of the directories above it.",
+    errno.ENOTDIR: "A part of its path is a file and not a directory: move that file.",
+    errno.EISDIR: "It is a directory and must be a file: move the directory.",
+    errno.EEXIST: "Something else has this name: move it.",
+    errno.ELOOP: "A symbolic link has this name, or its links form a loop: remove the link.",
+    errno.EROFS: "Its file system is read-only: choose another directory.",
     errno.ENOSPC: "Free some space.",
     errno.EDQUOT: "Free some space, or ask for a larger quota.",
     errno.ENAMETOOLONG: "Choose a directory with a shorter path.",
 }
-"""By what the system says of a file or directory that is in nobody's way but its owner's."""
+"""Remedies by error number, for files and directories that the user can change."""
 
 
 class Trouble(Exception):
-    """Something failed: what happened, why as far as is known, and what to do.
+    """A failure: what failed, why as far as is known, and what to do.
 
-    `exit_code` is what a verb answers with: 1 when the request is wrong or impossible, 2 when the
-    cluster or the machine failed (docs/verbs.md). The texts may hold remote text: clean it
-    with `llmb_tui.language.text.clean` before it comes here.
+    `exit_code` is the exit code of a verb: 1 if the request is wrong or impossible, 2 if the cluster or the machine
+    failed (docs/verbs.md). Remote text in the three parts must be clean (`llmb_tui.language.text.clean`).
     """
 
     def __init__(self, what: str, why: str = "", fix: str = "", exit_code: int = 2) -> None:
@@ -38,9 +37,9 @@ class Trouble(Exception):
         self.fix = fix
         self.exit_code = exit_code
         self.run_id: str | None = None
-        """The run that it is about, where whoever asked does not know its id yet."""
+        """Id of the run, for a caller that does not know it yet."""
         self.beside: dict[str, object] = {}
-        """What was done all the same, for the document in which a verb says the trouble."""
+        """Further keys of the JSON error document: what was done before the failure."""
 
     def __str__(self) -> str:
         """The three parts as lines, without the empty ones."""
@@ -48,8 +47,8 @@ class Trouble(Exception):
 
 
 def trouble_of(error: OSError, action: str = "use", path: Path | None = None) -> Trouble | None:
-    """What a person can do about a file or directory; None for an error that is no matter of theirs."""
+    """The error with a remedy for its file or directory; None if the user cannot fix it there."""
     place = path or error.filename
-    if error.errno not in _MENDS or place is None:
+    if error.errno not in _FIXES or place is None:
         return None
-    return Trouble(f"Could not {action} {place}.", f"{error.strerror}.", _MENDS[error.errno])
+    return Trouble(f"Could not {action} {place}.", f"{error.strerror}.", _FIXES[error.errno])

@@ -1,4 +1,4 @@
-"""`Pace`: how fast a count grows."""
+"""`Pace`: the growth rate of a count."""
 
 from __future__ import annotations
 
@@ -7,21 +7,21 @@ from collections import deque
 
 
 class Pace:
-    """How fast a count grows, by its newest sightings. A count that shrinks is a new start."""
+    """The growth rate of a count, from its newest observations. A count that shrinks starts anew."""
 
     def __init__(self, *, newest: int | None = None, within_s: float = math.inf, after_s: float = 0.0) -> None:
-        """The sightings that count are the `newest` so many, of the last `within_s`, once they span `after_s`."""
+        """Use the `newest` observations of the last `within_s` seconds, once they span `after_s` seconds."""
         self._seen: deque[tuple[int, float]] = deque(maxlen=newest)
         self._within_s = within_s
         self._after_s = after_s
 
     @property
     def count(self) -> int:
-        """The count as it was last seen; 0 before."""
+        """The newest count; 0 before the first observation."""
         return self._seen[-1][0] if self._seen else 0
 
     def note(self, count: int, now: float) -> None:
-        """The count was seen at `now`, seconds on any one clock."""
+        """Record the count at `now`, seconds on any clock."""
         if count < self.count:
             self._seen.clear()
         self._seen.append((count, now))
@@ -29,7 +29,7 @@ class Pace:
             self._seen.popleft()
 
     def seconds_left(self, total: int | None, now: float) -> float | None:
-        """Seconds from `now` until the count is `total`; None until a pace was seen."""
+        """Seconds from `now` until the count reaches `total`; None without a rate."""
         if total is None or not self._seen:
             return None
         (first, began), (count, latest) = self._seen[0], self._seen[-1]

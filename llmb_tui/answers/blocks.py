@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 from llmb_tui.analysis.chart import Chart
-from llmb_tui.answers.table import Table
+from llmb_tui.answers.table import State, Table, cell_text
 from llmb_tui.language.states import Label, Tone, VerdictResult
 
 Fold = Literal["records", "columns"]
@@ -119,11 +119,11 @@ def known(*facts: Fact) -> Facts:
 
 
 def narrowed(caption: str, table: Table) -> Grid:
-    """A table without unknown columns; a column of one text in all rows is named in the caption instead."""
+    """A table without unknown columns; a column of one text or state in all rows is named in the caption instead."""
     said, kept = [], []
     for heading, column in zip(table.headings, zip(*table.rows, strict=True), strict=True):
-        if len(column) > 1 and isinstance(column[0], str) and len(set(column)) == 1:
-            said.append(f"{heading} {column[0]}")
+        if len(column) > 1 and isinstance(column[0], str | State) and len(set(column)) == 1:
+            said.append(f"{heading} {cell_text(column[0])}")
         elif any(cell is not None for cell in column):
             kept.append((heading, column))
     if said:

@@ -27,13 +27,14 @@ from llmb_tui.answers.blocks import (
     narrowed,
 )
 from llmb_tui.answers.comparison_tables import NODE, POINT, groups_table
-from llmb_tui.answers.reported_run import SIMULATED, SUMMARY, banner, subtitle, title
+from llmb_tui.answers.reported_run import SIMULATED, banner, subtitle, title
+from llmb_tui.answers.run_columns import run_columns
+from llmb_tui.answers.run_row import row_from_progress, row_from_result
 from llmb_tui.answers.run_sections import run_sections
-from llmb_tui.answers.table import Column, Table, expected_cell, quantity
+from llmb_tui.answers.table import Table
 from llmb_tui.answers.writers.json import report_json
 from llmb_tui.evidence.reported_run import ReportedRun, RunGatherer
 from llmb_tui.language.instants import utc_time
-from llmb_tui.language.quantities import gpu_hours_digits, step_time_digits
 from llmb_tui.language.states import VerdictResult
 from llmb_tui.language.text import plural
 from llmb_tui.suites.outcome import outcome_of
@@ -44,16 +45,6 @@ from llmb_tui.watch.state import BAD_ENDS
 
 _FOR_HISTORY = 3
 """Runs of one configuration from which on it is worth a look over time."""
-_ROW: tuple[Column, ...] = (
-    Column("row", "planned.row.key"),
-    Column("run", "record.run.id"),
-    Column("state", "label.word"),
-    Column("verdict", "result"),
-    Column("step s", quantity("step_time_s", step_time_digits)),
-    Column("expected s", lambda row: expected_cell(row.planned.plan.estimate)),
-    Column("GPU-hours", quantity("planned.plan.gpu_hours", gpu_hours_digits)),
-)
-"""Of a suite."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -138,12 +129,14 @@ def _suite(progress: SuiteProgress) -> Section:
         Fact("Stands", progress.words),
         Fact("Order", "" if suite.shuffle is None else f"shuffled, seed {suite.shuffle}"),
     )
-    rows = narrowed("Its runs, in the order of submission.", Table.by(_ROW, progress.rows))
+    rows = narrowed(
+        "Its runs, in the order of submission.", Table.by(run_columns("suite"), map(row_from_progress, progress.rows))
+    )
     return Section(_suite_title(progress), (facts, Bullets(outcome_of(progress).lines), rows))
 
 
 def _sections(runs: Sequence[ReportedRun]) -> Iterator[Section]:
-    table = Table.by(SUMMARY, [one.result for one in runs])
+    table = Table.by(run_columns("report"), [row_from_result(one.result) for one in runs])
     caption = "Step times by the recipe's rule; each run has a part of its own below."
     yield Section("All runs", (narrowed(caption, table),))
     together = tuple(_together(runs))

@@ -1,14 +1,12 @@
-"""A run in a report: its title, its verdict in a sentence, its line of a table."""
+"""A run in a report: its title, its verdict in a sentence."""
 
 from __future__ import annotations
 
-from llmb_tui.analysis.result import RunResult
 from llmb_tui.answers.blocks import Banner
-from llmb_tui.answers.table import Column, expected_cell, quantity
 from llmb_tui.evidence.reported_run import ReportedRun
 from llmb_tui.language.instants import utc_time
 from llmb_tui.language.labels import gpus_label, workload_label
-from llmb_tui.language.quantities import count, percent, percent_digits, step_time, step_time_digits, tokens_per_s
+from llmb_tui.language.quantities import count, percent, step_time
 from llmb_tui.language.states import state_label
 from llmb_tui.language.text import capital, plural
 from llmb_tui.watch.state import BAD_ENDS
@@ -17,25 +15,6 @@ _MARKS = {"PASS": "as fast as it should be", "WARN": "to be looked at", "FAIL": 
 SIMULATED = " Simulated: no GPU has trained anything."
 
 
-def speed_pct(run: RunResult) -> float | None:
-    """The reached speed in per cent of the expected one; None without a verdict that counts."""
-    return 100 * run.verdict.ratio if run.verdict and run.state not in BAD_ENDS else None
-
-
-SUMMARY: tuple[Column, ...] = (
-    Column("run", "id"),
-    Column("verdict", lambda run: run.verdict.result if run.verdict and run.state not in BAD_ENDS else None),
-    Column("what", "configuration.label"),
-    Column("release", "configuration.release"),
-    Column("cluster", "cluster"),
-    Column("state", lambda run: state_label(run.state).word),
-    Column("step s", quantity("step_time_s", step_time_digits)),
-    Column("expected s", lambda run: expected_cell(run.plan.estimate)),
-    Column("% of expected speed", quantity(speed_pct, percent_digits)),
-    Column("tokens/s", quantity("figures.tokens_per_s", tokens_per_s)),
-    Column("MFU %", quantity("figures.mfu_pct", percent_digits)),
-)
-"""A result in one line of a table."""
 _BAD_END_WORDS: dict[str, str] = {
     "failed": "failed",
     "timeout": "timed out",

@@ -1,4 +1,4 @@
-"""`faults`: what the parts of a preset must agree on, beyond the types of its fields."""
+"""`faults`: consistency checks of a preset, beyond the types of its fields."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from llmb_tui.catalog.layout import fills_pipeline, sequence_pieces, shared_heads, stage_places
 from llmb_tui.catalog.recipe import ConfigTable, Gpu, LaunchFacts, Model, Recipe, ResultRule, ResultTable
 from llmb_tui.catalog.rows import PRINTED_COLUMNS, Row, gbs_by_rule, row_of, rows
-from llmb_tui.catalog.settings import LAYOUT, PLACEHOLDERS, SettingsGroup, applies, handed_on, placeholder_faults
+from llmb_tui.catalog.settings import LAYOUT, PLACEHOLDERS, SettingsGroup, applies, passed_values, placeholder_faults
 from llmb_tui.catalog.upstream_check import Faults, among, below, comma_list, condition_faults, upstream_faults
 from llmb_tui.language.text import plural
 from llmb_tui.toml.lines import KeyPath
@@ -17,21 +17,21 @@ _MAY_BE_NA = ("ep", "vp")
 
 
 def faults(recipe: Recipe) -> Faults:
-    """Every disagreement in a recipe. What rests on a part that is at fault itself is not looked at."""
-    disagreements = [
+    """Every inconsistency of a recipe. Checks that depend on a faulty part are skipped."""
+    inconsistencies = [
         *_names(recipe),
         *_models(recipe),
         *_launch(recipe.launch, recipe),
         *_rule(recipe.rule, recipe.launch.steps),
     ]
     for index, table in enumerate(recipe.tables):
-        disagreements += below(("tables", index), _table(table, recipe))
+        inconsistencies += below(("tables", index), _table(table, recipe))
     for index, group in enumerate(recipe.settings):
-        disagreements += below(("settings", index), _settings(group, recipe))
-    disagreements += [*_corrections(recipe), *_upstream(recipe)]
-    if not disagreements:
-        disagreements += [*_rows(recipe), *_results(recipe), *_promises(recipe)]
-    yield from disagreements
+        inconsistencies += below(("settings", index), _settings(group, recipe))
+    inconsistencies += [*_corrections(recipe), *_upstream(recipe)]
+    if not inconsistencies:
+        inconsistencies += [*_rows(recipe), *_results(recipe), *_unset_values(recipe)]
+    yield from inconsistencies
 
 
 def _names(recipe: Recipe) -> Faults:
@@ -112,7 +112,7 @@ def _table(table: ConfigTable, recipe: Recipe) -> Faults:
     yield from among(("columns",), table.columns, ("gpus", *PRINTED_COLUMNS))
     missing = [name for name in _NEEDED_COLUMNS if name not in table.columns]
     if missing or len(set(table.columns)) != len(table.columns):
-        yield ("columns",), f"{comma_list(missing)} missing" if missing else "a column stands there twice"
+        yield ("columns",), f"{comma_list(missing)} missing" if missing else "a column is there twice"
         return
     if not table.rows:
         yield ("rows",), "is empty"
@@ -145,21 +145,21 @@ def _rows(recipe: Recipe) -> Faults:
     for index, table in enumerate(recipe.tables):
         for line, cells in enumerate(table.rows):
             path = ("tables", index, "rows", line)
-            # What a row's numbers must agree on does not depend on its precision.
+            # The checks of a row's numbers do not depend on its precision.
             row = row_of(recipe, table, cells, table.dtypes[0])
-            for reason in _disagreements(row, recipe.models[table.size], recipe.gpus[table.gpu]):
+            for reason in _row_faults(row, recipe.models[table.size], recipe.gpus[table.gpu]):
                 yield path, reason
             gbs = gbs_by_rule(table.gbs_rule, row.gpus)
             if not row.proxy and row.gbs != gbs:
-                yield path, f"GBS {row.gbs} is not what gbs_rule gives: {gbs or 'no whole number'}"
+                yield path, f"GBS {row.gbs} differs from gbs_rule, which gives {gbs or 'a fraction'}"
             for dtype in table.dtypes:
                 key = (table.size, table.gpu, dtype, row.gpus, table.scaling)
                 if key in keys:
-                    yield path, f"{table.size} {table.gpu} {dtype} on {row.gpus} GPUs stands there twice"
+                    yield path, f"{table.size} {table.gpu} {dtype} on {row.gpus} GPUs is there twice"
                 keys.add(key)
 
 
-def _disagreements(row: Row, model: Model, gpu: Gpu) -> Iterator[str]:
+def _row_faults(row: Row, model: Model, gpu: Gpu) -> Iterator[str]:
     if row.layers > model.layers:
         yield f"{row.layers} layers are more than the model's {model.layers}"
     if row.tp * row.pp * row.cp * row.dp != row.gpus:
@@ -171,17 +171,17 @@ def _disagreements(row: Row, model: Model, gpu: Gpu) -> Iterator[str]:
         yield f"MBS {row.mbs} * DP {row.dp} does not divide GBS {row.gbs}"
     if stage_places(model, row.layers) % (row.pp * (row.vp or 1)):
         yield f"{row.layers} layers do not divide over PP {row.pp} * VP {row.vp or 1}"
-    yield from _cannot_run(row, model, gpu)
+    yield from _launch_faults(row, model, gpu)
     if not row.notes:
-        # Some READMEs print what is left of DP after expert parallelism.
+        # Some READMEs print DP divided by EP.
         if row.printed["dp"] not in (None, row.dp, row.dp / row.ep):
-            yield f"DP {row.printed['dp']} is printed, the other columns make it {row.dp}: a note must say so"
+            yield f"the README prints DP {row.printed['dp']}, the other columns give {row.dp}: add a note"
         if row.printed["ga"] not in (None, row.ga):
-            yield f"GA {row.printed['ga']} is printed, the other columns make it {row.ga}: a note must say so"
+            yield f"the README prints GA {row.printed['ga']}, the other columns give {row.ga}: add a note"
 
 
-def _cannot_run(row: Row, model: Model, gpu: Gpu) -> Iterator[str]:
-    """What a plan of the row would refuse, so that nobody could launch it."""
+def _launch_faults(row: Row, model: Model, gpu: Gpu) -> Iterator[str]:
+    """Errors of a plan of the row, which could not be launched."""
     if row.gpus % gpu.gpus_per_node:
         yield f"{row.gpus} GPUs do not fill nodes of {gpu.gpus_per_node}"
     if shared_heads(model) % row.tp:
@@ -193,22 +193,22 @@ def _cannot_run(row: Row, model: Model, gpu: Gpu) -> Iterator[str]:
     if row.vp and row.pp == 1:
         yield f"VP {row.vp} needs a pipeline, and PP is 1"
     elif row.vp and not fills_pipeline(row.ga, row.pp):
-        yield f"GA {row.ga} is no multiple of PP {row.pp}, as virtual stages need it"
+        yield f"GA {row.ga} is not a multiple of PP {row.pp}; virtual stages need that"
 
 
-# What a plan says of every run. EP is 1 for a model without experts whatever is set.
-_PROMISED = ("tp", "pp", "cp", "vp", "mbs", "gbs", "seq_len", "layers", "steps", "nodes")
+# Values of every plan. EP is 1 for a model without experts, whatever is set.
+_PLANNED = ("tp", "pp", "cp", "vp", "mbs", "gbs", "seq_len", "layers", "steps", "nodes")
 
 
-def _promises(recipe: Recipe) -> Faults:
-    """What a plan says of a run and no setting hands on to it: NeMo's own defaults would run, and not the plan."""
+def _unset_values(recipe: Recipe) -> Faults:
+    """Values of a plan that no setting passes to the run: NeMo's defaults would run instead."""
     for index, table in enumerate(recipe.tables):
         missing: dict[str, None] = {}
         for dtype in table.dtypes:
             for cells in table.rows:
                 missing |= dict.fromkeys(_not_set(recipe, row_of(recipe, table, cells, dtype)))
         if missing:
-            reason = f"no setting says {comma_list(missing)}: NeMo's own would run, and not this table's"
+            reason = f"no setting passes {comma_list(missing)}: NeMo's defaults would run instead of this table"
             yield ("tables", index), reason
 
 
@@ -218,17 +218,17 @@ def _not_set(recipe: Recipe, row: Row) -> Iterator[str]:
     values = dict.fromkeys(PLACEHOLDERS) | runs | {"steps": recipe.launch.steps}
     names = (recipe.gpus[row.gpu].container, row.size, row.gpu, row.dtype)
     groups = [group for group in recipe.settings if applies(group, names, values)]
-    found = set(handed_on(recipe.launch.arguments))
-    found |= {name for group in groups for name in handed_on([group.recipe, group.base, group.overrides])}
-    promised = (*_PROMISED, "ep") if recipe.models[row.size].experts > 1 else _PROMISED
-    yield from (f"{{{name}}}" for name in promised if name not in found)
-    several = len(recipe.dtypes) > 1  # what is the same for all runs needs no condition
-    if several and row.dtype != "bf16" and not found & {"dtype", "fp8"} and not any(map(_is_for_precision, groups)):
+    passed = set(passed_values(recipe.launch.arguments))
+    passed |= {name for group in groups for name in passed_values([group.recipe, group.base, group.overrides])}
+    planned = (*_PLANNED, "ep") if recipe.models[row.size].experts > 1 else _PLANNED
+    yield from (f"{{{name}}}" for name in planned if name not in passed)
+    several = len(recipe.dtypes) > 1  # a setting of all runs needs no condition
+    if several and row.dtype != "bf16" and not passed & {"dtype", "fp8"} and not any(map(_is_for_precision, groups)):
         yield row.dtype
 
 
 def _is_for_precision(group: SettingsGroup) -> bool:
-    """True for settings that BF16, which the recipes are by themselves, does not get."""
+    """True for settings that exclude BF16, the default precision of the recipes."""
     return "fp8" in group.when or bool(group.dtypes and "bf16" not in group.dtypes)
 
 
@@ -242,14 +242,14 @@ def _results(recipe: Recipe) -> Faults:
         for position, gpus in enumerate(table.gpus):
             key = (table.size, table.gpu, table.dtype, gpus, table.scaling)
             if key not in configured:
-                yield (*path, "gpus", position), f"{_in_words(*key)} has no row of configuration"
+                yield (*path, "gpus", position), f"{_in_words(*key)} has no configuration row"
             if (*key, table.release) in keys:
-                yield (*path, "gpus", position), f"{_in_words(*key)} stands there twice"
+                yield (*path, "gpus", position), f"{_in_words(*key)} is there twice"
             keys.add((*key, table.release))
     for index, example in enumerate(recipe.examples):
         key = (example.size, example.gpu, example.dtype, example.gpus, example.scaling)
         if key not in configured:
-            yield ("examples", index, "gpus"), f"{_in_words(*key)} has no row of configuration"
+            yield ("examples", index, "gpus"), f"{_in_words(*key)} has no configuration row"
 
 
 def _in_words(size: str, gpu: str, dtype: str, gpus: int, scaling: str) -> str:

@@ -53,7 +53,7 @@ class GpuModel:
         return self.form in ("pcie", "nvl")
 
     def is_type(self, gpu_type: str) -> bool | None:
-        """Whether the name is that of a whole GPU of a type, such as `h100`; None if the name does not say.
+        """True if the name is that of a whole GPU of a type, such as `h100`; None if that is unknown.
 
         `gb200` and `gh200` are neither `b200` nor `h200`. A slice is of no type. Names without a model, such as
         `hopper` or `sxm5`, say nothing.
@@ -84,5 +84,5 @@ def gpu_model(name: str) -> GpuModel:
 
 
 def _longest(pattern: re.Pattern[str], text: str) -> str | None:
-    """The profile itself where a name says `mig` as well."""
+    """The profile, if the name contains both a profile and `mig`."""
     return max((match[0] for match in pattern.finditer(text)), key=len, default=None)

@@ -1,4 +1,4 @@
-"""`Chip` and `Coefficients`: the data behind the modelled estimate. The schema of the files in `presets/model`."""
+"""`Chip` and `Coefficients`: data of the modelled estimate, and the schema of the files in `presets/model`."""
 
 from __future__ import annotations
 
@@ -12,37 +12,37 @@ from llmb_tui.toml.bounds import Bound
 
 @dataclass(frozen=True, slots=True)
 class Chip:
-    """Data rates of a GPU type, decimal GB/s for one GPU. Peaks stand in the recipes, as their MFU takes them."""
+    """Data rates of a GPU type, decimal GB/s for one GPU. The recipes hold the peaks of their MFU."""
 
     __pydantic_config__ = STRICT
     generation: str
-    """Chips of one generation are alike enough for one to stand in for another."""
+    """Chips of one generation can replace each other in the model."""
     hbm_gb_s: Positive
     nvlink_gb_s: Positive
-    """In one direction."""
+    """One direction."""
     nvlink_domain: Count
-    """GPUs that NVLink joins."""
+    """Number of GPUs in one NVLink domain."""
     nic_gb_s: Positive
-    """Of the GPU's own network adapter, in one direction."""
+    """Network adapter of the GPU, one direction."""
     source: str
 
 
 @dataclass(frozen=True, slots=True)
 class Coefficients:
-    """What `python -m llmb_tui.fit` found: one number for each term of the physics, and what it was found from."""
+    """Result of `python -m llmb_tui.fit`: one number for each term of the model, and the inputs."""
 
     __pydantic_config__ = STRICT
     date: str
     """Day of the fit, YYYY-MM-DD."""
     gpu: str
-    """The GPU type whose rows were used."""
+    """GPU type of the rows."""
     rows: dict[str, Count]
     """Number of rows used, by recipe."""
     inputs_sha256: str
-    """Of the rows, the models and the hardware that went in: another hash asks for another fit."""
+    """Hash of the rows, models and hardware of the fit; another hash requires a new fit."""
     errors: dict[str, float]
-    """Per cent, on the rows of the fit."""
+    """Errors on the rows of the fit, per cent."""
     terms: dict[str, Annotated[float, Bound(ge=0)]]
-    """By name of the term; how much longer than at peak rates its work takes, or which share of it shows."""
+    """By name of the term: time relative to peak rates, or the visible share."""
     stragglers: Annotated[float, Bound(ge=0)]
-    """Share by which a step gets longer with each doubling of the GPUs."""
+    """Growth of the step time with each doubling of the GPUs, as a fraction."""

@@ -1,7 +1,6 @@
-"""A catalog as it was read last, so that files that have not changed need not be parsed and checked again.
+"""A cache of the catalog: unchanged preset files are not parsed and validated again.
 
-It is believed as far as Python believes a `.pyc`: for the very files that it was made of, by the very program. It is
-JSON, so that nothing in it can run.
+The cache is valid, like a `.pyc`, for the same files and the same program. It is JSON, so that reading it runs no code.
 """
 
 from __future__ import annotations
@@ -29,7 +28,7 @@ _FORMS: dict[str, Any] = {
 
 
 def stamp_of(extra_dirs: Sequence[Path]) -> list[object] | None:
-    """What `load_presets` makes a catalog of: the program, and all that it reads; None where that cannot be read."""
+    """Stamp of the inputs of `load_presets`: the program and every file; None if one cannot be read."""
     try:
         code = [(file.name, file.stat().st_mtime_ns) for file in sorted(Path(__file__).parent.glob("*.py"))]
         rooms = [each / below for each in (builtin_dir(), *extra_dirs) for below in ("", "constraints", "model")]
@@ -40,28 +39,28 @@ def stamp_of(extra_dirs: Sequence[Path]) -> list[object] | None:
 
 
 def _files(directory: Path) -> list[Path]:
-    """Raises OSError for what is neither a file nor a directory: it must not be opened."""
+    """Files of a directory. Raises OSError for a pipe or a device, which must not be opened."""
     if not directory.is_dir():
         return []
-    found = [entry for entry in sorted(os.scandir(directory), key=lambda entry: entry.name) if not entry.is_dir()]
-    if not all(entry.is_file() for entry in found):
+    files = [entry for entry in sorted(os.scandir(directory), key=lambda entry: entry.name) if not entry.is_dir()]
+    if not all(entry.is_file() for entry in files):
         raise OSError
-    return [Path(entry.path) for entry in found]
+    return [Path(entry.path) for entry in files]
 
 
 def kept_text(catalog: Catalog, stamp: list[object]) -> str:
-    """What `kept_catalog` reads. Raises ValueError for a value that it would take for another."""
+    """The text of the cache, for `kept_catalog`. Raises ValueError for a value that it cannot represent."""
     parts = (catalog.recipes, catalog.chips, catalog.coefficients)
     return json.dumps({"stamp": stamp, "parts": [_plain(part) for part in parts]})
 
 
 def kept_catalog(file: Path, stamp: list[object] | None) -> Catalog | None:
-    """The catalog that was kept in a file; None where that is not the one of this stamp, or the file is damaged."""
+    """The cached catalog of a file; None for another stamp or a damaged file."""
     try:
         text = file.read_text(encoding="utf-8") if file.is_file() else ""
         if stamp is None or not text.startswith(json.dumps({"stamp": stamp})[:-1] + ","):
             return None
-        return Catalog(*json.loads(text, object_hook=_made)["parts"])
+        return Catalog(*json.loads(text, object_hook=_object)["parts"])
     except (OSError, ValueError, TypeError, LookupError, AttributeError, RecursionError):
         return None
 
@@ -70,20 +69,20 @@ def _plain(value: Any) -> Any:
     if is_dataclass(value):
         return {_FORM: [type(value).__name__, *(_plain(getattr(value, field.name)) for field in fields(value))]}
     if isinstance(value, tuple):
-        return {_TUPLE: [_plain(one) for one in value]}
+        return {_TUPLE: [_plain(item) for item in value]}
     if isinstance(value, list):
-        return [_plain(one) for one in value]
+        return [_plain(item) for item in value]
     if isinstance(value, dict):
         if value.keys() & {_FORM, _TUPLE}:
-            raise ValueError("a key that means something else here")
-        return {key: _plain(one) for key, one in value.items()}
+            raise ValueError("a reserved key")
+        return {key: _plain(item) for key, item in value.items()}
     return value
 
 
-def _made(found: dict[str, Any]) -> Any:
-    if _TUPLE in found:
-        return tuple(found[_TUPLE])
-    if _FORM in found:
-        name, *values = found[_FORM]
+def _object(plain: dict[str, Any]) -> Any:
+    if _TUPLE in plain:
+        return tuple(plain[_TUPLE])
+    if _FORM in plain:
+        name, *values = plain[_FORM]
         return _FORMS[name](*values)
-    return found
+    return plain

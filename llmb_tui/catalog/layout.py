@@ -1,4 +1,4 @@
-"""What a layout must keep, and what divides what: for the rows of a preset, a plan's checks and the list of layouts."""
+"""Divisibility rules of a layout, for preset rows, the checks of a plan and the list of layouts."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from llmb_tui.catalog.recipe import Model
 
 
 def shared_heads(model: Model) -> int:
-    """What tensor parallelism must divide: query heads and key/value groups are split over its ranks.
+    """The number that TP must divide: query heads and key/value groups are split over the tensor ranks.
 
     Source: Megatron Core 0.11 to 0.14, transformer_config.py, which refuses a TP that does not divide both.
     """
@@ -16,12 +16,12 @@ def shared_heads(model: Model) -> int:
 
 
 def stage_places(model: Model, layers: int) -> int:
-    """What PP x VP must divide: the layers, and what the embedding and the loss count for in this recipe."""
+    """The number that PP x VP must divide: the layers, plus those that the embedding and the loss stand for."""
     return layers + model.stage_extra_layers
 
 
 def sequence_pieces(tp: int, cp: int) -> int:
-    """What must divide the sequence length.
+    """The number that must divide the sequence length.
 
     Context parallelism gives each rank two pieces of a causal sequence, sequence parallelism splits them over the
     tensor ranks.
@@ -30,7 +30,7 @@ def sequence_pieces(tp: int, cp: int) -> int:
 
 
 def fills_pipeline(ga: int, pp: int) -> bool:
-    """Whether virtual stages can run: the micro-batches come in groups of PP.
+    """True if virtual stages can run: the micro-batches come in groups of PP.
 
     Source: Megatron Core 0.11 to 0.14, schedules.py, which stops with an error for any other number.
     """

@@ -1,4 +1,4 @@
-"""`load_presets`: preset files in, `Catalog` out. The one place of this room that reads files."""
+"""`load_presets`: reads preset files into a `Catalog`."""
 
 from __future__ import annotations
 
@@ -13,21 +13,20 @@ from llmb_tui.catalog.hardware import Chip, Coefficients
 from llmb_tui.catalog.recipe import RELEASE, Recipe
 from llmb_tui.toml.read import FileProblem, builtin_dir, read_toml, toml_files
 
-_NAMED = re.compile(r"""^[ \t]*(workload|release)[ \t]*=[ \t]*["']([^"'\n]*)["']""", re.MULTILINE)
+_NAME_LINE = re.compile(r"""^[ \t]*(workload|release)[ \t]*=[ \t]*["']([^"'\n]*)["']""", re.MULTILINE)
 
 
 class PresetProblem(FileProblem):
-    """A preset file that cannot be used. Exit code 1."""
+    """An invalid preset file. Exit code 1."""
 
     kind = "preset"
 
 
 def load_presets(extra_dirs: Sequence[Path] = (), on_problem: Callable[[PresetProblem], None] | None = None) -> Catalog:
-    """The built-in recipes and those in the user's own directories.
+    """The built-in recipes and those in the user's directories.
 
-    Every `*.toml` file is a preset; hidden files are passed over, and so is a directory that does not exist.
-    A file that cannot be read, does not fit, or names a recipe that another file has, is told to `on_problem` and
-    passed over; without it, `PresetProblem` is raised.
+    Each visible `*.toml` file is a preset; a directory need not exist. A file that is unreadable or invalid, or has the
+    name of another recipe, is reported to `on_problem` and skipped; without `on_problem`, `PresetProblem` is raised.
     """
     by_id: dict[str, tuple[Path, Recipe]] = {}
     broken = []
@@ -51,19 +50,19 @@ def load_presets(extra_dirs: Sequence[Path] = (), on_problem: Callable[[PresetPr
 
 
 def _broken(problem: PresetProblem) -> BrokenPreset:
-    """What a file that cannot be used says of itself, without reading it as TOML."""
+    """The names in an invalid file, without parsing it as TOML."""
     try:
         text = problem.file.read_text(encoding="utf-8", errors="replace") if problem.file.is_file() else ""
     except OSError:
         text = ""
-    named = {match[1]: match[2] for match in reversed(list(_NAMED.finditer(text)))}
-    release = named.get("release", "")
+    names = {match[1]: match[2] for match in reversed(list(_NAME_LINE.finditer(text)))}
+    release = names.get("release", "")
     is_release = re.fullmatch(RELEASE, release, re.ASCII) is not None
-    return BrokenPreset(problem.what, named.get("workload"), release if is_release else None)
+    return BrokenPreset(problem.what, names.get("workload"), release if is_release else None)
 
 
 def model_dir() -> Path:
-    """Where the facts of the hardware and the coefficients of the fit are."""
+    """Directory of the hardware facts and the fitted coefficients."""
     return builtin_dir() / "model"
 
 
@@ -73,7 +72,7 @@ def read_preset(file: Path) -> Recipe:
     recipe = _with_constraints(file, text, recipe)
     try:
         disagreements = list(faults(recipe))
-    except (ArithmeticError, ValueError, RecursionError) as error:  # numbers that no check was made for
+    except (ArithmeticError, ValueError, RecursionError) as error:  # extreme numbers
         raise PresetProblem(file, None, "", f"cannot be checked: {error}") from error
     if disagreements:
         raise PresetProblem.at(file, text, *disagreements)
@@ -81,12 +80,15 @@ def read_preset(file: Path) -> Recipe:
 
 
 def _with_constraints(file: Path, text: str, recipe: Recipe) -> Recipe:
-    """The recipe with the lines of the constraints file that it names. Raises `PresetProblem`."""
+    """The recipe with the lines of its constraints file. Raises `PresetProblem`."""
     if recipe.upstream is None or recipe.upstream.constraints is None:
         return recipe
     constraints = recipe.upstream.constraints
-    if Path(constraints.file).name != constraints.file:  # nothing elsewhere is read, whoever wrote the preset
-        fault = ("upstream", "constraints", "file"), "is no name of a file in the folder beside the preset"
+    if Path(constraints.file).name != constraints.file:  # no file elsewhere is read
+        fault = (
+            ("upstream", "constraints", "file"),
+            "is not the name of a file in `constraints` next to the preset",
+        )
         raise PresetProblem.at(file, text, fault)
     try:
         lines = (file.parent / "constraints" / constraints.file).read_text(encoding="utf-8").splitlines()

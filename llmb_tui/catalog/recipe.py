@@ -1,8 +1,7 @@
 """`Recipe`: one published benchmark release, as facts with their sources.
 
-These dataclasses are also the schema of a preset file: `load.py` checks a file against them, so a
-key that is not a field here is refused. Every table of a preset says in `source` where its values
-were read. A value that no source gives is absent, never guessed.
+These dataclasses are also the schema of a preset file: `load.py` validates a file against them and refuses unknown
+keys. Each table of a preset names the source of its values. A value that no source gives is absent, never guessed.
 """
 
 from __future__ import annotations
@@ -20,16 +19,16 @@ VARIANT_WORDS: dict[Variant | None, str] = {
     "delayed": "delayed scaling",
     "current": "current scaling",
     "mx": "MX scaling",
-    None: "a scaling that no source names",
+    None: "scaling not named by any source",
 }
 LogFormatId = Literal["nemo2", "hydra"]
 Positive = Annotated[float, Bound(gt=0)]
 Count = Annotated[int, Bound(ge=1)]
-# Names become parts of paths, job names and options, so they hold nothing that a shell or Slurm would read.
-Name = Annotated[str, Spelled(r"[a-z0-9][a-z0-9._-]*", "{!r} is no name: lower-case letters, digits and . _ - are")]
+# Names become parts of paths, job names and options: they contain no character that a shell or Slurm interprets.
+Name = Annotated[str, Spelled(r"[a-z0-9][a-z0-9._-]*", "{!r} is not a name: use lower-case letters, digits and . _ -")]
 RELEASE = r"\d{1,9}(\.\d{1,9})*"
-Release = Annotated[str, Spelled(RELEASE, "{!r} is no release: numbers with dots between them are")]
-Clock = Annotated[str, Spelled(CLOCK, "{!r} is not HH:MM:SS, above zero")]
+Release = Annotated[str, Spelled(RELEASE, "{!r} is not a release: use numbers separated by dots")]
+Clock = Annotated[str, Spelled(CLOCK, "{!r} is not a time HH:MM:SS above zero")]
 Library = Literal["NeMo", "Megatron Core", "Transformer Engine", "PyTorch", "CUDA", "NCCL", "framework"]
 """Name of a library as a log prints it; `framework` is `FW_VERSION` in the `GSW:` line of the recipes to 25.02."""
 Version = Annotated[str, Spelled(r"\d{1,9}\.\d{1,9}[\w.+-]*", "{!r} does not begin with two numbers, such as 2.2")]
@@ -37,13 +36,13 @@ Version = Annotated[str, Spelled(r"\d{1,9}\.\d{1,9}[\w.+-]*", "{!r} does not beg
 
 @dataclass(frozen=True, slots=True)
 class Gpu:
-    """A GPU type as the recipe counts it."""
+    """A GPU type in the recipe."""
 
     gpus_per_node: Count
     memory_gb: Positive
     """Capacity of one GPU, decimal GB."""
     peak_tflops: dict[str, Positive]
-    """Dense peak by precision, TFLOPS, as the MFU formula takes it; at least of those that the type has tables in."""
+    """Dense peak in TFLOPS for the MFU formula, by precision; required for the precisions of the type's tables."""
     container: str
     """Image reference without registry, such as `nvidia/nemo:25.02.01`."""
     source: str
@@ -59,7 +58,7 @@ class ContainerVersions:
 
 @dataclass(frozen=True, slots=True)
 class PrecisionVariant:
-    """How a precision that comes in several is scaled: the step time differs with it."""
+    """Scaling of a precision that has several; step times differ between them."""
 
     variant: Variant
     source: str
@@ -98,11 +97,11 @@ class Model:
     """Gated MLP (three matrices) or plain (two)."""
     source: str
     flops_query_groups: Count | None = None
-    """Key/value groups that the formula counts, where others run."""
+    """Key/value groups that the formula counts, if they differ from `query_groups`."""
     experts: Count = 1
     experts_per_token: Count = 1
     stage_extra_layers: Annotated[int, Bound(ge=0)] = 0
-    """Layers that the embedding and the loss count for when layers are divided over the pipeline."""
+    """Layers that the embedding and the loss stand for when layers are divided over the pipeline."""
     checkpoint_gb: Positive | None = None
     """Size of one checkpoint, decimal GB."""
     save_min_gpus: dict[str, Count] = field(default_factory=dict)
@@ -112,31 +111,30 @@ class Model:
     gated_access: tuple[str, ...] = ()
     """Model hub repositories that NVIDIA's own scripts need access to."""
     hub_tokenizer: str | None = None
-    """Model hub repository of the model's own tokenizer, where a run may take it instead of one without a download."""
+    """Model hub repository of the model's tokenizer, if a run can use it instead of a tokenizer without download."""
     note: str | None = None
 
     @property
     def counted_query_groups(self) -> int:
-        """Key/value groups, as the formula counts them."""
+        """Key/value groups in the FLOPs formula."""
         return self.flops_query_groups or self.query_groups
 
     @property
     def attention_parameters(self) -> float:
-        """Of one layer: queries and output, keys and values of the groups."""
+        """Attention parameters of one layer: queries, output, and keys and values of the groups."""
         return 2 * self.hidden**2 * (1 + self.query_groups / self.heads)
 
     @property
     def mlp_parameters(self) -> int:
-        """Of one layer, or of one expert of it."""
+        """MLP parameters of one layer, or of one expert of a layer."""
         return (3 if self.gated else 2) * self.hidden * self.ffn
 
 
 @dataclass(frozen=True, slots=True)
 class ConfigTable:
-    """One table of configurations, laid out like the README's: named columns, one row per scale.
+    """One table of configurations in the README's layout: named columns, one row per scale.
 
-    Columns are `gpus` and `rows.PRINTED_COLUMNS`; one that the README does not have is left out, a cell that it prints
-    as NA is the string "NA".
+    Columns are `gpus` and those of `rows.PRINTED_COLUMNS` that the README has; a cell printed as NA is the string "NA".
     """
 
     size: str
@@ -149,12 +147,12 @@ class ConfigTable:
     """Global batch size of an unlisted scale: a fraction of the GPU count such as `252/576`, or `const 512`."""
     source: str
     notes: dict[str, str] = field(default_factory=dict)
-    """By GPU count, as a string: what is odd about the row, and what is right."""
+    """Notes on inconsistent rows, by GPU count (a string)."""
 
 
 @dataclass(frozen=True, slots=True)
 class Correction:
-    """A cell where the recipe's script runs something else than its README prints."""
+    """A cell in which the recipe's script and its README differ."""
 
     size: str
     column: str
@@ -162,7 +160,7 @@ class Correction:
     reason: str
     source: str
     gpus: tuple[Count, ...] = ()
-    """Scales that it applies to; empty: all."""
+    """GPU counts of the affected rows; empty: all rows."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -179,20 +177,20 @@ class ResultTable:
     mfu_pct: tuple[Positive, ...]
     source: str
     precision_variant: Variant | None = None
-    """Set where these results had another one than the recipe has."""
+    """Scaling of the precision, if it is not the recipe's."""
     days_per_1t_tokens: tuple[Positive | Literal["NA"], ...] = ()
-    """Empty where the table has no such line."""
+    """Empty if the table has no such row."""
     release: Release | None = None
-    """Set where the results belong to another release of the same configurations."""
+    """Release of the results, if it is not the recipe's; its configurations are the same."""
     container: str | None = None
     """Image of that other release, as `Gpu.container`."""
     notes: dict[str, str] = field(default_factory=dict)
-    """By GPU count, as a string: a misprint and what is right."""
+    """Notes on misprints, by GPU count (a string)."""
 
 
 @dataclass(frozen=True, slots=True)
 class Example:
-    """A step time that the text shows for one of the configurations, but no table: something to compare with."""
+    """A step time from the README's text that is in no table, for comparison."""
 
     size: str
     gpu: str
@@ -205,22 +203,22 @@ class Example:
 
 @dataclass(frozen=True, slots=True)
 class Option:
-    """A run option of the recipe: its variable, default and allowed values, as documented."""
+    """A documented run option: its variable, default and allowed values."""
 
     name: str
     variable: str
     source: str
     default: str | int | bool | None = None
-    """None: no fixed default; unset, or it must be given."""
+    """None: no fixed default; the option stays unset, or is required."""
     choices: tuple[str, ...] = ()
     effective: bool = True
     """False: documented, but the recipe's script does not read it."""
     steps: Count | None = None
-    """Training steps of a run with it, where the recipe fixes them."""
+    """Training steps of a run with the option, if the recipe fixes them."""
     time_limit: Clock | None = None
-    """Time limit of a run with it, where the recipe has another one for that."""
+    """Time limit of a run with the option, if it differs."""
     ends_run: bool = False
-    """True: the run takes as many steps as the option's value says."""
+    """True: the option's value is the number of steps of the run."""
     note: str | None = None
 
 
@@ -238,7 +236,7 @@ class ResultRule:
 
 @dataclass(frozen=True, slots=True)
 class LaunchFacts:
-    """What starts the training in the container."""
+    """The command that starts the training in the container."""
 
     kind: LogFormatId
     """`nemo2`: our entry script builds NeMo's own recipe. `hydra`: the recipe's command with overrides."""
@@ -247,7 +245,7 @@ class LaunchFacts:
     time_limit: Clock = "00:30:00"
     time_limit_strong: Clock | None = None
     factories: dict[str, str] = field(default_factory=dict)
-    """nemo2: `module:function` that makes NeMo's own recipe, by size."""
+    """nemo2: `module:function` that returns NeMo's recipe, by size."""
     arguments: dict[str, Any] = field(default_factory=dict)
     """nemo2: arguments of that function."""
     command: tuple[str, ...] = ()
@@ -255,13 +253,13 @@ class LaunchFacts:
 
     @property
     def by_entry_script(self) -> bool:
-        """Our entry script builds NeMo's own recipe; otherwise the recipe's command is started."""
+        """True if our entry script builds NeMo's recipe; otherwise the recipe's command is started."""
         return not self.command
 
 
 @dataclass(frozen=True, slots=True)
 class Access:
-    """What NVIDIA's own scripts need before they can be installed."""
+    """Requirements for installing NVIDIA's scripts."""
 
     hub_token: bool
     source: str
@@ -271,9 +269,9 @@ class Access:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Recipe:
-    """One recipe release: everything that is published about it.
+    """All published facts of one recipe release.
 
-    Compared by identity, so that what is derived from it can be cached.
+    Compared by identity, so that derived values can be cached.
     """
 
     __pydantic_config__ = STRICT
@@ -291,13 +289,13 @@ class Recipe:
     launch: LaunchFacts
     access: Access
     settings: tuple[SettingsGroup, ...] = ()
-    """Everything that the launch sets, in groups that name their sources."""
+    """All settings of a launch, in groups with their sources."""
     upstream: UpstreamScripts | None = None
-    """How the recipe's own scripts install and launch it."""
+    """Facts of the recipe's own scripts."""
     printed_flops: Flops | None = None
-    """The formula behind the printed MFU where upstream corrected it later; then `flops` is the corrected one."""
+    """Formula of the README's MFU, if NVIDIA corrected it later; `flops` is the corrected one."""
     precision_variants: dict[str, PrecisionVariant] = field(default_factory=dict)
-    """By precision; none for BF16, of which there is one only."""
+    """By precision; BF16 has none, because it has one scaling."""
     containers: dict[str, ContainerVersions] = field(default_factory=dict)
     """By image, as `Gpu.container`; a container whose versions no source states is absent."""
     results: tuple[ResultTable, ...] = ()
@@ -313,10 +311,10 @@ class Recipe:
 
     @property
     def always_vboost(self) -> bool:
-        """True where NVIDIA's own scripts try to give the tensor cores more power before every run."""
+        """True if NVIDIA's scripts shift power to the tensor cores before every run (vboost)."""
         return self.upstream is not None and "vboost" in self.upstream.launch.always
 
     def variant(self, dtype: str) -> Variant | None:
-        """Of a precision; None where there is one only, and where no source names it."""
-        found = self.precision_variants.get(dtype)
-        return found.variant if found else None
+        """Scaling of a precision; None if it has only one, or if no source names it."""
+        variant = self.precision_variants.get(dtype)
+        return variant.variant if variant else None

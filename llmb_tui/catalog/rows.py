@@ -1,4 +1,4 @@
-"""`rows` and `results`: the tables of a recipe, one object for each line that was published."""
+"""`rows` and `results`: the tables of a recipe, one object for each published row."""
 
 from __future__ import annotations
 
@@ -15,10 +15,10 @@ PRINTED_COLUMNS = (*LAYOUT, "dp", "ga")
 
 @dataclass(frozen=True, slots=True)
 class Row:
-    """One published configuration: what runs, and beside it what the README prints.
+    """One published configuration, as the recipe's script runs it and as the README prints it.
 
-    `printed` holds the README's cells: None for NA and for a column that it does not have. The
-    fields hold what the recipe's script runs: corrections are applied, `dp` and `ga` are derived.
+    `printed` holds the README's cells: None for NA and for a missing column. The other fields hold the values of the
+    script: corrections are applied, `dp` and `ga` are derived.
     """
 
     size: str
@@ -43,7 +43,7 @@ class Row:
     """GBS / (MBS * DP)."""
     printed: dict[str, int | None] = field(hash=False)
     notes: tuple[str, ...]
-    """Where the script and the README differ, or the README with itself."""
+    """Differences between the script and the README, or within the README."""
     proxy: bool
     """Fewer layers than the model has."""
     source: str
@@ -62,21 +62,21 @@ class ResultRow:
     tokens_per_s: float
     mfu_pct: float
     days_per_1t_tokens: float | None
-    """None where the table says NA or has no such line."""
+    """None if the table prints NA or has no such row."""
     source: str
     note: str | None
-    """A misprint, and what is right."""
+    """Note on a misprint."""
     release: str | None
-    """The release that published it; None: the recipe's own."""
+    """Release that published the result; None: the recipe's."""
     variant: Variant | None = None
     container: str | None = None
-    """Image in which it was measured, as `Gpu.container`; None for another release that does not name its own."""
+    """Image of the measurement, as `Gpu.container`; None for another release that does not name its image."""
 
 
-# Recipes live as long as the catalog, and there are few: the caches stay small.
+# There are few recipes and they live as long as the catalog: the caches stay small.
 @lru_cache(maxsize=64)
 def rows(recipe: Recipe) -> tuple[Row, ...]:
-    """Every published configuration, one for each size, GPU type, precision, scale and scaling; cached."""
+    """Published configurations, one for each size, GPU type, precision, scale and scaling; cached."""
     return tuple(
         row_of(recipe, table, cells, dtype) for table in recipe.tables for dtype in table.dtypes for cells in table.rows
     )
@@ -84,14 +84,14 @@ def rows(recipe: Recipe) -> tuple[Row, ...]:
 
 @lru_cache(maxsize=64)
 def results(recipe: Recipe) -> tuple[ResultRow, ...]:
-    """Every published result, in the order of the tables; cached."""
+    """Published results in the order of the tables; cached."""
     return tuple(_result(recipe, table, index) for table in recipe.results for index in range(len(table.gpus)))
 
 
 def row_of(recipe: Recipe, table: ConfigTable, cells: tuple[int | str, ...], dtype: str) -> Row:
-    """The configuration that one line of a table stands for.
+    """The configuration of one row of a table.
 
-    `dp` and `ga` are rounded down where the numbers do not divide; a preset whose numbers do not is refused.
+    `dp` and `ga` are rounded down if the numbers do not divide; such a preset is refused.
     """
     cell = {name: value if isinstance(value, int) else None for name, value in zip(table.columns, cells, strict=True)}
     gpus = cell.pop("gpus") or 0
@@ -129,7 +129,7 @@ def row_of(recipe: Recipe, table: ConfigTable, cells: tuple[int | str, ...], dty
 
 @lru_cache(maxsize=4096)
 def gbs_by_rule(rule: str, gpus: int) -> int | None:
-    """Global batch size that a table's `gbs_rule` gives at a scale; None where it is no whole number of samples.
+    """Global batch size by a table's `gbs_rule` at a scale; None if it is not a whole number of samples.
 
     Raises ValueError for a rule that is neither `const N` nor a positive number or fraction of the GPU count.
     """

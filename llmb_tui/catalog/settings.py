@@ -1,7 +1,7 @@
-"""`SettingsGroup`: some of a recipe's settings that have one source, and where they apply.
+"""`SettingsGroup`: settings of a recipe from one source, and the configurations that they apply to.
 
-A string may hold placeholders, such as `{tp}` or `{steps*gbs}`, for what the plan says. A string that is nothing but
-one placeholder becomes the plan's value with its type; in a longer one the value is written as Hydra reads it.
+A string may contain placeholders for values of the plan, such as `{tp}` or `{steps*gbs}`. A string that is one
+placeholder becomes the plan's value with its type; in a longer string the value is written in Hydra's syntax.
 """
 
 from __future__ import annotations
@@ -17,46 +17,46 @@ from typing import Annotated, Any
 from llmb_tui.toml.bounds import Bound, Spelled
 
 STRICT = {"extra": "forbid", "strict": True, "allow_inf_nan": False}
-"""How pydantic reads a file of presets, and the dataclasses in it; a plain dict, so that none needs pydantic."""
+"""Pydantic configuration of preset files; a plain dict, so that the dataclasses do not need pydantic."""
 
 Value = int | str | bool | list[int] | None
 Values = Mapping[str, Value]
 
 LAYOUT = tuple("tp pp cp ep vp mbs gbs seq_len layers".split())
-"""What a configuration table says of a layout; `dp` and `ga` follow from it."""
+"""Columns of a layout in a configuration table; `dp` and `ga` follow from them."""
 NUMBERS = (*LAYOUT, *"dp ga hidden vocab nodes gpus_per_node gpus steps profile_start profile_stop".split())
 PLACEHOLDERS = (
     *NUMBERS,
     *"dtype fp8 pipelined strong all_ranks tokenizer results_dir none".split(),
     *"hub_tokenizer profile nccl_trace save_checkpoint load_checkpoint no_network_file".split(),
 )
-"""What a placeholder or a condition may name. `vp` is null for none; `fp8`, `pipelined` (PP above 1) and `strong`
-(strong scaling) are true or false; `hidden` and `vocab` are the model's, `tokenizer` is its repository on the model
-hub; `all_ranks` is the list of the job's ranks; `results_dir` is a directory in the container; `none` is null, for
-which TOML has no word; the last line and `profile_start`, `profile_stop` are the run's options."""
+"""Names of placeholders and conditions. `vp` is null without virtual stages; `fp8`, `pipelined` (PP above 1) and
+`strong` (strong scaling) are true or false; `hidden` and `vocab` belong to the model, `tokenizer` is its repository on
+the model hub; `all_ranks` is the list of the job's ranks; `results_dir` is a directory in the container; `none` is
+null, which TOML lacks; the last row, `profile_start` and `profile_stop` are run options."""
 
 _CONDITION = re.compile(r"(?:(not) )?(\w+)(?: (>|<|==) (\d+))?", re.ASCII)
-# The whole of a value, or of an override of Hydra's.
-_HANDED_ON = re.compile(r"(?:[^{}=]*=)?\{(\w+)\}", re.ASCII)
+# A complete value, or a complete override of Hydra.
+_PASSED_VALUE = re.compile(r"(?:[^{}=]*=)?\{(\w+)\}", re.ASCII)
 _COMPARE = {">": operator.gt, "<": operator.lt, "==": operator.eq}
 _RecipeField = Annotated[
     str,
     Spelled(
         r"[a-z]\w*(\.[a-z]\w*(\[[A-Z]\w*\])?)*",
-        "is no field of a recipe, such as `trainer.callbacks[TimingCallback].name`",
+        "is not a field of a recipe, such as `trainer.callbacks[TimingCallback].name`",
     ),
 ]
-_Variable = Annotated[str, Spelled(r"[A-Za-z_][A-Za-z0-9_]*", "is no name of an environment variable")]
-_SrunOption = Annotated[str, Spelled(r"[a-z][a-z-]*", "is no long option of srun")]
+_Variable = Annotated[str, Spelled(r"[A-Za-z_][A-Za-z0-9_]*", "is not a name of an environment variable")]
+_SrunOption = Annotated[str, Spelled(r"[a-z][a-z-]*", "is not a long option of srun")]
 
 
 @dataclass(frozen=True, slots=True)
 class SettingsGroup:
-    """A group of settings. It applies where every filter and condition holds; of two groups the later one wins."""
+    """Settings that apply if every filter and condition holds; a later group overrides an earlier one."""
 
     source: str
     containers: tuple[str, ...] = ()
-    """Image references that it is for; empty, as with the filters below: all."""
+    """Filter by image reference; empty: all. The next three filters work alike."""
     sizes: tuple[str, ...] = ()
     gpus: tuple[str, ...] = ()
     dtypes: tuple[str, ...] = ()
@@ -64,9 +64,9 @@ class SettingsGroup:
     """Conditions, such as `pp > 1`, `mbs == 2`, `profile` or `not profile`. Null counts as 0."""
     note: str | None = None
     differs: str | None = None
-    """What is otherwise than in NVIDIA's own scripts, in a few words for who reviews a run."""
+    """Difference from NVIDIA's scripts in a few words, for the review of a run."""
     recipe: dict[_RecipeField, Any] = field(default_factory=dict)
-    """nemo2: fields of NeMo's recipe, as `remote/pretrain.py` reads them."""
+    """nemo2: fields of NeMo's recipe, for `remote/pretrain.py`."""
     base: dict[str, Any] = field(default_factory=dict)
     """hydra: dotted fields of the base configuration."""
     overrides: tuple[str, ...] = ()
@@ -76,37 +76,37 @@ class SettingsGroup:
     srun: dict[_SrunOption, str | bool] = field(default_factory=dict)
     """Long options of the `srun` that starts the training; true for a flag."""
     prefix: tuple[str, ...] = ()
-    """Words in front of the training's command, such as those of a profiler."""
+    """Words before the training's command, such as a profiler's."""
     tasks_per_numa_node: Annotated[int, Bound(ge=1)] | None = None
-    """Every task is bound to the NUMA node of its number on the node, divided by this; None: none is bound."""
+    """Binds each task to the NUMA node (local task number / this); None: no binding."""
     segment: Annotated[int, Bound(ge=1)] | None = None
-    """Most nodes in a segment, for `sbatch --segment`: the greatest such number that divides the job's nodes."""
+    """Largest segment for `sbatch --segment`; the largest number up to this that divides the job's nodes is used."""
 
 
 def applies(group: SettingsGroup, names: tuple[str | None, str, str, str], values: Values) -> bool:
-    """Whether a group is for a configuration of this container, size, GPU type and precision, with these values."""
+    """True if a group applies to a configuration: (container, size, GPU type, precision) and values."""
     filters = (group.containers, group.sizes, group.gpus, group.dtypes)
-    mine = all(not allowed or name in allowed for allowed, name in zip(filters, names, strict=True))
-    return mine and all(holds(text, values) for text in group.when)
+    is_selected = all(not allowed or name in allowed for allowed, name in zip(filters, names, strict=True))
+    return is_selected and all(holds(text, values) for text in group.when)
 
 
-def handed_on(setting: Any) -> Iterator[str]:
-    """Names of the values that settings hand on as they are, as `"{tp}"` does, and `"{steps*gbs}"` does not."""
+def passed_values(setting: Any) -> Iterator[str]:
+    """Names of the values that settings pass on unchanged: `"{tp}"` does, `"{steps*gbs}"` does not."""
     if isinstance(setting, str):
-        match = _HANDED_ON.fullmatch(setting)
+        match = _PASSED_VALUE.fullmatch(setting)
         if match:
             yield match[1]
     elif isinstance(setting, (dict, list, tuple)):
         for part in setting.values() if isinstance(setting, dict) else setting:
-            yield from handed_on(part)
+            yield from passed_values(part)
 
 
 def holds(condition: str, values: Values) -> bool:
-    """Whether one condition is met. Raises ValueError for one that cannot be read."""
+    """True if a condition holds. Raises ValueError for an invalid condition."""
     match = _CONDITION.fullmatch(condition)
     names = PLACEHOLDERS if match is None or match[3] is None else NUMBERS
     if match is None or match[2] not in names or (match[1] and match[3]):
-        raise ValueError(f"{condition!r} is no condition such as `pp > 1`, `profile` or `not profile`")
+        raise ValueError(f"{condition!r} is not a condition such as `pp > 1`, `profile` or `not profile`")
     value = values[match[2]]
     if match[3] is None:
         return bool(value) is not bool(match[1])
@@ -114,7 +114,7 @@ def holds(condition: str, values: Values) -> bool:
 
 
 def fill(value: Any, values: Values) -> Any:
-    """A setting's value, also inside lists and tables, with every placeholder replaced."""
+    """The value of a setting with every placeholder replaced, also in lists and tables."""
     if isinstance(value, dict):
         return {name: fill(part, values) for name, part in value.items()}
     if isinstance(value, list):
@@ -128,7 +128,7 @@ def fill(value: Any, values: Values) -> Any:
 
 
 def placeholder_faults(value: Any) -> Iterator[str]:
-    """Why the placeholders in a setting's value cannot be filled."""
+    """Faults of the placeholders in a setting's value."""
     if isinstance(value, (dict, list)):
         for part in value.values() if isinstance(value, dict) else value:
             yield from placeholder_faults(part)
@@ -140,7 +140,7 @@ def placeholder_faults(value: Any) -> Iterator[str]:
             return
         for _, names, spec, conversion in parts:
             if names is not None and not _is_product(names, spec, conversion):
-                yield f"{value!r}: {{{names}}} is none of {', '.join(PLACEHOLDERS)}, nor a product of them"
+                yield f"{value!r}: {{{names}}} is not one of {', '.join(PLACEHOLDERS)}, or a product of them"
 
 
 def _is_product(names: str, spec: str | None, conversion: str | None) -> bool:
@@ -150,14 +150,14 @@ def _is_product(names: str, spec: str | None, conversion: str | None) -> bool:
 
 
 def _value(names: str, values: Values) -> Value:
-    """What `tp` or `steps*gbs` stands for."""
+    """The value of `tp` or `steps*gbs`."""
     if "*" not in names:
         return values[names]
     return math.prod(_number(values[name]) for name in names.split("*"))
 
 
 def _number(value: Value) -> int:
-    """The number, 0 for null."""
+    """The number; 0 for null."""
     return value if isinstance(value, int) else 0
 
 

@@ -1,4 +1,4 @@
-"""`upstream_faults`: what a recipe's own scripts must agree on, beyond the types of its fields."""
+"""`upstream_faults`: consistency checks of the facts about NVIDIA's scripts."""
 
 from __future__ import annotations
 
@@ -11,20 +11,20 @@ from llmb_tui.catalog.upstream import ALWAYS, GIVEN, NAMES, PLACES, LaunchScript
 from llmb_tui.toml.lines import KeyPath
 
 Faults = Iterator[tuple[KeyPath, str]]
-"""Keys, below the part that is looked at, and why."""
+"""(path below the checked part, reason) of each fault."""
 
 _CONSTRAINT = re.compile(r"[A-Za-z0-9][\w.-]*[=<]=[\w.+]+( ; [\w .'()<>=!*]+)?", re.ASCII)
 _PLACED = re.compile(r"\{(\w+)\}(/.+)?", re.ASCII)
 
 
 def upstream_faults(procedure: UpstreamScripts, gpus: Collection[str], ignored: Iterable[str]) -> Faults:
-    """Every disagreement. `ignored` are the documented variables that the recipe's scripts do not read."""
+    """Every inconsistency. `ignored`: documented variables that the recipe's scripts do not read."""
     if procedure.python and procedure.python_exact:
-        yield ("python_exact",), "there is an oldest Python already"
+        yield ("python_exact",), "`python` is set already"
     if constraints := procedure.constraints:
         for line in constraints.requirements:
             if not _CONSTRAINT.fullmatch(line):
-                reason = f"{line!r} is no `NAME==VERSION` or `NAME<=VERSION`, with or without a marker"
+                reason = f"{line!r} is not `NAME==VERSION` or `NAME<=VERSION`, with or without a marker"
                 yield ("constraints", "file"), f"{constraints.file}: {reason}"
     for index, commit in enumerate(procedure.commits):
         yield from among(("commits", index, "gpus"), commit.gpus, gpus)
@@ -34,7 +34,7 @@ def upstream_faults(procedure: UpstreamScripts, gpus: Collection[str], ignored: 
 
 def _setup(setup: Setup) -> Faults:
     if (setup.how == "job") is (setup.time_limit is None):
-        yield ("time_limit",), "belongs to a job, and every job has one"
+        yield ("time_limit",), "is required for a job, and not allowed without one"
     yield from _variables(("variables",), setup.variables)
     for field in ("folders", "undo"):
         for index, place in enumerate(getattr(setup, field)):
@@ -44,19 +44,19 @@ def _setup(setup: Setup) -> Faults:
 def _launch(launch: LaunchScript, ignored: set[str]) -> Faults:
     yield from _unknown(("module",), launch.module)
     if bool(launch.module) is not bool(launch.module_directory):
-        yield ("module_directory",), "belongs to a module, and a module needs it"
+        yield ("module_directory",), "is required for a module, and not allowed without one"
     for field in ("directory", "results", "trace_results", "log", "checkpoints_below", "module_directory"):
         place = getattr(launch, field)
         if place or field in ("directory", "results"):
             yield from _placed((field,), place)
     for field in ("options", "job_name", "log"):
         if bool(getattr(launch, field)) is not (launch.how == "sbatch"):
-            yield (field,), "belongs to sbatch, and sbatch needs it"
+            yield (field,), "is required for sbatch, and not allowed otherwise"
     for index, option in enumerate(launch.options):
         yield from _unknown(("options", index), option)
     for index, name in enumerate(launch.always):
         if name not in ALWAYS:
-            yield ("always", index), f"{name!r} is none of {', '.join(ALWAYS)}"
+            yield ("always", index), f"{name!r} is not one of {', '.join(ALWAYS)}"
     for index, group in enumerate(launch.variables):
         yield from below(("variables", index), _group(group, ignored))
     for index, flaw in enumerate(launch.flaws):
@@ -68,13 +68,13 @@ def _group(group: Variables, ignored: set[str]) -> Faults:
     yield from condition_faults(group.when)
     for name, value in group.values.items():
         if name in ignored:
-            yield ("values", name), "is said to have no effect, in `options`"
+            yield ("values", name), "has no effect, according to `options`"
         if group.if_given and value not in [f"{{{key}}}" for key in GIVEN]:
             yield ("values", name), f"{value!r} is not one placeholder of {', '.join(GIVEN)}"
 
 
 def condition_faults(when: Iterable[str]) -> Faults:
-    """Conditions that cannot be read, below `when`."""
+    """Invalid conditions, below `when`."""
     for index, condition in enumerate(when):
         try:
             holds(condition, dict.fromkeys(PLACEHOLDERS))
@@ -88,10 +88,10 @@ def _variables(path: KeyPath, values: dict[str, str]) -> Faults:
 
 
 def _placed(path: KeyPath, place: str) -> Faults:
-    """A path on the cluster begins with a place, and does not lead out of it."""
+    """Fault of a path that does not begin with a placeholder of a directory, or leaves that directory."""
     match = _PLACED.fullmatch(place)
     if match is None or match[1] not in (*PLACES, "results") or ".." in place.split("/"):
-        yield path, f"{place!r} is no path below {', '.join(f'{{{name}}}' for name in PLACES)}"
+        yield path, f"{place!r} is not a path below {', '.join(f'{{{name}}}' for name in PLACES)}"
     yield from _unknown(path, place)
 
 
@@ -103,24 +103,24 @@ def _unknown(path: KeyPath, text: str) -> Faults:
         return
     for _, name, spec, conversion in parts:
         if name is not None and (name not in NAMES or spec or conversion):
-            yield path, f"{text!r}: {{{name}}} is none of {', '.join(NAMES)}"
+            yield path, f"{text!r}: {{{name}}} is not one of {', '.join(NAMES)}"
 
 
 def among(path: KeyPath, names: Iterable[str], allowed: Iterable[str]) -> Faults:
-    """Faults for the names that are not allowed; those that are keys of a table are pointed at one by one."""
+    """Faults of names that are not allowed, each with its own path if the names are keys of a table."""
     allowed = tuple(allowed)
     for name in names:
         if name not in allowed:
             where = (*path, name) if isinstance(names, dict) else path
-            yield where, f"{name!r} is none of {comma_list(allowed)}"
+            yield where, f"{name!r} is not one of {comma_list(allowed)}"
 
 
 def comma_list(names: Iterable[str]) -> str:
-    """The names; there may be none."""
+    """The names, or `none`."""
     return ", ".join(names) or "none"
 
 
 def below(path: str | KeyPath, faults: Faults) -> Faults:
-    """The same faults, seen from where the part is."""
+    """The faults with the path of their part in front."""
     start = (path,) if isinstance(path, str) else path
     yield from (((*start, *keys), reason) for keys, reason in faults)

@@ -11,31 +11,18 @@ from typing import Any, BinaryIO
 
 from llmb_tui.analysis.document import log_document, run_result, upstream_document
 from llmb_tui.analysis.upstream_rules import Rule, UpstreamResult, counts_as_log, llmb_run, parse_train_timing
-from llmb_tui.answers.table import Cell, Column, Quantity, Table, cell_text, quantity
+from llmb_tui.answers.result import results
 from llmb_tui.cli.flags import selection_mapping
 from llmb_tui.cli.logs import existing
-from llmb_tui.cli.output import print_as, print_json, print_line, say
+from llmb_tui.cli.output import say, write
 from llmb_tui.cli.planning import plan_of
-from llmb_tui.cli.runs import exit_code, say_cancel, say_intent, say_unknown, verdict_words
+from llmb_tui.cli.runs import exit_code, say_cancel, say_intent, say_unknown
 from llmb_tui.cli.user import terminal_prompter, user_services
 from llmb_tui.errors import Trouble
 from llmb_tui.history import Losses
-from llmb_tui.language.quantities import (
-    days,
-    given,
-    percent_digits,
-    seconds,
-    step_time,
-    step_time_digits,
-    step_time_range,
-    tflops,
-    tokens_per_s,
-    two_digits,
-)
-from llmb_tui.language.states import state_label, validity_label
-from llmb_tui.language.text import clean_line, plural
+from llmb_tui.language.text import clean_line
 from llmb_tui.launch.run import Run
-from llmb_tui.plan.plan import Plan, expected_step_time
+from llmb_tui.plan.plan import Plan
 from llmb_tui.watch.find_logs import MOST, cluster_logs, local_logs
 from llmb_tui.watch.judge_log import log_result
 from llmb_tui.watch.log_formats.registry import LOG_FORMATS
@@ -55,13 +42,13 @@ def results_verb(arguments: argparse.Namespace) -> int:
     What more there is of a run's log is read first. A cluster that does not answer is asked once, and answers 2, as a
     log among others does that cannot be read.
     """
-    results = _Results(arguments)
+    found = _Results(arguments)
     documents: list[_Document] = []
     codes = [0]
-    names = [one for name in arguments.runs for one in results.runs_of(name)]
+    names = [one for name in arguments.runs for one in found.runs_of(name)]
     for name in names:
         try:
-            for one, code in results.of(name):
+            for one, code in found.of(name):
                 documents.extend([one] if one is not None else [])
                 codes.append(code)
         except Trouble as trouble:
@@ -69,14 +56,7 @@ def results_verb(arguments: argparse.Namespace) -> int:
                 raise
             say(str(trouble))
             codes.append(2)
-    if arguments.json:
-        print_json(documents)
-    else:
-        columns = _UPSTREAM if arguments.rule != "recipe" else _ALL if arguments.format == "csv" else _SHORT
-        print_as(arguments.format, Table.by(columns, documents))
-        if arguments.format == "table" and arguments.rule == "recipe" and len(documents) == 1:
-            for line in _details(documents[0]):
-                print_line(line)
+    write(results(documents, arguments.rule), arguments)
     if arguments.strict and not documents:
         codes.append(3)
     return min(codes, key=_WORST_FIRST.index)
@@ -228,116 +208,3 @@ class _Results:
             self._silent.add(run.cluster)
         say(f"Run {run_id} is shown as it was last seen.")
         return run, state, 2
-
-
-def _details(one: _Document) -> Iterator[str]:
-    """What a table has no room for, of one run."""
-    result = one["result"]
-    steady, estimate, published, loss = (result[name] for name in ("steady", "estimate", "published", "loss"))
-    if steady:
-        deviation = f", deviation {two_digits(steady['stdev'])} s" if steady["stdev"] is not None else ""
-        mean, median = step_time(steady["mean"]), step_time(steady["median"])
-        steps, reach = plural(steady["count"], "step"), step_time_range(steady["low"], steady["high"])
-        yield f"steady     mean {mean}, median {median}{deviation}: {steps}, {reach}"
-    if estimate:
-        band = step_time_range(estimate["low_s"], estimate["high_s"])
-        yield f"expected   {cell_text(_expected(one))} s ({band}), {estimate['anchor']}"
-    if published:
-        yield f"printed    {given(published['step_time_s'])} s, {published['source']}"
-    if result["days_per_1t_tokens"]:
-        yield f"1T tokens  {days(result['days_per_1t_tokens'])}"
-    if logged := result["logged_tflops_per_gpu"]:
-        yield f"log says   {tflops(logged['mean'])} TFLOPS on each GPU"
-    if loss:
-        first = loss["against_first"]
-        apart = two_digits(first["last_pct"], "+") if first else ""
-        beside = f"; {apart} % from run {first['run']} at step {first['step']}" if first else ""
-        yield f"loss       {loss['words']}{beside}"
-    for checkpoint in result["checkpoints"]:
-        at = "" if checkpoint["iteration"] is None else f" at iteration {checkpoint['iteration']}"
-        yield f"checkpoint {checkpoint['kind']} {seconds(checkpoint['seconds'])}{at}"
-    if result["nodes"]:
-        yield f"nodes      {result['nodes']}"
-    if result["restarts"]:
-        yield f"restarts   {result['restarts']}"
-    for log in result["earlier_logs"]:
-        yield f"before it  {log}"
-    if one["starts"] > 1:
-        yield f"starts     {one['starts']}"
-    for check in one["validity"]:
-        yield f"check      {check['id']:<12}{validity_label(check['outcome']).word}: {check['found']}"
-
-
-def _expected(one: _Document) -> Cell:
-    estimate = one["result"]["estimate"]
-    return estimate and Quantity(estimate["step_time_s"], expected_step_time(estimate["method"]))
-
-
-def _steps(one: _Document) -> Cell:
-    return f"{one['steps_done']}/{one['steps_total'] or '?'}"
-
-
-def _state(one: _Document) -> Cell:
-    return state_label(one["state"]).word if one["state"] else None
-
-
-def _verdict(one: _Document) -> Cell:
-    verdict = one["verdict"]
-    if verdict["result"] is None:
-        return _reasons(one)
-    return verdict_words(verdict["result"], verdict["ratio"], verdict["reasons"])
-
-
-def _reasons(one: _Document) -> str:
-    return " ".join(one["verdict"]["reasons"])
-
-
-def _checkpoint(kind: str) -> Callable[[_Document], Cell]:
-    """The slowest: the others waited for it."""
-    return lambda one: max((c["seconds"] for c in one["result"]["checkpoints"] if c["kind"] == kind), default=None)
-
-
-_SHORT: tuple[Column, ...] = (
-    Column("run or log", "id"),
-    Column("procedure", "procedure"),
-    Column("state", _state),
-    Column("steps", _steps),
-    Column("median s", quantity("median_step_time_s", step_time_digits)),
-    Column("step s", quantity("step_time_s", step_time_digits)),
-    Column("expected s", _expected),
-    Column("tokens/s", quantity("result.tokens_per_s", tokens_per_s)),
-    Column("TFLOPS/GPU", quantity("result.tflops_per_gpu", tflops)),
-    Column("MFU %", quantity("result.mfu_pct", percent_digits)),
-    Column("verdict", _verdict),
-)
-"""What goes on a line."""
-_ALL: tuple[Column, ...] = (
-    Column("id", "id"),
-    *(Column(name, f"selection.{name}") for name in ("workload", "release", "size", "gpu", "dtype", "scale")),
-    *(Column(name, name) for name in ("cluster", "procedure", "state", "steps_done", "steps_total", "rule")),
-    *(Column(name, name) for name in ("step_time_s", "median_step_time_s", "last_step_time_s")),
-    *(Column(f"steady_{name}_s", f"result.steady.{name}") for name in ("mean", "median", "stdev", "low", "high")),
-    Column("expected_s", "result.estimate.step_time_s"),
-    Column("expected_by", "result.estimate.method"),
-    Column("published_s", "result.published.step_time_s"),
-    *(Column(name, f"result.{name}") for name in ("tokens_per_s", "tflops_per_gpu", "mfu_pct", "days_per_1t_tokens")),
-    Column("logged_tflops_per_gpu", "result.logged_tflops_per_gpu.mean"),
-    Column("loss", "result.loss.words"),
-    Column("loss_against_first_pct", "result.loss.against_first.last_pct"),
-    Column("checkpoint_save_s", _checkpoint("save")),
-    Column("checkpoint_load_s", _checkpoint("load")),
-    Column("restarts", "result.restarts"),
-    Column("nodes", "result.nodes"),
-    *(Column(name, f"verdict.{name}") for name in ("result", "ratio", "against")),
-    Column("reasons", _reasons),
-)
-_UPSTREAM: tuple[Column, ...] = (
-    Column("run or log", "id"),
-    Column("rule", "result.upstream.rule"),
-    Column("status", "result.upstream.status"),
-    Column("mean s", quantity("result.upstream.step_time_mean_s", step_time_digits)),
-    Column("stdev s", quantity("result.upstream.step_time_stdev_s", two_digits)),
-    Column("TFLOPS/GPU", quantity("result.upstream.tflops_per_gpu_mean", tflops)),
-    Column("TFLOPS stdev", quantity("result.upstream.tflops_per_gpu_stdev", two_digits)),
-    Column("samples", "result.upstream.samples"),
-)

@@ -9,14 +9,12 @@ from collections.abc import Callable, Sequence
 from operator import itemgetter
 from typing import Any, Literal
 
-from llmb_tui.cli.output import answer, print_json, print_line, print_table, say
+from llmb_tui.cli.output import answer, print_json, print_line, say, write
 from llmb_tui.cli.run_lines import Again, line_teller
 from llmb_tui.cli.user import confirm, has_terminal, require_changes, terminal_prompter, user_services
 from llmb_tui.errors import Trouble
-from llmb_tui.language.labels import gpus_label, workload_label
-from llmb_tui.language.quantities import percent, step_time_digits
 from llmb_tui.language.states import method_phrase, state_label
-from llmb_tui.launch.note import Note
+from llmb_tui.launch.note import NO_NOTE, Note
 from llmb_tui.launch.refusal import WITH_INTENT
 from llmb_tui.launch.run import Run
 from llmb_tui.launch.runs import ACCOUNTING, Runs
@@ -25,10 +23,11 @@ from llmb_tui.services import Services
 from llmb_tui.watch.kept_runs import KeptRuns
 from llmb_tui.watch.report import cancel_words, document, state_word
 from llmb_tui.watch.runs_feed import LINE_TROUBLE
-from llmb_tui.watch.state import BAD_ENDS, ENDED, RunState
+from llmb_tui.watch.state import BAD_ENDS, ENDED, RunRecord, RunState
 
 _BAD_ENDS = {"refused", "withdrawn", *BAD_ENDS}
-_HEADINGS = ("run", "state", "workload", "GPUs", "cluster", "procedure", "step", "median s", "step s", "verdict")
+_Listed = tuple[float, dict[str, Any], RunRecord | None, Note]
+"""Time of creation, JSON object and note of a run, with its record unless it was read from `KeptRuns`."""
 
 
 def jobs_verb(arguments: argparse.Namespace) -> int:
@@ -47,18 +46,18 @@ def jobs_verb(arguments: argparse.Namespace) -> int:
     for cluster, trouble in feed.poll(terminal_prompter()).items():
         say(f"{cluster}: {trouble.what} Its runs are shown as they were last seen.")
     records, unreadable = feed.records.all(), services.runs.unreadable()
-    found = [(one.created_at, one.document) for one in kept.done.values()]
+    found: list[_Listed] = [(one.created_at, one.document, None, NO_NOTE) for one in kept.done.values()]
     for record in records:
         note = services.notes.of(record.run.id)
         said = {"note": note.text, "tags": list(note.tags)}
-        found.append((record.run.created_at, document(record.run, record.state) | said))
+        found.append((record.run.created_at, document(record.run, record.state) | said, record, note))
         kept.keep(record.run, record.state, found[-1][1])
-    documents = [one for _, one in sorted(found, key=itemgetter(0), reverse=True)]
+    found.sort(key=itemgetter(0), reverse=True)
     kept.save()
-    if arguments.json:
-        print_json(documents)
-    elif documents:
-        _print_runs(documents)
+    if arguments.json:  # without the modules of an answer, whose import takes longer than to read a thousand runs
+        print_json([one for _, one, _, _ in found])
+    elif found:
+        _write_runs(found, arguments)
     elif not unreadable:
         say("There is no run yet. `llmb-tui submit --cluster C …` submits one, and so does the wizard's last step.")
     for record in records:
@@ -72,13 +71,12 @@ def jobs_verb(arguments: argparse.Namespace) -> int:
     return 0
 
 
-def _print_runs(documents: Sequence[dict[str, Any]]) -> None:
-    """The table of runs, with what is said of them where anything is."""
-    notes = [Note(one["note"], tuple(one["tags"])).words for one in documents]
-    if not any(notes):
-        print_table(_HEADINGS, map(_row, documents))
-        return
-    print_table((*_HEADINGS, "note"), [(*_row(one), note) for one, note in zip(documents, notes, strict=True)])
+def _write_runs(found: Sequence[_Listed], arguments: argparse.Namespace) -> None:
+    from llmb_tui.answers.run_row import row_from_document, row_from_record
+    from llmb_tui.answers.runs import runs
+
+    rows = [row_from_record(record, note) if record else row_from_document(one) for _, one, record, note in found]
+    write(runs(rows, [one for _, one, _, _ in found]), arguments)
 
 
 def print_run(services: Services, run_id: str, *, as_json: bool) -> int:
@@ -162,14 +160,14 @@ def watch_verb(arguments: argparse.Namespace) -> int:
 
 
 def _print_state(services: Services, state: RunState, arguments: argparse.Namespace) -> int:
+    from llmb_tui.answers.run_row import row_from_record
+    from llmb_tui.answers.runs import run as run_answer
+
     run = services.runs.load(state.run_id)
     for note in filter(None, (state.link_note, state.slurm_note)):
         say(note)
     say_cancel(run)
-    if arguments.json:
-        print_json(document(run, state))
-    else:
-        print_table(_HEADINGS, [_row(document(run, state))])
+    write(run_answer(row_from_record(RunRecord(run, state)), document(run, state)), arguments)
     return 2 if state.link == "lost" else exit_code(run, state, strict=arguments.strict)
 
 
@@ -279,6 +277,8 @@ def exit_code(run: Run, state: RunState, *, strict: bool = False) -> int:
 
 def final_line(run: Run, state: RunState) -> str:
     """How a run ended, in one line."""
+    from llmb_tui.answers.run_columns import verdict_words
+
     verdict, estimate = state.verdict, run.plan.estimate
     if verdict is None or estimate is None:
         return f"verdict: none. {state.no_verdict} {state.why_failed}".rstrip()
@@ -300,29 +300,3 @@ def _json_teller(runs: Runs, run: Run) -> Callable[[RunState], None]:
             print_json(now)
 
     return publish
-
-
-def _row(one: dict[str, Any]) -> tuple[str, ...]:
-    selection, verdict = one["selection"], one["verdict"]
-    return (
-        one["id"],
-        state_label(one["state"]).word,
-        workload_label(f"{selection['workload']}@{selection['release']}", selection["size"], selection["dtype"]),
-        gpus_label(selection["scale"], selection["gpu"]),
-        one["cluster"],
-        one["procedure"],
-        f"{one['steps_done']}/{one['steps_total']}",
-        _seconds(one["median_step_time_s"]),
-        _seconds(one["step_time_s"]),
-        verdict_words(verdict["result"], verdict["ratio"], verdict["reasons"]) if verdict["result"] else "–",
-    )
-
-
-def _seconds(value: float | None) -> str:
-    return "–" if value is None else step_time_digits(value)
-
-
-def verdict_words(result: str, ratio: float, reasons: Sequence[str], of: str = "") -> str:
-    """`PASS 98.5 %`; what is no PASS says why."""
-    why = "" if result == "PASS" else " ".join(reasons)
-    return f"{result} {percent(ratio * 100)}{of}{why and f': {why}'}"

@@ -8,55 +8,29 @@ import threading
 from pathlib import Path
 from typing import Any
 
-from llmb_tui.answers.table import Column, Table, expected_cell, quantity
+from llmb_tui.answers.suite import planned_suite, submitted_suite, suites
 from llmb_tui.catalog.rows import rows
 from llmb_tui.cli.flags import selection_mapping
-from llmb_tui.cli.output import answer, print_as, print_json, print_line, print_table, say
+from llmb_tui.cli.output import answer, print_json, print_line, say, write
 from llmb_tui.cli.user import confirm, has_terminal, read_line, require_changes, terminal_prompter, user_services
 from llmb_tui.errors import Trouble
-from llmb_tui.language.quantities import duration, given, gpu_hours, gpu_hours_digits, step_time_digits
-from llmb_tui.language.states import method_word, row_label
+from llmb_tui.language.quantities import given, gpu_hours, gpu_hours_digits
+from llmb_tui.language.states import row_label
 from llmb_tui.language.text import plural
 from llmb_tui.plan.request import read_request
 from llmb_tui.plan.selection import DEFAULT_PROCEDURE, LAYOUT, Selection
 from llmb_tui.services import Services
-from llmb_tui.suites.document import plan_document, progress_document
-from llmb_tui.suites.outcome import outcome_of
+from llmb_tui.suites.document import progress_document
 from llmb_tui.suites.ready_made import most_gpus, ready_made
 from llmb_tui.suites.suite import SUITE_KINDS, Suite, SuiteKind, make_suite
 from llmb_tui.suites.suite_file import read_suite
 from llmb_tui.suites.suite_plan import Nodes, SuiteNotReady, SuitePlan, nodes_of
-from llmb_tui.suites.suite_progress import RowProgress, SuiteProgress, log_to_read
+from llmb_tui.suites.suite_progress import SuiteProgress, log_to_read
 from llmb_tui.watch.runs_feed import LINE_TROUBLE
 
 READY_MADE: tuple[SuiteKind, ...] = tuple(kind for kind in SUITE_KINDS if kind != "custom")
 _TYPED_WITHIN = 0.051
 """GPU-hours are typed with one decimal, as they are shown."""
-
-
-def _steps(row: RowProgress) -> str | None:
-    progress = row.record.state.progress if row.record else None
-    return f"{progress.steps_done}/{progress.steps_total or row.planned.plan.steps}" if progress else None
-
-
-_PLAN: tuple[Column, ...] = (
-    Column("run", "row.key"),
-    Column("nodes", "plan.nodes"),
-    Column("step s", lambda row: expected_cell(row.plan.estimate)),
-    Column("low", quantity("plan.estimate.low_s", step_time_digits)),
-    Column("high", quantity("plan.estimate.high_s", step_time_digits)),
-    Column("from", lambda row: method_word(row.plan.estimate.method) if row.plan.estimate else "no number"),
-    Column("GPU-hours", quantity("plan.gpu_hours", gpu_hours_digits)),
-    Column("time limit", "plan.time_limit"),
-)
-_PROGRESS: tuple[Column, ...] = (
-    Column("run", "planned.row.key"),
-    Column("id", "record.run.id"),
-    Column("state", "label.word"),
-    Column("step", _steps),
-    Column("step s", quantity("step_time_s", step_time_digits)),
-    Column("verdict", "result"),
-)
 
 
 def suite_verb(arguments: argparse.Namespace) -> int:
@@ -77,12 +51,7 @@ def _plan(services: Services, arguments: argparse.Namespace) -> int:
     """What a suite will be."""
     suite, nodes = _wanted(services, arguments)
     plan = services.suites.plan(suite, nodes.free)
-    if arguments.json:
-        print_json(plan_document(plan))
-    else:
-        _print_plan(plan)
-    for row, problem in plan.blockers:
-        say(f"llmb-tui: {row.row.key if row else suite.name}: {problem.reason} {problem.fix}".rstrip())
+    write(planned_suite(plan), arguments)
     return 1 if plan.blockers else 0
 
 
@@ -99,7 +68,7 @@ def _submit(services: Services, arguments: argparse.Namespace) -> int:
         if not (progress.unfinished and progress.count("not sent", "refused", "unknown") > progress.unreadable):
             if not progress.stopped:
                 say(f"Suite {going.id} {'is over' if progress.over else 'goes on'}: {progress.words}")
-            return _say_submitted(progress, as_json=arguments.json)
+            return _write_submitted(progress, arguments)
         sent = {row.planned.row.key for row in progress.rows if row.standing not in ("not sent", "refused")}
     against = [(row.row if row else None, problem) for row, problem in plan.blockers]
     if against := [(row, problem) for row, problem in against if row is None or row.key not in sent]:
@@ -114,10 +83,10 @@ def _submit(services: Services, arguments: argparse.Namespace) -> int:
     except KeyboardInterrupt as interrupt:
         fix = f"`llmb-tui suite submit {kept.id}` goes on, `llmb-tui suite cancel {kept.id}` ends it."
         raise Trouble(f"Interrupted: suite {kept.id} is not submitted to its end.", "", fix, 130) from interrupt
-    return _say_submitted(progress, as_json=arguments.json)
+    return _write_submitted(progress, arguments)
 
 
-def _say_submitted(progress: SuiteProgress, *, as_json: bool) -> int:
+def _write_submitted(progress: SuiteProgress, arguments: argparse.Namespace) -> int:
     """How a suite stands of which nothing is sent now; 1 where runs of it have no job, 2 where one is unreadable."""
     suite = progress.plan.suite
     if progress.stopped:
@@ -125,7 +94,7 @@ def _say_submitted(progress: SuiteProgress, *, as_json: bool) -> int:
     elif refused := progress.count("refused"):
         word = row_label("refused").word
         say(f"{plural(refused, 'run')} {word}: `llmb-tui suite submit {suite.id}` sends them again.")
-    _print_progress(progress, as_json=as_json)
+    write(submitted_suite(progress), arguments)
     return 1 if progress.count("not sent", "refused") else 2 if progress.unreadable else 0
 
 
@@ -145,7 +114,7 @@ def _watch(services: Services, arguments: argparse.Namespace) -> int:
             services.feed.poll()
             lost = _say_lost(suite, runner.read_logs(suite.id, going_too=True).note, lost) or lost
         progress = runner.progress(suite.id)
-        _print_progress(progress, as_json=arguments.json)
+        write(submitted_suite(progress), arguments)
         return _exit_code(progress, lost, strict=arguments.strict)
     following = services.feed.follow(lambda _: changed.set())
     try:
@@ -165,7 +134,7 @@ def _watch(services: Services, arguments: argparse.Namespace) -> int:
     finally:
         following.end()
     if not arguments.json:
-        _print_progress(progress, as_json=False)
+        write(submitted_suite(progress), arguments)
     if not progress.stopped and (unsent := progress.count("not sent")):
         say(f"{plural(unsent, 'run')} {row_label('not sent').word}. Continue with `llmb-tui suite submit {suite.id}`.")
     return _exit_code(progress, lost, strict=arguments.strict)
@@ -204,11 +173,8 @@ def _cancel(services: Services, arguments: argparse.Namespace) -> int:
 def _list(services: Services, arguments: argparse.Namespace) -> int:
     """All suites, newest first."""
     found = [services.suites.progress(suite) for suite in services.suites.all()]
-    if arguments.json:
-        print_json([progress_document(progress) for progress in found])
-    elif found:
-        lines = [(one.plan.suite.id, one.plan.suite.name, one.plan.suite.cluster, one.words) for one in found]
-        print_table(("suite", "name", "cluster", "runs"), lines)
+    if found or arguments.json:
+        write(suites(found), arguments)
     else:
         ready = "`llmb-tui suite --help` names those that are ready-made"
         say(f"There is no suite yet. `llmb-tui suite submit FILE` submits one; {ready}.")
@@ -379,32 +345,3 @@ def _exit_code(progress: SuiteProgress, lost: str, *, strict: bool) -> int:
 
 def _tell(words: str) -> None:
     say(f"  {words}")
-
-
-def _print_plan(plan: SuitePlan) -> None:
-    """Each run, and the sums below."""
-    suite = plan.suite
-    print_line(f"{suite.name} on {suite.cluster}: {SUITE_KINDS[suite.kind]}")
-    print_as("table", Table.by(_PLAN, plan.rows))
-    most = gpu_hours_digits(plan.most_gpu_hours)
-    print_line(f"cost       {gpu_hours(plan.gpu_hours)} and start-up, at most {most} by the time limits")
-    if plan.without_estimate:
-        print_line(f"           {plural(plan.without_estimate, 'run')} without an estimate, by the time limit")
-    parallel = "" if plan.parallel_s is None else f", {duration(plan.parallel_s)} on {plan.free_nodes} free nodes"
-    print_line(f"training   {duration(plan.serial_s)} one after the other{parallel}; queue and start-up not in it")
-    print_line(f"           {suite.conduct}")
-
-
-def _print_progress(progress: SuiteProgress, *, as_json: bool) -> None:
-    """Each run, what the suite has answered, and what is left; or one JSON document."""
-    if as_json:
-        print_json(progress_document(progress))
-        return
-    print_as("table", Table.by(_PROGRESS, progress.rows))
-    for row in progress.rows:
-        if row.trouble is not None:
-            say(f"{row.planned.row.key}: {row.trouble}")
-    for line in outcome_of(progress).lines:
-        print_line(line)
-    if not progress.over:
-        print_line(f"left: {gpu_hours(progress.gpu_hours_left)}, {duration(progress.serial_left_s)} of training")

@@ -1,1 +1,1 @@
-"""What do these words mean? Words of programs that failed in, reason and fix out, by rules that stand in files."""
+"""Why did it fail? Output of a failed program in, reason and remedy out, by rules from files."""

@@ -1,4 +1,4 @@
-"""`load_rules`: rule files in, a file with compiled rules out, and what is wrong with one."""
+"""`load_rules`: reads, checks and compiles rule files."""
 
 from __future__ import annotations
 
@@ -15,14 +15,14 @@ from llmb_tui.toml.read import FileProblem, builtin_dir, read_toml, toml_files
 
 
 class RuleProblem(FileProblem):
-    """A file of failure rules that cannot be used. Exit code 1."""
+    """An invalid file of failure rules. Exit code 1."""
 
     kind = "failure rule file"
 
 
 @dataclass(frozen=True, slots=True)
 class LoadedFile:
-    """One file, whose rules can be asked."""
+    """A rule file with its compiled rules."""
 
     path: Path
     text: str
@@ -35,7 +35,7 @@ def load_rules(
 ) -> tuple[LoadedFile, ...]:
     """Every rule file of these directories, by name.
 
-    One that cannot be used is told to `on_problem` and passed over; without it, RuleProblem is raised.
+    An invalid file is reported to `on_problem` and skipped; without `on_problem`, `RuleProblem` is raised.
     """
     loaded = []
     for path in toml_files(directories):
@@ -51,12 +51,12 @@ def load_rules(
 
 
 def builtin_rules_dir() -> Path:
-    """Where the rules that come with the program are."""
+    """Directory of the built-in rules."""
     return builtin_dir() / "failures"
 
 
 def example_problems(files: Sequence[LoadedFile]) -> Iterator[RuleProblem]:
-    """The examples that their rule does not speak of, or not first, and the counterexamples that it speaks of."""
+    """Examples that their rule does not match, or not first, and counterexamples that it matches."""
     for stage in STAGES:
         matchers = [(file, *numbered) for file in files for numbered in enumerate(file.matchers.get(stage, ()))]
         for position, (file, index, matcher) in enumerate(matchers):
@@ -67,14 +67,14 @@ def example_problems(files: Sequence[LoadedFile]) -> Iterator[RuleProblem]:
 def _misfits(matcher: Matcher, earlier: Sequence[Matcher]) -> Iterator[tuple[KeyPath, str]]:
     key = "examples" if matcher.rule.examples else "words"
     for index, text in enumerate(matcher.rule.fitting):
-        first = next((one for one in earlier if one.groups(text) is not None), None)
+        first = next((rule for rule in earlier if rule.groups(text) is not None), None)
         if matcher.groups(text) is None:
-            yield (key, index), "the rule does not fit it"
+            yield (key, index), "the rule does not match it"
         elif first is not None:
-            yield (key, index), f"an earlier rule fits it: {first.rule.reason or 'it is harmless'}"
+            yield (key, index), f"an earlier rule matches it: {first.rule.reason or 'it is harmless'}"
     for index, text in enumerate(matcher.rule.counterexamples):
         if matcher.groups(text) is not None:
-            yield ("counterexamples", index), "the rule fits it"
+            yield ("counterexamples", index), "the rule matches it"
 
 
 def _load(path: Path) -> LoadedFile:
@@ -93,30 +93,30 @@ def _faults(rules: RuleFile, stage: FailureStage) -> Iterator[tuple[int, KeyPath
 
 
 def _rule_faults(rule: Rule, stage: FailureStage) -> Iterator[tuple[KeyPath, str]]:
-    """What is wrong with a rule, beyond the types of its fields."""
+    """Faults of a rule, beyond the types of its fields."""
     if not rule.words and not rule.patterns:
         yield (), "words or patterns are missing"
     elif stage == "training" and not rule.words:
-        yield (), "words are missing: a log is searched for them first"
+        yield (), "words are missing; a log is searched for words first"
     if "" in rule.words:
-        yield ("words", rule.words.index("")), "is empty, and every text would fit it"
+        yield ("words", rule.words.index("")), "is empty and would match every text"
     if not rule.examples and (stage != "pending" or rule.patterns):
         yield (), "examples are missing"
     if bool(rule.reason) == rule.harmless:
-        yield ("reason",), "is missing" if not rule.harmless else "what is harmless has none"
+        yield ("reason",), "is missing" if not rule.harmless else "is not allowed for a harmless line"
     for flag in misplaced_flags(rule, stage):
-        yield (flag,), f"means nothing in {stage}"
+        yield (flag,), f"has no meaning in {stage}"
     groups: list[set[str]] = []
     for position, pattern in enumerate(rule.patterns):
         try:
             compiled = re.compile(pattern)
         except PATTERN_ERRORS as error:
-            yield ("patterns", position), f"is no regular expression: {error}"
+            yield ("patterns", position), f"is not a regular expression: {error}"
         else:
             groups.append(set(compiled.groupindex))
             if compiled.search(""):
-                yield ("patterns", position), "every text would fit it"
-    in_all = set.intersection(*groups) if groups else set()  # any of the patterns may be the one that fits
+                yield ("patterns", position), "matches every text"
+    in_all = set.intersection(*groups) if groups else set()  # any of the patterns may match
     yield from _text_faults(rule, in_all | FACTS.get(stage, frozenset()))
 
 
@@ -128,5 +128,5 @@ def _text_faults(rule: Rule, names: set[str]) -> Iterator[tuple[KeyPath, str]]:
             yield (key,), str(error)
         else:
             if unknown:
-                among = f"; known are {', '.join(sorted(names))}" if names else ""
-                yield (key,), f"{{{min(unknown)}}} is no group of all patterns{among}"
+                among = f". Known: {', '.join(sorted(names))}" if names else ""
+                yield (key,), f"{{{min(unknown)}}} is not a group of every pattern{among}"

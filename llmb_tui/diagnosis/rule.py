@@ -1,4 +1,4 @@
-"""`Rule`: these words mean this reason and this fix. docs/failure-rules.md describes the files that hold rules."""
+"""`Rule`: maps words of a failed program to a reason and a remedy. docs/failure-rules.md describes the files."""
 
 from __future__ import annotations
 
@@ -8,56 +8,56 @@ from dataclasses import dataclass, field, fields
 from typing import Literal, get_args
 
 FailureStage = Literal["submit", "launch", "install", "training", "job", "pending", "slurm", "workload"]
-"""Who said the words: sbatch when it took no job; a launch script when no job came of it; an install step; the log of a
-run; Slurm about a job that ended; Slurm about a job that waits; a Slurm command that failed; Run:ai of a workload."""
+"""Origin of the words: sbatch rejected a job; a launch script submitted no job; an install step; the log of a run;
+Slurm about an ended job; Slurm about a pending job; a failed Slurm command; Run:ai about a workload."""
 STAGES: tuple[FailureStage, ...] = get_args(FailureStage)
 Weight = Literal["end", "last words", "stopped", "symptom", "cause"]
-"""What only says that a run ended; what a program says as it ends; who stopped it; what noticed it; what broke."""
+"""Information in a line, least first: the run ended; last words of a program; who stopped it; a symptom; the cause."""
 WEIGHTS: tuple[Weight, ...] = get_args(Weight)
 KeyName = Literal["ngc", "hugging-face"]
 PATTERN_ERRORS = (re.error, OverflowError, RecursionError, FutureWarning)
-"""What `re.compile` raises, the second and third for a repetition or a nesting without measure. What it only warns of
-is wrong here too: the warning would be printed over the screen."""
+"""Errors of `re.compile`; the second and third for an excessive repetition or nesting. Warnings count as errors:
+they would be printed over the screen."""
 STRICT = {"extra": "forbid", "strict": True}
 
 
 @dataclass(frozen=True, slots=True)
 class Rule:
-    """A text that holds one of the words and fits one of the patterns, where there are such, has this reason and fix.
+    """Reason and remedy of a text that contains one of the words and matches one of the patterns, if there are any.
 
-    Both may name a group of the pattern, and what is known at the stage (`FACTS`), as `{name}`.
+    Both may contain groups of the pattern and facts of the stage (`FACTS`) as `{name}`.
     """
 
     reason: str = ""
     fix: str = ""
     words: tuple[str, ...] = ()
-    """Plain text. While a job waits a word is the whole of Slurm's reason; a log is searched for nothing else."""
+    """Plain text. For a pending job a word is Slurm's complete reason; a log is searched for these words only."""
     patterns: tuple[str, ...] = ()
-    """Regular expressions of Python."""
+    """Python regular expressions."""
     examples: tuple[str, ...] = ()
-    """What programs really said. Each is a test: this rule speaks of it, and no earlier one does."""
+    """Genuine lines of programs. Each is a test: this rule matches it, and no earlier rule does."""
     counterexamples: tuple[str, ...] = ()
-    """What looks alike, and is no case of this rule."""
+    """Similar lines that the rule must not match."""
     weight: Weight = "cause"
-    """In a log the line that tells most wins."""
+    """In a log the line with the greatest weight wins."""
     harmless: bool = False
-    """The line looks like a failure and is none: no later rule speaks of it."""
+    """The line is not a failure: no later rule applies to it."""
     exit_code: Literal[1, 2] = 1
-    """1: the request is wrong or impossible; 2: the cluster has a trouble of its own."""
+    """1: the request is wrong or impossible; 2: the cluster failed."""
     unreachable: bool = False
-    """Slurm was not reached: the job was not refused."""
+    """Slurm was not reached, so the job was not rejected."""
     key_would_help: KeyName | None = None
-    """The key with which the step may work."""
+    """API key with which the step may succeed."""
 
     @property
     def fitting(self) -> tuple[str, ...]:
-        """Texts of which this rule has to speak: its examples, or the words themselves where each is a whole text."""
+        """Texts that the rule must match: its examples, or its words if each is a complete text."""
         return self.examples or self.words
 
 
 @dataclass(frozen=True, slots=True)
 class RuleFile:
-    """The rules of one file, by their stage, in the order in which they are asked."""
+    """The rules of one file by stage, in order of precedence."""
 
     __pydantic_config__ = STRICT
     submit: tuple[Rule, ...] = ()
@@ -69,7 +69,7 @@ class RuleFile:
     slurm: tuple[Rule, ...] = ()
     workload: tuple[Rule, ...] = ()
     say: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
-    """For a group of that name, what is said for what it matched."""
+    """Replacements of matched values, by name of the group."""
 
     def of(self, stage: FailureStage) -> tuple[Rule, ...]:
         """The rules of one stage."""
@@ -79,21 +79,21 @@ class RuleFile:
 
 @dataclass(frozen=True, slots=True)
 class Diagnosis:
-    """Why something failed, as far as one text says. All texts are clean."""
+    """The explanation of a failure by one text. All texts are clean."""
 
     line: str
-    """The text itself; empty where nothing was said."""
+    """The text; may be empty."""
     reason: str
-    """Empty where the text is not known."""
+    """Empty if no rule matches."""
     fix: str
     weight: int = 0
-    """How telling the line of a log is; the greater wins."""
+    """Weight of a log line; the greatest wins."""
     key_would_help: KeyName | None = None
-    """The key with which it may work."""
+    """API key with which it may succeed."""
 
     @property
     def sentences(self) -> str:
-        """Reason and fix in one."""
+        """Reason and remedy as one text."""
         return f"{self.reason} {self.fix}".strip()
 
 
@@ -103,7 +103,7 @@ FACTS: Mapping[FailureStage, frozenset[str]] = {
         "constraint segment memory".split()
     )
 }
-"""What the texts of a stage may name besides the groups of their patterns."""
+"""Names for reasons and remedies of a stage, in addition to the groups of the patterns."""
 
 _FLAGS: Mapping[str, frozenset[FailureStage]] = {
     "weight": frozenset({"training", "job"}),
@@ -115,6 +115,6 @@ _FLAGS: Mapping[str, frozenset[FailureStage]] = {
 
 
 def misplaced_flags(rule: Rule, stage: FailureStage) -> list[str]:
-    """Fields that are set and mean nothing at a stage."""
-    start = {one.name: one.default for one in fields(Rule)}
-    return [name for name, stages in _FLAGS.items() if stage not in stages and getattr(rule, name) != start[name]]
+    """Fields that are set but have no meaning at a stage."""
+    default = {field.name: field.default for field in fields(Rule)}
+    return [name for name, stages in _FLAGS.items() if stage not in stages and getattr(rule, name) != default[name]]

@@ -1,4 +1,4 @@
-"""`RuleSet`: the rules of one stage, asked in order: the first that a text fits speaks."""
+"""`RuleSet`: the rules of one stage; the first rule that matches a text applies."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ Say = Mapping[str, Mapping[str, str]]
 
 
 class Matcher:
-    """One rule, compiled. Raises what `re.compile` does for a pattern that is none."""
+    """A compiled rule. Raises the errors of `re.compile` for an invalid pattern."""
 
     def __init__(self, rule: Rule, stage: FailureStage, say: Say) -> None:
         self.rule = rule
@@ -23,7 +23,7 @@ class Matcher:
         self._patterns = [re.compile(pattern) for pattern in rule.patterns]
 
     def groups(self, text: str) -> Mapping[str, str] | None:
-        """What the groups of the pattern matched, as it is to be said; None of a text that does not fit."""
+        """Texts of the pattern's groups, as they are shown; None if the text does not match."""
         if self.rule.words and not self._has_word(text):
             return None
         if not self._patterns:
@@ -47,21 +47,21 @@ class Matcher:
 
 @dataclass(frozen=True, slots=True)
 class Match:
-    """A rule that speaks of a text."""
+    """A rule that matches a text."""
 
     rule: Rule
     line: str
     order: int
-    """How many rules were asked before it."""
+    """Number of rules before it."""
     groups: Mapping[str, str]
 
     @property
     def weight(self) -> int:
-        """How telling the text is; the greater wins."""
+        """Weight of the text; the greatest wins."""
         return WEIGHTS.index(self.rule.weight) + 1
 
     def diagnosis(self, facts: Mapping[str, str] | None = None) -> Diagnosis:
-        """Reason and fix in words; `facts` are those of the rule's stage."""
+        """Reason and remedy in words; `facts`: values of `FACTS` for the rule's stage."""
         names = {**(facts or {}), **self.groups}
         reason, fix = self.rule.reason.format_map(names), self.rule.fix.format_map(names)
         return Diagnosis(self.line, reason, fix, self.weight, self.rule.key_would_help)
@@ -72,13 +72,13 @@ class RuleSet:
 
     def __init__(self, matchers: Iterable[Matcher]) -> None:
         self._matchers = tuple(matchers)
-        speaking = [matcher.rule for matcher in self._matchers if not matcher.rule.harmless]
-        self.search_words = _shortest(word for rule in speaking for word in rule.words)
-        """Every line that a rule fits holds one of these, where all rules have words. Searching megabytes for each of
-        them is many times faster than one pattern."""
+        failures = [matcher.rule for matcher in self._matchers if not matcher.rule.harmless]
+        self.search_words = _shortest(word for rule in failures for word in rule.words)
+        """If all rules have words, each matching line contains one of these. Searching megabytes for words is much
+        faster than matching patterns."""
 
     def match(self, text: str) -> Match | None:
-        """The first rule that a clean text fits; None also where that says that the text is harmless."""
+        """The first rule that matches a clean text; None also for a harmless line."""
         for order, matcher in enumerate(self._matchers):
             if (groups := matcher.groups(text)) is not None:
                 return None if matcher.rule.harmless else Match(matcher.rule, text, order, groups)
@@ -86,18 +86,18 @@ class RuleSet:
 
 
 def names_in(text: str) -> set[str]:
-    """The names that a reason or a fix needs. Raises ValueError for anything else in braces."""
+    """The names in a reason or a remedy. Raises ValueError for other braces."""
     names = set[str]()
     for _, name, form, conversion in Formatter().parse(text):
         if name is not None:
             if form or conversion or not name.isidentifier():
-                raise ValueError(f"{{{name}}} is no name; a brace is written twice")
+                raise ValueError(f"{{{name}}} is not a name; write a literal brace twice")
             names.add(name)
     return names
 
 
 def _shortest(words: Iterable[str]) -> tuple[bytes, ...]:
-    """The words without those in which another one is."""
+    """The words, without those that contain another one."""
     different = set(words)
     shortest = [word for word in different if not any(other in word for other in different - {word})]
     return tuple(word.encode() for word in sorted(shortest))

@@ -1,10 +1,9 @@
-"""`rules`: the rules in force. The operator's own are asked first, then those that come with the program.
+"""`rules`: the failure rules of the process. The operator's rules come before the built-in ones.
 
-There is one set of them in a process, as there is one locale: who opens the program says once where the operator's own
-are, and whoever meets a failure asks here.
+A process has one set of rules, as it has one locale: the entry point names the operator's directory once.
 """
 
-# ruff: noqa: PLC0415 - who only says where the operator's own are needs no rule
+# ruff: noqa: PLC0415 - naming the directory must not load the rules
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
@@ -21,22 +20,22 @@ _own: tuple[Path, Callable[[RuleProblem], None]] | None = None
 
 
 def use_own_rules(directory: Path, on_problem: Callable[[RuleProblem], None] = lambda _: None) -> None:
-    """From now on the rules of this directory, which need not exist, are asked first.
+    """Use the rules of this directory, which need not exist, before the built-in ones.
 
-    They are read when they are needed. A broken file is told to `on_problem`, and passed over.
+    They are read on first use. An invalid file is reported to `on_problem` and skipped.
     """
-    global _own  # noqa: PLW0603 - see the module's first lines
+    global _own  # noqa: PLW0603 - see the module's docstring
     _own = directory, on_problem
-    _in_force.cache_clear()
+    _active_rules.cache_clear()
 
 
 def rules(stage: FailureStage) -> RuleSet:
     """The rules of one stage."""
-    return _in_force()[stage]
+    return _active_rules()[stage]
 
 
 @cache
-def _in_force() -> Mapping[FailureStage, RuleSet]:
+def _active_rules() -> Mapping[FailureStage, RuleSet]:
     from llmb_tui.diagnosis.load import load_rules
     from llmb_tui.diagnosis.rule import STAGES
     from llmb_tui.diagnosis.rule_set import RuleSet

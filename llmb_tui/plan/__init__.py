@@ -1,1 +1,1 @@
-"""What will run, and how fast? `Selection` in, `Plan` out. Pure."""
+"""What will run, and how fast? `Selection` in, `Plan` out."""

@@ -1,9 +1,9 @@
-"""`anchored_estimate`: what the model says, corrected by what was measured for the most similar configurations.
+"""`anchored_estimate`: the modelled step time, corrected by measurements of the most similar configurations.
 
-step time = modelled step time * measured / modelled step time of the anchor. The correction takes away what the model
-does not know of a model, a machine or a release; `Similarity` says how much of it carries over. What remains is the
-error of the steps between the two, of which the band is made. With experts, leaving rows out shows a constant MFU to be
-better than the model (2 against 4 %) but for the other precision, so that is what the anchor's step time follows.
+step time = modelled step time * measured / modelled step time of the anchor. The correction removes the model's errors
+for an architecture, a machine or a release; `Similarity` has the share of it that carries over. The band covers the
+remaining differences. For models with experts, leaving rows out shows that a constant MFU predicts better than the
+model (2 against 4 %), except for the other precision; so the anchor's step time is scaled by FLOPs there.
 """
 
 from __future__ import annotations
@@ -23,9 +23,9 @@ from llmb_tui.plan.resolved import ResolvedSelection
 from llmb_tui.plan.throughput import flops_per_sample
 
 _SEQUENCE_DOUBLINGS = 2.0
-"""Sequences that are more than four times as long or as short are not compared."""
-# How much of an anchor's correction is its own, and not its GPU type's: all of it for the same model; half in the
-# other precision and none for another model, since leaving these out showed that they have little more in common.
+"""Sequence lengths that differ by more than a factor of four are not compared."""
+# The share of an anchor's correction that applies beyond its GPU type's: all of it for the same model, half in the
+# other precision, none for another model. Leaving rows out showed that these have little else in common.
 _OTHER_PRECISION = 0.5
 _OTHER_MODEL = 0.0
 
@@ -34,7 +34,7 @@ Pair = tuple[Anchors, "Similarity"]
 
 
 def anchored_estimate(resolved: ResolvedSelection, evidence: Evidence, work: Terms) -> Expectation | None:
-    """The estimate from the best anchors that there are; None where nothing comparable was measured."""
+    """The estimate from the best anchors; None without a comparable measurement."""
     if evidence.model is None:
         return None
     query = _AnchorQuery(resolved, evidence)
@@ -47,28 +47,28 @@ def anchored_estimate(resolved: ResolvedSelection, evidence: Evidence, work: Ter
 
 @dataclass(frozen=True, slots=True)
 class Similarity:
-    """How anchors differ from the configuration to estimate, the scale aside, and how much they say of it."""
+    """Similarity of anchors to the configuration to estimate, apart from the scale."""
 
     half_pct: float
-    """Half-width of the band by all differences together, per cent."""
+    """Half-width of the band from all differences, per cent."""
     basis: str
-    """The gravest difference in words, such as `the same model in fp8`."""
+    """The largest difference in words, such as `the same model in fp8`."""
     share: float
-    """Of the anchor's own correction that applies, 0 to 1."""
+    """Share of the anchor's correction that applies, 0 to 1."""
     new_layout: bool
-    """True where nobody has published the layout."""
+    """True if the layout was never published."""
 
 
 def other_variant(resolved: ResolvedSelection, variant: Variant | None) -> str:
-    """What is to be said of a step time in the same precision with this variant of it; empty for the recipe's own."""
+    """A sentence about a step time with another scaling of the precision; empty for the recipe's scaling."""
     if variant == resolved.variant:
         return ""
     dtype, ours = resolved.selection.dtype.upper(), VARIANT_WORDS[resolved.variant]
-    return f"The expected step time rests on {dtype} with {VARIANT_WORDS[variant]}, and the recipe runs it with {ours}."
+    return f"The expected step time is based on {dtype} with {VARIANT_WORDS[variant]}; the recipe uses {ours}."
 
 
 class _AnchorQuery:
-    """The configuration to estimate, and what every comparison with anchors needs of it."""
+    """The configuration to estimate, prepared for comparisons with anchors."""
 
     def __init__(self, resolved: ResolvedSelection, evidence: Evidence) -> None:
         base, selection = resolved.base, resolved.selection
@@ -78,10 +78,10 @@ class _AnchorQuery:
         self._architecture = architecture(resolved.model)
         self._layout = layout_of(resolved.parallelism)
         self._listed = base.gpu == selection.gpu and layout_of(base.row_for(selection.scale)) == self._layout
-        """True where the recipe lists the layout for this scale and GPU type."""
+        """True if the recipe lists the layout for this scale and GPU type."""
 
     def groups(self) -> Iterator[list[Anchors]]:
-        """Anchors in the order of trust: the same GPU type before others, the same model before others."""
+        """Groups of anchors, most trusted first: same GPU type before others, same model before others."""
         for gpu in self._gpus():
             of_gpu = self._evidence.anchors.get(gpu, ())
             yield [anchors for anchors in of_gpu if anchors.architecture == self._architecture]
@@ -89,7 +89,7 @@ class _AnchorQuery:
             yield [anchors for anchors in others if anchors.first.model.experts == 1]
 
     def _gpus(self) -> Iterator[str]:
-        """The GPU type itself; for a dense model then those of its generation, and the one the model was fitted on."""
+        """The GPU type; for a dense model also its generation and the GPU type of the fit."""
         gpu_type, chips, anchors = self._selection.gpu, self._evidence.chips, self._evidence.anchors
         yield gpu_type
         if self._resolved.model.experts == 1:
@@ -98,7 +98,7 @@ class _AnchorQuery:
             yield self._evidence.fitted_on or gpu_type
 
     def similarity(self, anchors: Anchors) -> Similarity | None:
-        """How near anchors are to the configuration; None where nothing can be concluded from them."""
+        """Similarity of anchors to the configuration; None if they cannot predict it."""
         resolved, row, runs = self._resolved, anchors.first.row, self._resolved.parallelism
         experts = resolved.model.experts > 1
         same_model = anchors.architecture == self._architecture
@@ -145,7 +145,7 @@ class _AnchorQuery:
         return [(half, f"the same model in {dtype}" if same_model else f"other models in {dtype}")]
 
     def expectation(self, modelled_s: float, pairs: Sequence[Pair]) -> Expectation:
-        """From the anchor with the narrowest band; of several such, from the one at the nearest scale."""
+        """The expectation from the anchor with the narrowest band, at the nearest scale."""
         narrowest = min(like.half_pct for _, like in pairs) + 1e-9
         best = [(anchor, like) for anchors, like in pairs if like.half_pct <= narrowest for anchor in anchors.at]
         anchor, like = min(best, key=lambda pair: self._doublings(pair[0]))
@@ -159,7 +159,7 @@ class _AnchorQuery:
         description, away = anchor.measurement.description, 0.0
         if like.share:
             away = self._doublings(anchor)
-        else:  # other models count as a whole, whatever their scales
+        else:  # other models count together, at any scale
             description = f"{sum(len(anchors.at) for anchors, _ in pairs)} step times, one of them {description}"
         half = bands.quadrature(like.half_pct, bands.beyond(away))
         origin = anchor.measurement
@@ -176,10 +176,10 @@ class _AnchorQuery:
         )
 
     def _doublings(self, anchor: Anchor) -> float:
-        """How far the anchor's scale is from the one that is asked."""
+        """Doublings between the anchor's scale and the selected one."""
         return abs(math.log2(anchor.measurement.row.gpus / self._selection.scale))
 
     def _flops(self, runs: Row | Parallelism, gpus: int) -> float:
-        """Of one GPU in a step, by the recipe's formula."""
+        """FLOPs of one GPU in a step, by the recipe's formula."""
         recipe, model = self._resolved.recipe, self._resolved.model
         return flops_per_sample(recipe.flops, model, runs.layers, runs.seq_len) * runs.gbs / gpus

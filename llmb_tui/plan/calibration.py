@@ -1,4 +1,4 @@
-"""`measured_here`: what a cluster's own runs say about a plan, beside what is published and never mixed with it."""
+"""`measured_here`: the estimate of a plan from runs on the same cluster, separate from published results."""
 
 from __future__ import annotations
 
@@ -14,56 +14,56 @@ from llmb_tui.plan.plan import Estimate, Plan
 from llmb_tui.plan.selection import ProcedureId
 
 _ONE_RUN = CLUSTER
-"""Half-width in per cent around a single run: it may have met a slow node, as one published row may."""
+"""Half-width around a single run, per cent: it may include a slow node."""
 _AT_LEAST = 2.0
-"""Half-width around several runs: what a repeated run differs by although nothing was changed."""
+"""Half-width around several runs, per cent: the difference between repeats without a change."""
 _OTHER_MODEL = 6.0
-"""What a ratio may shift by on another model, and again in another precision: what a cluster is slow in, such as its
-network, takes another share of the step. The factors by which a GPU type differs from a model of it lie 5 % apart for
-one model, and 9 % for several, in what is published."""
+"""Possible shift of a ratio on another model, and again in another precision, per cent: a slow part of a cluster, such
+as its network, has another share of the step. In published results the factors between a GPU type and its model differ
+by 5 % for one architecture and by 9 % for several."""
 _LOWEST = 0.1
-"""A band never reaches below this share of the step time."""
+"""Lower limit of a band, as a share of the step time."""
 
 
 @dataclass(frozen=True, slots=True)
 class OwnResult:
-    """A finished benchmark on this cluster: what ran, and its step time by the recipe's rule."""
+    """A finished run on this cluster with its plan and its step time by the recipe's rule."""
 
     run_id: str
     plan: Plan
     step_time_s: float
     ended_at: float
-    """Unix time at which its log last grew."""
+    """Time of the last line of its log, Unix time."""
     procedure: ProcedureId
     procedure_title: str
-    """Title of the procedure that started it, such as `direct procedure`."""
+    """Title of its procedure, such as `direct procedure`."""
 
 
 @dataclass(frozen=True, slots=True)
 class MeasuredHere:
-    """The step time that this cluster's own runs let one expect, with its band in seconds."""
+    """The step time expected from this cluster's runs, with its band in seconds."""
 
     step_time_s: float
     low_s: float
     high_s: float
     basis: str
-    """Which runs, in words."""
+    """The runs in words."""
     runs: tuple[str, ...]
-    """Their ids, newest first."""
+    """Ids of the runs, newest first."""
     same: bool
-    """True where this very configuration ran; else the estimate was scaled by how others did."""
+    """True if this configuration ran; else the estimate was scaled by other configurations."""
 
     @property
     def label(self) -> str:
-        """What the number is: only what ran was measured."""
+        """Name of the number: `measured here` only for a configuration that ran."""
         return "measured here" if self.same else "by runs here"
 
 
 def measured_here(plan: Plan, results: Sequence[OwnResult]) -> MeasuredHere | None:
-    """What to expect of a plan on the cluster of these results; None where they say nothing about it.
+    """The estimate of a plan from results on one cluster; None if no result is comparable.
 
-    Runs of the same configuration answer with their mean. Else the plan's estimate is multiplied by how much longer
-    than expected other runs took on the same GPU type.
+    Runs of the same configuration give their mean. Otherwise the plan's estimate is multiplied by the ratio of measured
+    and expected step times of other runs on the same GPU type.
     """
     newest = sorted(results, key=lambda result: result.ended_at, reverse=True)
     same = [result for result in newest if _configuration(result.plan) == _configuration(plan)]
@@ -71,7 +71,7 @@ def measured_here(plan: Plan, results: Sequence[OwnResult]) -> MeasuredHere | No
 
 
 def _repeated(same: Sequence[OwnResult]) -> MeasuredHere:
-    """The mean. Its band holds every run that was measured, down to `_LOWEST`."""
+    """The mean of repeats. Its band contains every run, down to `_LOWEST`."""
     mean = fmean(result.step_time_s for result in same)
     farthest = max(abs(result.step_time_s / mean - 1) for result in same) * 100
     half = (_ONE_RUN if len(same) == 1 else max(_AT_LEAST, farthest)) / 100
@@ -81,12 +81,12 @@ def _repeated(same: Sequence[OwnResult]) -> MeasuredHere:
 
 
 def _scaled(plan: Plan, newest: Sequence[OwnResult]) -> MeasuredHere | None:
-    """The estimate, times the weighted geometric mean of measured / expected.
+    """The estimate times the weighted geometric mean of measured / expected.
 
-    The weight of a run is one over the square of its own half-width, so those of the same model and precision, whose
-    expectation was published, weigh most. Each side of the estimate's band keeps all of its width but the part for
-    another cluster, since this one is now known; in quadrature with it stand the runs' own half-width, which does not
-    shrink with their number because they share what they miss, and how far their ratios lie apart.
+    The weight of a run is the inverse square of its half-width, so runs of the same model and precision with a
+    published expectation weigh most. Each side of the estimate's band loses the part for another cluster, which
+    is known now. The runs' half-width and the spread of their ratios are added in quadrature; the half-width does not
+    shrink with the number of runs, because they share systematic errors.
     """
     estimate, near = plan.estimate, list(_compared(plan, newest))
     if estimate is None or not near:
@@ -102,7 +102,7 @@ def _scaled(plan: Plan, newest: Sequence[OwnResult]) -> MeasuredHere | None:
 
 
 def _compared(plan: Plan, newest: Sequence[OwnResult]) -> Iterator[tuple[OwnResult, float, float]]:
-    """Runs on the same GPU type, the logarithm of measured / expected, and its half-width in per cent."""
+    """(run, logarithm of measured / expected, its half-width in per cent) for runs on the same GPU type."""
     selection = plan.selection
     for result in newest:
         ran, expected = result.plan.selection, result.plan.estimate
@@ -112,8 +112,8 @@ def _compared(plan: Plan, newest: Sequence[OwnResult]) -> Iterator[tuple[OwnResu
             _OTHER_MODEL * ((ran.workload, ran.size) != (selection.workload, selection.size)),
             _OTHER_MODEL * (_precision(result.plan) != _precision(plan)),
         ]
-        doubt = _without_cluster(max(_sides_pct(expected)))
-        yield result, math.log(result.step_time_s / expected.step_time_s), quadrature(_ONE_RUN, doubt, *shifts)
+        expected_half = _without_cluster(max(_sides_pct(expected)))
+        yield result, math.log(result.step_time_s / expected.step_time_s), quadrature(_ONE_RUN, expected_half, *shifts)
 
 
 def _weighted(values: Sequence[float], weights: Sequence[float]) -> float:
@@ -121,7 +121,7 @@ def _weighted(values: Sequence[float], weights: Sequence[float]) -> float:
 
 
 def _sides_pct(estimate: Estimate) -> tuple[float, float]:
-    """How far the band reaches below and above, in per cent of the step time."""
+    """Widths of the band below and above, per cent of the step time."""
     step = estimate.step_time_s
     return 100 * (step - estimate.low_s) / step, 100 * (estimate.high_s - step) / step
 
@@ -144,11 +144,11 @@ def _ratio_words(plan: Plan, runs: Sequence[OwnResult], mean: float) -> str:
     longer = 100 * (math.exp(mean) - 1)
     took = f"{percent(abs(longer))} {'longer' if longer > 0 else 'less'} than expected"
     counted = f"{plural(len(runs), 'run')} of other configurations on {plan.selection.gpu.upper()} of this cluster"
-    return f"the estimate, and {counted} that took {took}, {_procedures(runs)}"
+    return f"the estimate, adjusted by {counted} that took {took}, {_procedures(runs)}"
 
 
 def _procedures(runs: Sequence[OwnResult]) -> str:
-    """By which procedure they ran: they do not always set the same."""
+    """Procedures of the runs, which may have different settings."""
     titles = {result.procedure: result.procedure_title for result in runs}
     return " and ".join(titles[name] for name in sorted(titles))
 

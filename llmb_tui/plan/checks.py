@@ -1,4 +1,4 @@
-"""Why a selection cannot or should not run, and what is unusual in it: problems of every severity."""
+"""Problems of a selection: errors, warnings, and notes on unusual layouts."""
 
 from __future__ import annotations
 
@@ -17,8 +17,8 @@ _LAYOUT = ("tp", "pp", "cp")
 
 
 def problems_of(resolved: ResolvedSelection) -> Iterator[Problem]:
-    """Every problem of the numbers, each cause once."""
-    yield from _offer(resolved)
+    """Every problem of the numbers, one for each cause."""
+    yield from _unavailable(resolved)
     yield from _scale(resolved)
     yield from _values(resolved)
     yield from _tensor_parallel(resolved)
@@ -26,12 +26,12 @@ def problems_of(resolved: ResolvedSelection) -> Iterator[Problem]:
     yield from _pipeline(resolved)
     yield from _sequence(resolved)
     yield from _experts(resolved)
-    if resolved.by_hand:
+    if resolved.overrides:
         yield from unusual_of(resolved)
 
 
-def _offer(resolved: ResolvedSelection) -> Iterator[Problem]:
-    """What the recipe does not have."""
+def _unavailable(resolved: ResolvedSelection) -> Iterator[Problem]:
+    """GPU type, precision and scaling that the recipe does not have."""
     selection, base, recipe = resolved.selection, resolved.base, resolved.recipe
     what = f"{recipe.id} {selection.size}"
     tables = [table for table in recipe.tables if table.size == selection.size]
@@ -46,25 +46,25 @@ def _offer(resolved: ResolvedSelection) -> Iterator[Problem]:
         kind, scaling = ("strong", "weak") if selection.strong_scaling else ("weak", "strong")
         yield error(
             "strong_scaling",
-            f"{what} has no {kind} scaling on {base.gpu.upper()}, so no global batch is known for it.",
+            f"{what} has no {kind} scaling on {base.gpu.upper()}, so its global batch size is unknown.",
             f"Choose {scaling} scaling{_elsewhere(resolved, kind)}.",
         )
 
 
 def _elsewhere(resolved: ResolvedSelection, scaling: str) -> str:
-    """The GPU types that have that scaling, as the end of a sentence."""
+    """The GPU types that have this scaling, as the end of a sentence."""
     tables = [t for t in resolved.recipe.tables if t.size == resolved.selection.size and t.scaling == scaling]
     return f", or {either(dict.fromkeys(t.gpu.upper() for t in tables))}" if tables else ""
 
 
 def _scale(resolved: ResolvedSelection) -> Iterator[Problem]:
-    """Scales that are not listed and numbers that do not divide, as one problem where the scale is to blame."""
+    """Scales that are not listed, and numbers that do not divide; one problem if the scale causes both."""
     scale, base = resolved.selection.scale, resolved.base
     reasons, fixes, nearest_listed = [], [], neighbours(scale, tuple(base.rows))
     if scale not in base.rows:
         reasons.append(f"{resolved.recipe.id} {resolved.selection.size} lists no configuration for {count(scale)} GPUs")
         fixes.append(f"choose a listed scale: {either(nearest_listed)} GPUs")
-    undivided = [(_set_by_hand(resolved, names), reason) for names, reason in _divisions(resolved)]
+    undivided = [(_overridden(resolved, names), reason) for names, reason in _divisions(resolved)]
     for field, reason in undivided:
         if field is None:
             reasons.append(reason)
@@ -78,13 +78,13 @@ def _scale(resolved: ResolvedSelection) -> Iterator[Problem]:
         yield error("scale", f"{'; '.join(reasons)}.", f"{capital('; '.join(fixes))}.")
     full = base.full
     if scale < full.gpus and not full.proxy and resolved.parallelism.layers >= resolved.model.layers:
-        cut = "; the recipe cuts layers there" if any(row.proxy for row in base.rows.values()) else ""
+        cut = "; the recipe uses fewer layers there" if any(row.proxy for row in base.rows.values()) else ""
         reason = f"{count(scale)} GPUs are fewer than {count(full.gpus)}, the smallest listed scale of the whole model"
-        yield warning("scale", f"{reason}: memory may not suffice{cut}.", f"Choose {full.gpus} GPUs or more.")
+        yield warning("scale", f"{reason}: memory may be insufficient{cut}.", f"Choose {full.gpus} GPUs or more.")
 
 
 def _divisions(resolved: ResolvedSelection) -> Iterator[tuple[tuple[str, ...], str]]:
-    """What does not divide: the fields that could be to blame beside the scale, and why."""
+    """(fields that may cause it besides the scale, reason) for numbers that do not divide."""
     scale, plan = resolved.selection.scale, resolved.parallelism
     if scale % resolved.gpu.gpus_per_node:
         yield (), f"{count(scale)} GPUs do not fill nodes of {resolved.gpu.gpus_per_node}"
@@ -94,8 +94,8 @@ def _divisions(resolved: ResolvedSelection) -> Iterator[tuple[tuple[str, ...], s
         return
     if plan.dp % plan.ep:
         yield ("ep", *_LAYOUT), f"EP {plan.ep} does not divide DP {plan.dp}"
-    if "gbs" not in resolved.by_hand and resolved.base.gbs_for(scale) is None:
-        yield (), f"{resolved.base.gbs_rule} samples for each GPU are no whole batch on {count(scale)} GPUs"
+    if "gbs" not in resolved.overrides and resolved.base.gbs_for(scale) is None:
+        yield (), f"{resolved.base.gbs_rule} samples for each GPU are not a whole batch on {count(scale)} GPUs"
     elif plan.ga is None:
         reason = f"MBS {plan.mbs} x DP {plan.dp} = {plan.mbs * plan.dp} does not divide GBS {plan.gbs}"
         yield ("gbs", "mbs", *_LAYOUT), reason
@@ -112,7 +112,7 @@ def _division_fix(resolved: ResolvedSelection, field: str) -> str:
 
 
 def _batches(resolved: ResolvedSelection, field: str) -> str:
-    """The nearest batches that divide and let virtual stages run; micro-batches first where those are to blame."""
+    """The nearest batch sizes that divide and allow virtual stages; micro-batches first if `field` is MBS."""
     plan = resolved.parallelism
     ranks = (plan.dp or 1) * (plan.pp if plan.vp else 1)
     batches = f"GBS {either(multiples(plan.gbs, plan.mbs * ranks))}"
@@ -122,7 +122,7 @@ def _batches(resolved: ResolvedSelection, field: str) -> str:
 
 
 def _expert_groups(resolved: ResolvedSelection) -> str:
-    """The nearest that divide the experts, and the data-parallel ranks where those are known."""
+    """The nearest EP that divide the experts, and the data parallel ranks if those are known."""
     ep, experts = resolved.parallelism.ep, resolved.model.experts
     return either(neighbours(ep, divisors(gcd(experts, resolved.parallelism.dp or experts))))
 
@@ -130,8 +130,8 @@ def _expert_groups(resolved: ResolvedSelection) -> str:
 def _values(resolved: ResolvedSelection) -> Iterator[Problem]:
     for name, value in resolved.selection.overrides.set_fields().items():
         if value < FIELDS[name].least:
-            reason = f"{name.upper()} must be at least {FIELDS[name].least}, and is {value}."
-            fix = f"Leave it at {getattr(resolved.parallelism, name) or 1}, or choose a larger one."
+            reason = f"{name.upper()} is {value} and must be at least {FIELDS[name].least}."
+            fix = f"Keep {getattr(resolved.parallelism, name) or 1}, or choose a larger number."
             yield error(name, reason, fix)
 
 
@@ -150,7 +150,7 @@ def _layers(resolved: ResolvedSelection) -> Iterator[Problem]:
         extra = model.stage_extra_layers
         counted = f"{plan.layers} layers" + (f" and {extra} places for embedding and loss" if extra else "")
         by = f"PP {plan.pp} x VP {plan.vp} = {stages}" if plan.vp else f"PP {plan.pp}"
-        field = _set_by_hand(resolved, ("layers", "vp", "pp")) or "layers"
+        field = _overridden(resolved, ("layers", "vp", "pp")) or "layers"
         yield error(field, f"{counted} do not divide by {by}.", _stage_fix(resolved, places, stages))
     if plan.layers > model.layers:
         reason = f"{plan.layers} layers are more than the model's {model.layers}: nothing is published for that."
@@ -158,7 +158,7 @@ def _layers(resolved: ResolvedSelection) -> Iterator[Problem]:
 
 
 def _stage_fix(resolved: ResolvedSelection, places: int, stages: int) -> str:
-    """Another PP or VP that divides, or as many layers as do."""
+    """Remedy: another PP, VP or number of layers that divides."""
     plan, extra = resolved.parallelism, resolved.model.stage_extra_layers
     if places % plan.pp:
         change = f"PP {either(neighbours(plan.pp, divisors(places)))}"
@@ -174,10 +174,10 @@ def _pipeline(resolved: ResolvedSelection) -> Iterator[Problem]:
         return
     if plan.pp == 1:
         reason = f"VP {plan.vp} needs a pipeline, and PP is 1."
-        yield error(_set_by_hand(resolved, ("vp", "pp")) or "vp", reason, "Choose VP 1, or PP above 1.")
+        yield error(_overridden(resolved, ("vp", "pp")) or "vp", reason, "Choose VP 1, or PP above 1.")
     elif plan.dp and plan.ga and not fills_pipeline(plan.ga, plan.pp):
-        reason = f"With virtual stages GA must be a multiple of PP, and {plan.ga} is none of {plan.pp}."
-        field = _set_by_hand(resolved, ("gbs", "mbs", *_LAYOUT, "vp")) or "scale"
+        reason = f"With virtual stages GA must be a multiple of PP; {plan.ga} is not a multiple of {plan.pp}."
+        field = _overridden(resolved, ("gbs", "mbs", *_LAYOUT, "vp")) or "scale"
         yield error(field, reason, f"Choose {_batches(resolved, field)}, or VP 1.")
 
 
@@ -186,7 +186,7 @@ def _sequence(resolved: ResolvedSelection) -> Iterator[Problem]:
     pieces = sequence_pieces(plan.tp, plan.cp)
     if plan.seq_len % pieces:
         nearest = either(multiples(plan.seq_len, pieces))
-        field = _set_by_hand(resolved, ("seq_len", "cp", "tp")) or "seq_len"
+        field = _overridden(resolved, ("seq_len", "cp", "tp")) or "seq_len"
         reason = f"Sequence length {plan.seq_len} does not split into {pieces} pieces (TP {plan.tp}, CP {plan.cp})."
         other = "" if field == "seq_len" else f"another {field.upper()}, or "
         yield error(field, reason, f"Choose {other}sequence length {nearest}.")
@@ -199,16 +199,16 @@ def _experts(resolved: ResolvedSelection) -> Iterator[Problem]:
         yield error("ep", f"EP {ep} does not divide {has}.", f"Choose EP {_expert_groups(resolved)}.")
 
 
-def _set_by_hand(resolved: ResolvedSelection, names: tuple[str, ...]) -> str | None:
-    """The first of the fields that a person has set, which is where the problem is shown."""
-    return next((name for name in names if name in resolved.by_hand), None)
+def _overridden(resolved: ResolvedSelection, names: tuple[str, ...]) -> str | None:
+    """The first of the fields that has an override; the problem is shown there."""
+    return next((name for name in names if name in resolved.overrides), None)
 
 
 _COMPARED = ("pp", "cp", "ep", "vp", "mbs")
 
 
 def unusual_of(resolved: ResolvedSelection) -> Iterator[Problem]:
-    """What is unusual about a layout, beside the published ones of the same model, GPU type and precision."""
+    """Differences of a layout from the published ones of the same model, GPU type and precision."""
     runs, node, rows = resolved.parallelism, resolved.gpu.gpus_per_node, resolved.base.rows.values()
     reach = tensor_reach(resolved)
     if runs.tp > reach:
@@ -222,6 +222,6 @@ def unusual_of(resolved: ResolvedSelection) -> Iterator[Problem]:
     if runs.pp == 1 or runs.vp:
         return
     if all(row.vp for row in rows if row.pp > 1) and resolved.base.full.pp > 1:
-        yield note("vp", f"PP {runs.pp} has no virtual stages, which the published pipelines have.")
+        yield note("vp", f"PP {runs.pp} has no virtual stages; the published pipelines have them.")
     if runs.ga and runs.ga < runs.pp:
-        yield note("pp", f"GA {runs.ga} is less than PP {runs.pp}: some stages always wait.")
+        yield note("pp", f"GA {runs.ga} is less than PP {runs.pp}: some pipeline stages always idle.")

@@ -9,7 +9,7 @@ from typing import Any, get_args
 from llmb_tui.plan.plan import Estimate, Memory, Parallelism, Plan, Printed, Problem, PublishedResult
 from llmb_tui.plan.selection import NOTHING_MORE, RunOptions, is_given
 
-# What an estimate says for the screen alone.
+# Fields of an estimate for screens only.
 _ON_SCREEN = ("basis", "breakdown", "other_variant", "vboost", "container")
 _Part = Parallelism | Printed | PublishedResult | Estimate | Memory | Problem
 _NAMES = {part: tuple(f.name for f in fields(part) if f.name not in _ON_SCREEN) for part in get_args(_Part)}
@@ -18,22 +18,22 @@ _SELECTION = ("workload", "release", "size", "gpu", "dtype", "scale")
 
 
 def document(plan: Plan) -> dict[str, Any]:
-    """The JSON object of a plan (docs/verbs.md): nothing is rounded but tokens per second.
+    """The JSON object of a plan (docs/verbs.md); only tokens per second are rounded.
 
-    `options` is in it only where something is switched on, and holds that.
+    `options` is present only if an option is set, and contains the set options.
     """
     estimate = _object(plan.estimate)
     if estimate:
         estimate["tokens_per_s"] = round(estimate["tokens_per_s"])
     published = _object(plan.published)
     if published:
-        published["origin"] = "recipe"  # nothing else is published in a preset
+        published["origin"] = "recipe"  # presets have no other origin
     return {
         "selection": {
             **{name: getattr(plan.selection, name) for name in _SELECTION},
             "scaling": plan.scaling,
             "precision_variant": plan.precision_variant,
-            "variant": None,  # no preset has several of one configuration
+            "variant": None,  # presets have one variant of each configuration
         },
         "nodes": plan.nodes,
         "gpus_per_node": plan.gpus_per_node,
@@ -61,5 +61,5 @@ def _object(part: _Part | None) -> dict[str, Any] | None:
 
 
 def _plain(value: Any) -> Any:
-    """A whole number without a fraction, as tables print it."""
+    """A whole number as an integer, as tables print it."""
     return int(value) if isinstance(value, float) and value.is_integer() else value

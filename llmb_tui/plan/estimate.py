@@ -1,8 +1,8 @@
-"""`expect`: the step time that published results promise for a selection; `estimate_of`: what follows from it.
+"""`expect`: the step time that published results predict for a selection; `estimate_of`: the figures from it.
 
-The methods, most trusted first: the published row; the same configuration in another release; log-log between its
-published scales, and up to twice beyond; from then on, and for everything else, the model of the hardware, anchored on
-what was measured for the most similar configuration (`anchoring`).
+Methods, most trusted first: the published row; the same configuration in another release; log-log interpolation between
+published scales, and extrapolation to twice or half of them; beyond that and for all else, the hardware model, anchored
+on the measurements of the most similar configuration (`anchoring`).
 """
 
 from __future__ import annotations
@@ -21,20 +21,20 @@ from llmb_tui.plan.plan import Estimate, Expectation
 from llmb_tui.plan.resolved import ResolvedSelection
 from llmb_tui.plan.throughput import flops_per_sample
 
-# Weak scaling slows down with the number of GPUs, seldom by more than this for each doubling.
+# Weak scaling seldom slows down by more than this factor for each doubling of the GPUs.
 _STEEPEST = 1.03
 _OTHER_SCALES = "the same layout on other scales"
 
 
 def expect(resolved: ResolvedSelection, evidence: Evidence) -> Expectation | str:
-    """What to expect, or why nothing can be said."""
+    """The expectation, or the reason why there is none."""
     selection = resolved.selection
     if not resolved.divides:
-        return "No estimate: these numbers do not divide, so nothing can run."
-    if selection.strong_scaling != resolved.base.strong and "gbs" not in resolved.by_hand:
-        return "No estimate: the recipe gives no global batch for this kind of scaling."
+        return "No estimate: these numbers do not divide, so the plan cannot run."
+    if selection.strong_scaling != resolved.base.strong and "gbs" not in resolved.overrides:
+        return "No estimate: the recipe has no global batch size for this kind of scaling."
     if selection.dtype not in resolved.gpu.peak_tflops:
-        return f"No estimate: no peak of {selection.gpu.upper()} in {selection.dtype} is known."
+        return f"No estimate: the peak of {selection.gpu.upper()} in {selection.dtype} is unknown."
     machine = evidence.machine(selection.gpu, resolved.gpu, selection.dtype)
     work = terms(resolved.model, machine, selection.scale, resolved.parallelism) if machine else None
     key = curve_key(resolved.model, selection.gpu, selection.dtype, selection.scale, resolved.parallelism)
@@ -51,7 +51,7 @@ def expect(resolved: ResolvedSelection, evidence: Evidence) -> Expectation | str
 
 
 def estimate_of(resolved: ResolvedSelection, expected: Expectation) -> Estimate:
-    """The expected step time with its band, and all that follows from it."""
+    """The expected step time with its band and the figures that follow from it."""
     runs, step, half = resolved.parallelism, expected.step_time_s, expected.half_width_pct / 100
     flops = flops_per_sample(resolved.recipe.flops, resolved.model, runs.layers, runs.seq_len)
     peak = resolved.gpu.peak_tflops[resolved.selection.dtype]
@@ -79,12 +79,12 @@ def estimate_of(resolved: ResolvedSelection, expected: Expectation) -> Estimate:
 
 
 def _on_curves(resolved: ResolvedSelection, evidence: Evidence, curves: list[Curve]) -> Expectation | None:
-    """The most trusted method that one of the curves allows."""
+    """The expectation by the most trusted method that a curve allows."""
     for curve in curves:
         if resolved.selection.scale in curve.points:
             return _from(resolved, curve, _exact(resolved, curve))
     if resolved.scaling == "proxy":
-        return None  # a proxy is made for its scale: its layers are no measure of another one
+        return None  # a reduced model belongs to one scale and does not predict others
     between = ((curve, _between(resolved, curve)) for curve in curves)
     beyond = ((curve, _beyond(resolved, evidence, curve)) for curve in curves)
     pairs = ((curve, expected) for curve, expected in (*between, *beyond) if expected)
@@ -92,7 +92,7 @@ def _on_curves(resolved: ResolvedSelection, evidence: Evidence, curves: list[Cur
 
 
 def _from(resolved: ResolvedSelection, curve: Curve, expected: Expectation) -> Expectation:
-    """The expectation, and how the runs of its curve were made."""
+    """The expectation with the properties of its curve's runs."""
     return replace(expected, other_variant=other_variant(resolved, curve.variant), vboost=curve.recipe.always_vboost)
 
 
@@ -109,7 +109,7 @@ def _exact(resolved: ResolvedSelection, curve: Curve) -> Expectation:
 
 
 def _between(resolved: ResolvedSelection, curve: Curve) -> Expectation | None:
-    """Log-log between the two neighbours. The batch for each GPU is the same, so the step times compare as they are."""
+    """Log-log interpolation between the two neighbours, which have the same batch per GPU."""
     scale = resolved.selection.scale
     below = [gpus for gpus in curve.points if gpus < scale]
     above = [gpus for gpus in curve.points if gpus > scale]
@@ -122,13 +122,13 @@ def _between(resolved: ResolvedSelection, curve: Curve) -> Expectation | None:
 
 
 def _beyond(resolved: ResolvedSelection, evidence: Evidence, curve: Curve) -> Expectation | None:
-    """From the nearest end of the curve: one doubling with the slope of its two nearest points, then by the model."""
+    """Extrapolation from the nearest end: one doubling with the slope of its two nearest points, then by the model."""
     scale, gpus = resolved.selection.scale, list(curve.points)
     end, inner = (gpus[-1], gpus[-2:][0]) if scale > gpus[-1] else (gpus[0], gpus[:2][-1])
     doublings = math.log2(scale / end)
     near = max(-1.0, min(doublings, 1.0))
     growth = 1.0
-    anchor = f"from {_point(curve, end)} GPUs alone, {curve.name}"
+    anchor = f"from {_point(curve, end)} GPUs only, {curve.name}"
     if inner != end:
         first, second = sorted((end, inner))
         growth = min(max(_growth(curve, first, second), 1.0), _STEEPEST)
@@ -144,7 +144,7 @@ def _beyond(resolved: ResolvedSelection, evidence: Evidence, curve: Curve) -> Ex
 
 
 def _modelled_growth(resolved: ResolvedSelection, evidence: Evidence, gpus: int) -> float | None:
-    """Factor of the modelled step time from so many GPUs to the scale that is asked, with the same batch for each."""
+    """Ratio of the modelled step times at the selected scale and at `gpus`, with the same batch per GPU."""
     selection, runs = resolved.selection, resolved.parallelism
     machine = evidence.machine(selection.gpu, resolved.gpu, selection.dtype)
     if evidence.model is None or machine is None:
@@ -158,12 +158,12 @@ def _why_none(resolved: ResolvedSelection, evidence: Evidence) -> str:
     selection = resolved.selection
     if resolved.model.experts > 1:
         return (
-            "No estimate: with experts only step times of the same model on the same GPU type are compared, and in "
+            "No estimate: for a model with experts, only step times of the same model and GPU type are used; for "
             "another layout only those of the same release."
         )
     if selection.gpu not in evidence.chips:
-        return f"No estimate: nothing is known of {selection.gpu.upper()} beside its peak."
-    return "No estimate: nothing was published that is near enough to this."
+        return f"No estimate: only the peak of {selection.gpu.upper()} is known."
+    return "No estimate: no similar configuration was published."
 
 
 def _half(resolved: ResolvedSelection, curve: Curve, *steps: float) -> float:
@@ -173,7 +173,7 @@ def _half(resolved: ResolvedSelection, curve: Curve, *steps: float) -> float:
 
 
 def _growth(curve: Curve, left: int, right: int) -> float:
-    """Factor of the step time for each doubling of the GPUs."""
+    """Growth factor of the step time for each doubling of the GPUs."""
     return math.pow(_at(curve, right) / _at(curve, left), 1 / math.log2(right / left))
 
 

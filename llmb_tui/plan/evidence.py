@@ -1,4 +1,4 @@
-"""`Evidence`: all that an estimate may rest on. With rows left out it says how well the others predict them."""
+"""`Evidence`: measurements and model behind estimates; rows can be left out to test the prediction of the others."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from llmb_tui.plan.step_model import StepModel, step_model
 
 @dataclass(frozen=True, slots=True)
 class Anchor:
-    """A step time that others are measured against, and what the model has to be corrected by to give it."""
+    """A measured step time, and the correction of the model for it."""
 
     measurement: Measurement
     correction: float
@@ -27,7 +27,7 @@ class Anchor:
 
 @dataclass(frozen=True, slots=True)
 class Anchors:
-    """Anchors that differ in scale alone: one release's step times of one configuration."""
+    """Anchors that differ only in scale: step times of one configuration in one release."""
 
     architecture: Key
     first: Measurement
@@ -36,45 +36,45 @@ class Anchors:
 
 @dataclass(frozen=True, slots=True)
 class Evidence:
-    """Curves for scales; the model, with anchors, for everything else."""
+    """Curves over scales, and the model with its anchors."""
 
     curves: Mapping[Key, tuple[Curve, ...]]
-    """By what their points share; newest release first."""
+    """By configuration without scale; newest release first."""
     anchors: Mapping[str, tuple[Anchors, ...]]
     """By GPU type; empty without a model."""
     chips: Mapping[str, Chip]
     model: StepModel | None
     fitted_on: str | None
-    """The GPU type whose rows the model was fitted on."""
+    """GPU type of the rows of the fit."""
     levels: Mapping[str, float]
-    """By GPU type: mean correction of its dense models, which says how far the type is from its peaks."""
+    """Mean correction of the dense models by GPU type: the distance of the type from its peaks."""
 
     def machine(self, name: str, gpu: Gpu, dtype: str) -> Machine | None:
-        """A GPU type at work; None for a type or precision of which too little is known."""
+        """A GPU type in a precision; None if facts are missing."""
         chip = self.chips.get(name)
         return Machine(gpu, chip, dtype) if chip and has_terms(gpu, dtype) else None
 
 
 @lru_cache(maxsize=8)
 def evidence_of(catalog: Catalog) -> Evidence:
-    """Everything that a catalog has; cached."""
+    """The evidence of a catalog; cached."""
     model = step_model(catalog.coefficients) if catalog.coefficients else None
     return evidence(catalog, measurements(catalog), model)
 
 
 def evidence(catalog: Catalog, measurements: Iterable[Measurement], model: StepModel | None) -> Evidence:
-    """Only these step times, and a model that may have been fitted without the others."""
+    """Evidence of these step times; the model may be fitted on them only."""
     measurements = tuple(measurements)
     fitted_on = catalog.coefficients.gpu if catalog.coefficients else None
     bare = Evidence(curves_of(measurements), {}, catalog.chips, model, fitted_on, {})
     groups: dict[Key, list[Anchor]] = {}
-    for each in measurements:
-        row = each.row
-        machine = bare.machine(row.gpu, each.recipe.gpus[row.gpu], row.dtype)
+    for measurement in measurements:
+        row, recipe = measurement.row, measurement.recipe
+        machine = bare.machine(row.gpu, recipe.gpus[row.gpu], row.dtype)
         if model and machine:
-            correction = math.log(each.step_time_s / model.seconds(work_of(each, machine.chip)))
-            same = (each.recipe, each.release, each.variant, key_of(each))
-            groups.setdefault(same, []).append(Anchor(each, correction))
+            correction = math.log(measurement.step_time_s / model.seconds(work_of(measurement, machine.chip)))
+            key = (recipe, measurement.release, measurement.variant, key_of(measurement))
+            groups.setdefault(key, []).append(Anchor(measurement, correction))
     anchors: dict[str, list[Anchors]] = {}
     for at in groups.values():
         first = at[0].measurement
@@ -85,10 +85,10 @@ def evidence(catalog: Catalog, measurements: Iterable[Measurement], model: StepM
 
 
 @lru_cache(maxsize=4096)
-def work_of(each: Measurement, chip: Chip) -> Terms:
-    """The work of the step that was measured, on a GPU of these data rates; cached, for accuracy asks often."""
-    row = each.row
-    return terms(each.model, Machine(each.recipe.gpus[row.gpu], chip, row.dtype), row.gpus, row)
+def work_of(measurement: Measurement, chip: Chip) -> Terms:
+    """The work of a measured step on a GPU with these data rates; cached, because `accuracy` asks often."""
+    row = measurement.row
+    return terms(measurement.model, Machine(measurement.recipe.gpus[row.gpu], chip, row.dtype), row.gpus, row)
 
 
 def _level(anchors: Iterable[Anchors]) -> float | None:

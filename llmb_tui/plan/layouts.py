@@ -1,4 +1,4 @@
-"""`layouts`: every layout that is valid for a selection's scale, the fastest by the estimate first."""
+"""`layouts`: the valid layouts of a selection at its scale, fastest estimate first."""
 
 from __future__ import annotations
 
@@ -22,34 +22,34 @@ _FREE = ("tp", "pp", "cp", "ep", "vp", "mbs")
 
 @dataclass(frozen=True, slots=True)
 class Layout:
-    """One way to lay a model out over the GPUs, and what to expect of it."""
+    """One layout of a model over the GPUs, with its estimate."""
 
     overrides: Overrides
-    """What makes a selection run it: only what differs from the recipe's own row."""
+    """Overrides that select the layout: only values that differ from the recipe's row."""
     parallelism: Parallelism
     estimate: Estimate | None
     memory: Memory | None
     published: bool
-    """It is the recipe's own row for this scale."""
+    """True for the recipe's row at this scale."""
     unusual: tuple[str, ...]
-    """What nobody has published, or is known to be slow, in short sentences."""
+    """Unpublished or slow properties, in short sentences."""
 
 
 @dataclass(frozen=True, slots=True)
 class Layouts:
-    """The best layouts for a selection, and how many there are."""
+    """The best layouts for a selection, and the number of valid ones."""
 
     best: tuple[Layout, ...]
     valid: int
-    """How many layouts are valid, listed here or not."""
+    """Number of valid layouts, in `best` or not."""
 
 
 def layouts(catalog: Catalog, selection: Selection, most: int = 20) -> Layouts:
     """At most `most` layouts with TP, PP, CP, EP, VP and MBS of any size; batch, sequence and layers stay.
 
-    The fastest comes first among those that fit or are tight; one without an estimate comes after those that have
-    one, and one that needs recomputation or sharding after all others. The published one is always among them. TP
-    stays on NVLink. Raises `Unknown` for a recipe, size or GPU type that no preset has.
+    Layouts that fit or are tight come first, fastest first, those without an estimate last; layouts that need
+    recomputation or sharding come after all of them. The published layout is always included. TP stays on NVLink.
+    Raises `Unknown` for a recipe, size or GPU type without a preset.
     """
     resolved = resolve(catalog, selection)
     fitting: list[ResolvedSelection] = []
@@ -63,11 +63,13 @@ def layouts(catalog: Catalog, selection: Selection, most: int = 20) -> Layouts:
     if len(best) < most:
         best += _fastest(tight, evidence, most - len(best))
     candidates = _with_published(best, [*fitting, *tight])
-    return Layouts(tuple(_layout(catalog, selection, one, evidence) for one in candidates), len(fitting) + len(tight))
+    return Layouts(
+        tuple(_layout(catalog, selection, candidate, evidence) for candidate in candidates), len(fitting) + len(tight)
+    )
 
 
 def _valid(resolved: ResolvedSelection) -> Iterator[Parallelism]:
-    """Every layout that divides all that it has to."""
+    """Every layout that satisfies the divisibility rules."""
     runs, model, scale = resolved.parallelism, resolved.model, resolved.selection.scale
     places = stage_places(model, runs.layers)
     reach = tensor_reach(resolved)
@@ -84,7 +86,7 @@ def _valid(resolved: ResolvedSelection) -> Iterator[Parallelism]:
 
 
 def _batched(resolved: ResolvedSelection, runs: Parallelism, dp: int, stages: Iterable[int]) -> Iterator[Parallelism]:
-    """The micro-batches, expert groups and virtual stages that a layout can have."""
+    """The layouts with every valid micro-batch size, expert group and number of virtual stages."""
     samples = quotient(runs.gbs, dp)
     groups = [ep for ep in divisors(resolved.model.experts) if dp % ep == 0]
     for mbs in divisors(samples) if samples else ():
@@ -97,8 +99,8 @@ def _batched(resolved: ResolvedSelection, runs: Parallelism, dp: int, stages: It
 
 
 def _fastest(candidates: Iterable[ResolvedSelection], evidence: Evidence, most: int) -> list[ResolvedSelection]:
-    """The `most` fastest by step time; of equal ones the one that is closest to the published layout."""
-    return heapq.nsmallest(most, candidates, key=lambda one: (_step_time_s(one, evidence), len(_differing(one))))
+    """The `most` fastest by step time; of equal ones the closest to the published layout."""
+    return heapq.nsmallest(most, candidates, key=lambda each: (_step_time_s(each, evidence), len(_differing(each))))
 
 
 def _step_time_s(resolved: ResolvedSelection, evidence: Evidence) -> float:
@@ -107,14 +109,14 @@ def _step_time_s(resolved: ResolvedSelection, evidence: Evidence) -> float:
 
 
 def _differing(resolved: ResolvedSelection) -> dict[str, int]:
-    """The numbers of a layout that differ from the recipe's row, as a selection overrides them."""
+    """The numbers of a layout that differ from the recipe's row, as overrides."""
     runs, row = resolved.parallelism, resolved.base.row_for(resolved.selection.scale)
     values = {name: getattr(runs, name) for name in _FREE if getattr(runs, name) != getattr(row, name)}
     return {name: value or 1 for name, value in values.items()}
 
 
 def _with_published(best: list[ResolvedSelection], every: Iterable[ResolvedSelection]) -> list[ResolvedSelection]:
-    """The recipe's own layout takes the last place where it would not be listed."""
+    """The best layouts, with the recipe's layout in the last place if it is not among them."""
     if not best or any(runs_as_listed(resolved) for resolved in best):
         return best
     own_layout = next((resolved for resolved in every if runs_as_listed(resolved)), None)

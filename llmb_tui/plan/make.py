@@ -1,4 +1,4 @@
-"""`plan`: what will run for a selection, and how fast it should be. Pure, and fast enough for every key press."""
+"""`plan`: configuration, expected speed and problems of a selection; fast enough for every key press."""
 
 from __future__ import annotations
 
@@ -22,10 +22,10 @@ _GRAVEST_FIRST = ("error", "warning", "note")
 
 
 def plan(catalog: Catalog, selection: Selection) -> Plan:
-    """Everything that is known about a selection before it runs.
+    """All facts about a selection before it runs.
 
-    Whatever its numbers, there is a plan: what cannot run has a problem of severity `error`. Raises `Unknown`
-    for a recipe, size or GPU type that no preset has.
+    Any numbers give a plan; one that cannot run has a problem of severity `error`. Raises `Unknown` for a recipe, size
+    or GPU type without a preset.
     """
     resolved = resolve(catalog, selection)
     expected = expect(resolved, evidence_of(catalog))
@@ -36,7 +36,7 @@ def plan(catalog: Catalog, selection: Selection) -> Plan:
     if isinstance(expected, str):
         problems.append(_no_estimate(expected, impossible=any(p.severity == "error" for p in problems)))
     memory = memory_of(resolved)
-    problems += _passed_over(catalog, resolved)
+    problems += _broken_presets(catalog, resolved)
     problems += [*memory_problems(resolved, memory), *_notes(resolved, result, estimate)]
     if isinstance(expected, Expectation):
         problems += _estimate_notes(expected, memory)
@@ -76,24 +76,24 @@ def _published_result(result: ResultRow) -> PublishedResult:
     )
 
 
-def _passed_over(catalog: Catalog, resolved: ResolvedSelection) -> Iterator[Problem]:
-    """Presets that cannot be used, in whose place this recipe may have been taken."""
+def _broken_presets(catalog: Catalog, resolved: ResolvedSelection) -> Iterator[Problem]:
+    """Warnings about invalid presets that may be a newer release of this recipe."""
     for preset in catalog.in_place_of(resolved.recipe):
         which = f"of {preset.workload}" if preset.workload else "that may be of this workload"
         which += f"@{preset.release}" if preset.workload and preset.release else ""
-        reason = f"A preset {which} was passed over, because it cannot be used: {preset.words}"
-        yield warning("release", reason, "Correct it; `llmb-tui config validate` names every fault.")
+        reason = f"A preset {which} is invalid and was skipped: {preset.words}"
+        yield warning("release", reason, "Correct the file; `llmb-tui config validate` lists every fault.")
 
 
 def _no_estimate(why: str, *, impossible: bool) -> Problem:
-    """What cannot run anyway needs no estimate; what can will end without a verdict."""
+    """A note if the plan cannot run anyway, else a warning: the run will have no verdict."""
     if impossible:
         return note("estimate", why)
-    return warning("estimate", why, "The run can go ahead, but there will be no verdict.")
+    return warning("estimate", why, "The run is possible, but will have no verdict.")
 
 
 def _notes(resolved: ResolvedSelection, result: ResultRow | None, estimate: Estimate | None) -> Iterator[Problem]:
-    """What is odd about the published numbers that a plan shows."""
+    """Notes on the published numbers of a plan."""
     yield from _row_notes(resolved, resolved.base.row_for(resolved.selection.scale))
     if estimate is None:
         return
@@ -104,15 +104,15 @@ def _notes(resolved: ResolvedSelection, result: ResultRow | None, estimate: Esti
         older = flops_per_sample(printed, resolved.model, runs.layers, runs.seq_len)
         yield _note(
             "mfu_pct",
-            f"Printed {given(result.mfu_pct)} %, made with an older formula ({flops(older)} FLOPs per sample); "
-            f"the corrected one ({flops(estimate.model_flops_per_sample)}) gives {percent(estimate.mfu_pct)}.",
+            f"NVIDIA's README: MFU {given(result.mfu_pct)} %, by an older formula ({flops(older)} FLOPs per sample); "
+            f"the corrected formula ({flops(estimate.model_flops_per_sample)}) gives {percent(estimate.mfu_pct)}.",
         )
     if resolved.recipe.flops.causal:
-        yield _note("mfu_pct", "The formula counts attention scores half (causal); the other recipes count them whole.")
+        yield _note("mfu_pct", "The formula counts half of the attention scores (causal); other recipes count all.")
 
 
 def _row_notes(resolved: ResolvedSelection, row: Row) -> Iterator[Problem]:
-    """Where the script runs something else than the README prints, and what is odd about the row or the model."""
+    """Notes on differences between script and README, and on the row or the model."""
     corrections = [c for c in resolved.recipe.corrections if c.size == row.size and (not c.gpus or row.gpus in c.gpus)]
     for correction in corrections:
         yield _note(correction.column, correction.reason)
@@ -125,18 +125,18 @@ def _row_notes(resolved: ResolvedSelection, row: Row) -> Iterator[Problem]:
 
 
 def _estimate_notes(expected: Expectation, memory: Memory | None) -> Iterator[Problem]:
-    """What a modelled step time does not say, and one of another variant."""
+    """Notes on an estimate by the model, and on an estimate from another scaling of the precision."""
     if expected.other_variant:
-        yield _note("estimate", f"{expected.other_variant} The band is wider for that, and the verdict will be WARN")
+        yield _note("estimate", f"{expected.other_variant} The band is wider, and the verdict will be WARN")
     high = expected.step_time_s * (1 + expected.half_width_pct / 100)
     if expected.new_layout:
-        reason = "Nobody has published this layout. Published ones are tuned: a poor one can take longer than"
+        reason = "This layout was never published. Published layouts are tuned; a poor one can take longer than"
         yield _note("estimate", f"{reason} {step_time(high)}")
     if expected.method == "modelled" and memory and memory.verdict == "needs recompute or sharding":
-        reason = "The recomputation or sharding that memory asks for takes time that is not in the estimate"
+        reason = "The estimate does not include the recomputation or sharding that the memory requires"
         yield _note("estimate", reason)
 
 
 def _note(field: str, reason: str) -> Problem:
-    """Something to know; there is nothing to mend."""
+    """A note, ended with a full stop."""
     return note(field, reason if reason.endswith(".") else f"{reason}.")

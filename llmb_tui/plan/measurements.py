@@ -1,4 +1,4 @@
-"""`Measurement`: one published step time; `Curve`: those that differ in the number of GPUs alone."""
+"""`Measurement`: one published step time; `Curve`: step times that differ only in the number of GPUs."""
 
 from __future__ import annotations
 
@@ -19,29 +19,29 @@ Key = tuple[object, ...]
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Measurement:
-    """One step time. Compared by identity, so that some can be left out."""
+    """One step time. Compared by identity, so that single ones can be left out."""
 
     recipe: Recipe
     row: Row
     step_time_s: float
     release: str
-    """That published it: the recipe's own, or another one with the same configurations."""
+    """Release that published it: the recipe's, or another with the same configurations."""
     result: ResultRow | None
     """The row of the result tables; None for a worked example."""
 
     @property
     def model(self) -> Model:
-        """The architecture."""
+        """Architecture of the measured model."""
         return self.recipe.models[self.row.size]
 
     @property
     def variant(self) -> Variant | None:
-        """Of the precision."""
+        """Scaling of the precision."""
         return self.result.variant if self.result else self.recipe.variant(self.row.dtype)
 
     @property
     def description(self) -> str:
-        """In words, for a person."""
+        """The measurement in words."""
         row = self.row
         example = "" if self.result else ", worked example"
         name = workload_label(f"{self.recipe.workload}@{self.release}", row.size, row.dtype)
@@ -49,14 +49,14 @@ class Measurement:
 
 
 def architecture(model: Model) -> Key:
-    """What makes two models the same one, whatever their recipes call it; as the formulas count them."""
+    """Key of an architecture, independent of its name; with the numbers of the FLOPs formula."""
     shape = (model.layers, model.hidden, model.ffn, model.heads, model.counted_query_groups, model.vocab)
     return (*shape, model.gated, model.experts, model.experts_per_token)
 
 
 @lru_cache(maxsize=8)
 def measurements(catalog: Catalog) -> tuple[Measurement, ...]:
-    """Everything that was measured, in the order of the presets: rows of tables first, then worked examples; cached."""
+    """All measurements in the order of the presets: result tables first, then worked examples; cached."""
     return tuple(measurement for recipe in catalog.recipes for measurement in _of(recipe))
 
 
@@ -72,11 +72,11 @@ def _of(recipe: Recipe) -> Iterator[Measurement]:
 
 @dataclass(frozen=True, slots=True)
 class Curve:
-    """Step times over the number of GPUs, all else equal: model, GPU, precision with its variant, layout, batch."""
+    """Step times over the number of GPUs with equal model, GPU type, precision, scaling, layout and batch per GPU."""
 
     recipe: Recipe
     release: str
-    """Whose results these are: the recipe's own release, or another one with the same configurations."""
+    """Release of the results: the recipe's, or another with the same configurations."""
     variant: Variant | None
     points: dict[int, ResultRow]
     """By number of GPUs, ascending."""
@@ -88,18 +88,18 @@ class Curve:
 
 
 def is_own(curve: Curve, recipe: Recipe) -> bool:
-    """True for results that the recipe's own release published."""
+    """True for results of the recipe's own release."""
     return curve.recipe is recipe and curve.release == recipe.release
 
 
 def curves_of(measurements: Iterable[Measurement]) -> dict[Key, tuple[Curve, ...]]:
-    """The curves of each configuration, newest release first; worked examples are on none."""
+    """The curves of each configuration, newest release first, without worked examples."""
     groups: dict[Key, dict[tuple[Recipe, str, Variant | None], dict[int, ResultRow]]] = {}
-    for each in measurements:
-        if each.result is not None:
-            row = each.row
-            points = groups.setdefault(key_of(each), {}).setdefault((each.recipe, each.release, each.variant), {})
-            points[row.gpus] = each.result
+    for measurement in measurements:
+        if measurement.result is not None:
+            origin = (measurement.recipe, measurement.release, measurement.variant)
+            points = groups.setdefault(key_of(measurement), {}).setdefault(origin, {})
+            points[measurement.row.gpus] = measurement.result
     by_key = {}
     for key, group in groups.items():
         curves = [Curve(*common, dict(sorted(points.items()))) for common, points in group.items()]
@@ -108,18 +108,19 @@ def curves_of(measurements: Iterable[Measurement]) -> dict[Key, tuple[Curve, ...
 
 
 def layout_of(runs: Row | Parallelism) -> tuple[int | None, ...]:
-    """The numbers that split the work: two runs with the same ones have the same layout."""
+    """The numbers that define a layout."""
     return (runs.tp, runs.pp, runs.cp, runs.ep, runs.vp, runs.mbs)
 
 
 @lru_cache(maxsize=4096)
-def key_of(each: Measurement) -> Key:
-    """The key of the curve on which it lies, or would lie; cached, for accuracy asks for evidence again and again."""
-    return curve_key(each.model, each.row.gpu, each.row.dtype, each.row.gpus, each.row)
+def key_of(measurement: Measurement) -> Key:
+    """The key of the measurement's curve; cached, because `accuracy` asks often."""
+    row = measurement.row
+    return curve_key(measurement.model, row.gpu, row.dtype, row.gpus, row)
 
 
 def curve_key(model: Model, gpu: str, dtype: str, scale: int, runs: Row | Parallelism) -> Key:
-    """What all points of a curve share beside release and variant. The batch for each GPU is a reduced fraction."""
+    """The common values of a curve's points besides release and variant; the batch per GPU is a reduced fraction."""
     common = gcd(runs.gbs, scale)
     batch = (runs.gbs // common, scale // common)
     return (architecture(model), gpu, dtype, runs.layers, runs.seq_len, layout_of(runs), *batch)

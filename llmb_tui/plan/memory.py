@@ -1,13 +1,13 @@
-"""`memory_of`: what one GPU holds while a selection trains, counted from the model's numbers and the layout.
+"""`memory_of`: memory of one GPU during training, computed from the model's numbers and the layout.
 
 All sizes are decimal GB of one GPU, the fullest one. Parameters P are those of one GPU: P_dense / (TP PP), the experts'
-P_expert / (TP PP EP), and the embedding and the output layer, V h / TP each, which share a GPU only where PP is 1.
+P_expert / (TP PP EP), and the embedding and the output layer, V h / TP each, which share a GPU only if PP is 1.
 
-- state = P (2 + 2) + P (optimizer bytes) / ranks: bf16 weights and bf16 gradients, and what the distributed optimizer
-  keeps, split over the DP x CP ranks that hold the same parameters (for experts DP x CP / EP).
+- state = P (2 + 2) + P (optimizer bytes) / ranks: bf16 weights and bf16 gradients, and the distributed optimizer,
+  split over the DP x CP ranks that hold the same parameters (for experts DP x CP / EP).
 - activations = 2 bytes x (4 h + (q + 2 kv) + q + MLP) / TP x tokens of a micro-batch / CP x layers / PP x micro-batches
   in flight. The four h are inputs and outputs of the two norms; attention keeps its queries, keys and values and its
-  result, no scores (it is fused); an MLP keeps three widths where it is gated, else two.
+  result, no scores (it is fused); a gated MLP keeps three widths, others two.
 - logits = 10 bytes x tokens x V / TP on the last stage: bf16, fp32, and the gradient in fp32.
 - peak = state + the larger of the first stage's activations and the last one's with the logits + 3 GB.
 
@@ -38,11 +38,11 @@ _ACTIVATION = 2
 _LOGIT = 10
 _REST_GB = 3.0
 _FITS, _TIGHT = 0.90, 1.05
-"""Most of the capacity that counts as `fits` and as `tight`: the count errs by some per cent either way."""
+"""Largest shares of the capacity that count as `fits` and `tight`; the computed peak is off by a few per cent."""
 
 
 def memory_of(resolved: ResolvedSelection) -> Memory | None:
-    """State and peak against the GPU's capacity; None where the numbers do not divide."""
+    """State, peak and capacity of a GPU; None if the numbers do not divide."""
     runs, model = resolved.parallelism, resolved.model
     if runs.dp is None or runs.ga is None:
         return None
@@ -55,21 +55,21 @@ def memory_of(resolved: ResolvedSelection) -> Memory | None:
 
 
 def memory_problems(resolved: ResolvedSelection, memory: Memory | None) -> Iterator[Problem]:
-    """What a count means that is above the capacity, and that experts were never compared with a run."""
+    """A problem if the peak is above the capacity, and a note for models with experts."""
     if memory is None:
         return
     if memory.verdict == "needs recompute or sharding":
         yield _too_much(resolved, memory)
     if resolved.model.experts > 1:
-        yield note("memory", "Memory with experts is a count that no run was compared with.")
+        yield note("memory", "The memory of models with experts is computed, and was never compared with a run.")
 
 
 def _too_much(resolved: ResolvedSelection, memory: Memory) -> Problem:
-    counted = f"{gigabytes(memory.peak_gb)} are counted for a GPU of {gigabytes(memory.capacity_gb)}"
+    counted = f"The computed peak is {gigabytes(memory.peak_gb)} on a GPU of {gigabytes(memory.capacity_gb)}"
     if runs_as_listed(resolved):
-        reason = f"{counted}, more than fit. But this is the published configuration, and that runs."
+        reason = f"{counted}. This is the published configuration, which runs all the same."
         return note("memory", reason)
-    reason = f"{counted}: this needs activations recomputed, or more sharding, than the recipe has."
+    reason = f"{counted}: the recipe's settings do not recompute or shard enough for this."
     return warning("memory", reason, "Choose a larger TP, PP or CP, a smaller MBS, or more GPUs.")
 
 
@@ -92,12 +92,12 @@ def _state_bytes(model: Model, runs: Parallelism, ranks: int, optimizer: int) ->
 
 
 def _working_bytes(model: Model, runs: Parallelism, ga: int) -> float:
-    """Activations and logits at the fullest moment of the first or the last stage, whichever has more."""
+    """Peak of activations and logits, of the first or the last stage, whichever is larger."""
     tokens = runs.seq_len * runs.mbs / runs.cp
     kv = model.hidden * model.query_groups / model.heads
     mlp = (3 if model.gated else 2) * model.ffn * model.experts_per_token
     split = 4 * model.hidden + (model.hidden + 2 * kv) + model.hidden + mlp
-    # What the experts of a GPU are sent is gathered over its tensor ranks.
+    # Tokens for the experts of a GPU are gathered over its tensor ranks.
     whole = model.experts_per_token * model.hidden if model.experts > 1 else 0
     micro_batch = _ACTIVATION * (split / runs.tp + whole) * tokens * runs.layers / runs.pp
     logits = _LOGIT * tokens * model.vocab / runs.tp
@@ -106,7 +106,7 @@ def _working_bytes(model: Model, runs: Parallelism, ga: int) -> float:
 
 
 def _in_flight(runs: Parallelism) -> tuple[float, float]:
-    """Micro-batches whose activations the first and the last stage hold at most.
+    """Largest number of micro-batches whose activations the first and the last stage hold.
 
     One forward and one backward in turn: PP and 1. With virtual stages the schedule warms up with
     2 (PP - rank - 1) + (VP - 1) PP pieces, of which VP make a micro-batch.
@@ -116,10 +116,10 @@ def _in_flight(runs: Parallelism) -> tuple[float, float]:
     return runs.pp + (runs.pp - 1) / runs.vp, runs.pp - (runs.pp - 1) / runs.vp
 
 
-# Keyed by what a selection can name, so it stays small.
+# The keys are values of selections, so the cache stays small.
 @lru_cache(maxsize=1024)
 def _optimizer_bytes(recipe: Recipe, size: str, gpu: str, dtype: str) -> int:
-    """Bytes for each parameter that the optimizer's shards hold, by the settings of the preset; cached.
+    """Bytes per parameter in the optimizer's shards, by the preset's settings; cached.
 
     NeMo 1's `distributed_fused_adam` on bf16 weights (nlp/models/language_modeling/megatron_base_model.py,
     `store_param_remainders`, unless the weights are FP8), and Megatron Core's precision-aware optimizer (core 0.13,

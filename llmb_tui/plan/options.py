@@ -1,4 +1,4 @@
-"""How long a run is and what it does beside the benchmark: what a recipe has of it, and what must agree."""
+"""Steps, time limit and options of a run: the recipe's values, and their problems."""
 
 from __future__ import annotations
 
@@ -16,22 +16,22 @@ from llmb_tui.plan.plan import Estimate, Problem, error, note, warning
 from llmb_tui.plan.resolved import ResolvedSelection
 from llmb_tui.plan.selection import FIELDS, OPTIONS, Field, RunOptions
 
-# Of these a run does one at most: each takes its own number of steps.
+# Mutually exclusive: each has its own number of steps.
 _ALONE = ("profile", "nccl_trace", "load_checkpoint")
-# As batch scripts take paths.
+# Paths that are valid in batch scripts.
 _PATH = re.compile(r"/[\w.+@=-][\w./+@=-]*", re.ASCII)
 _WARN = "the verdict will be WARN"
 _TIME_LIMIT = re.compile(r"(?:(\d{1,3})-)?(\d{1,3}):([0-5]\d):([0-5]\d)", re.ASCII)
 
 
 def steps_of(resolved: ResolvedSelection) -> int:
-    """Training steps: an option's own, else those asked for, else (also where these are impossible) the recipe's."""
+    """Training steps: those of an option, else of the selection if they are valid, else the recipe's."""
     steps = resolved.selection.steps
     return option_steps(resolved) or (steps if steps is not None and steps > 0 else resolved.recipe.launch.steps)
 
 
 def time_limit_of(resolved: ResolvedSelection) -> str:
-    """Slurm time limit: the one asked for, else (also where it cannot be read) the recipe's."""
+    """Slurm time limit: the selection's if it is valid, else the recipe's."""
     time_limit, launch = resolved.selection.time_limit, resolved.recipe.launch
     if time_limit is not None and seconds_of(time_limit):
         return time_limit
@@ -49,36 +49,36 @@ def seconds_of(time_limit: str) -> int:
 
 
 def limit_problems(resolved: ResolvedSelection, estimate: Estimate | None) -> Iterator[Problem]:
-    """Steps and time limits that cannot be, and a time limit that the steps would not keep."""
+    """Invalid steps and time limits, and a time limit that is too short for the steps."""
     selection = resolved.selection
     steps, limit = steps_of(resolved), time_limit_of(resolved)
     if selection.steps is not None and selection.steps < 1:
         yield error("steps", f"A run needs at least 1 step, not {selection.steps}.", f"Choose {steps}.")
     elif selection.steps is not None and selection.steps != steps:
-        reason = f"The run takes {plural(steps, 'step')} for what it does beside the benchmark"
-        yield error("steps", f"{reason}, not {selection.steps}.", "Give no number of steps.")
+        reason = f"The run takes {plural(steps, 'step')} because of its options"
+        yield error("steps", f"{reason}, not {selection.steps}.", "Leave the number of steps empty.")
     if selection.time_limit is not None and selection.time_limit != limit:
         reason = "The time limit is not HH:MM:SS or D-HH:MM:SS, or it is zero."
         yield error("time_limit", reason, f"Write it like {limit}.")
     elif estimate and steps * estimate.step_time_s > seconds_of(limit):
         minutes = math.ceil(steps * estimate.step_time_s / 60)
-        reason = f"{steps} steps take about {minutes} minutes and start-up is not in that; the limit is {limit}."
-        yield warning("time_limit", reason, "Raise the time limit, or take fewer steps.")
+        reason = f"{steps} steps take about {minutes} minutes, plus start-up; the limit is {limit}."
+        yield warning("time_limit", reason, "Raise the time limit, or choose fewer steps.")
 
 
 @lru_cache(maxsize=256)
 def chosen_options(options: RunOptions) -> tuple[Field, ...]:
-    """What is switched on or given, in the order in which it is offered; how it is done is no option of its own."""
+    """Options that are set, in display order, without the fields that belong to another option."""
     return tuple(option for option in OPTIONS if not option.of and getattr(options, option.name))
 
 
 def why_not(recipe: Recipe, size: str, option: Field) -> str:
-    """Why a run of this size cannot do it, as the end of a sentence; empty where it can."""
+    """Why an option is unavailable for a size, as the end of a sentence; empty if it is available."""
     if option.name == "hub_tokenizer":
         model = recipe.models.get(size)
         return "" if model and model.hub_tokenizer else "not in this recipe"
     if option.name == "no_network_file":
-        return ""  # the file is this program's, and no recipe's
+        return ""  # independent of the recipe
     row = option_row(recipe, option)
     if row is None:
         return "not in this recipe"
@@ -86,12 +86,12 @@ def why_not(recipe: Recipe, size: str, option: Field) -> str:
 
 
 def option_row(recipe: Recipe, option: Field) -> Option | None:
-    """The recipe's documented option of that name."""
+    """The recipe's documentation of an option."""
     return next((row for row in recipe.options if row.name == option.label), None)
 
 
 def resolved_options(resolved: ResolvedSelection) -> RunOptions:
-    """The chosen options, with the recipe's own first and last step of a profile where none are given."""
+    """The chosen options, with the recipe's first and last profiled step as defaults."""
     options = resolved.selection.options
     if not options.profile:
         return options
@@ -104,20 +104,20 @@ def resolved_options(resolved: ResolvedSelection) -> RunOptions:
 
 
 def profile_steps(recipe: Recipe) -> tuple[int | None, int | None]:
-    """First and last step that the recipe profiles by itself; None where it does not say."""
+    """Default first and last profiled step of the recipe; None if it has no default."""
     rows = (option_row(recipe, FIELDS[name]) for name in ("profile_start", "profile_stop"))
     start, stop = (row.default if row and isinstance(row.default, int) else None for row in rows)
     return start, stop
 
 
 def ends_run(recipe: Recipe) -> bool:
-    """True where a profiled run ends with its profile."""
+    """True if a profiled run ends with its profile."""
     row = option_row(recipe, FIELDS["profile_stop"])
     return row is not None and row.ends_run
 
 
 def option_steps(resolved: ResolvedSelection) -> int | None:
-    """Training steps that an option of the run gives it; None where none does."""
+    """Training steps set by an option of the run; None if no option sets them."""
     options = resolved_options(resolved)
     for option in reversed(chosen_options(options)):
         row = option_row(resolved.recipe, option)
@@ -129,38 +129,38 @@ def option_steps(resolved: ResolvedSelection) -> int | None:
 
 
 def option_time_limit(resolved: ResolvedSelection) -> str | None:
-    """Time limit that the recipe has for what the run does; None where that is its usual one."""
+    """The recipe's time limit for the chosen options; None if it is the usual one."""
     rows = (option_row(resolved.recipe, option) for option in chosen_options(resolved.selection.options))
     return next((row.time_limit for row in rows if row is not None and row.time_limit), None)
 
 
 def option_problems(resolved: ResolvedSelection, steps: int, time_limit: str) -> Iterator[Problem]:
-    """What cannot be, what was never tested, and what the chosen options mean. `steps` are those of the run."""
+    """Errors, warnings and notes on the chosen options. `steps`: number of steps of the run."""
     options = resolved.selection.options
     for option in chosen_options(options):
         reason = why_not(resolved.recipe, resolved.selection.size, option)
         if reason:
-            yield error(option.name, f"{capital(option.label)}: {reason}, {resolved.recipe.id}.", "Leave it out.")
+            yield error(option.name, f"{capital(option.label)}: {reason}, {resolved.recipe.id}.", "Remove the option.")
     yield from _alone(options)
     yield from _profile(resolved, steps)
     if options.nccl_trace:
         at_most = f", at most {time_limit}" if option_time_limit(resolved) == time_limit else ""
-        reason = f"NCCL logs every call, over {steps} steps{at_most}. That is too slow to compare: {_WARN}."
+        reason = f"NCCL logs every call, over {steps} steps{at_most}. Such a run is slower: {_WARN}."
         yield note("nccl_trace", reason)
     yield from _checkpoints(resolved)
     if options.hub_tokenizer and resolved.model.hub_tokenizer:
         reason = f"The tokenizer is {resolved.model.hub_tokenizer}, from the model hub."
-        yield note("hub_tokenizer", f"{reason} The cluster needs a Hugging Face token that opens it.")
+        yield note("hub_tokenizer", f"{reason} The cluster needs a Hugging Face token with access to it.")
     if options.no_network_file:
-        yield note("no_network_file", "NCCL writes no network lines: sockets between nodes would not be noticed.")
+        yield note("no_network_file", "NCCL writes no network lines: sockets between nodes would go unnoticed.")
 
 
 def _alone(options: RunOptions) -> Iterator[Problem]:
     exclusive = [option for option in chosen_options(options) if option.name in _ALONE]
     if options.load_checkpoint and len(exclusive) > 1:
-        what = " and no ".join(option.label for option in exclusive if option.name != "load_checkpoint")
-        reason = f"A run that loads a checkpoint takes one step: there is no {what} of it."
-        fix = f"Leave out the checkpoint, or the {what.replace(' and no', ' and the')}."
+        what = " or a ".join(option.label for option in exclusive if option.name != "load_checkpoint")
+        reason = f"A run that loads a checkpoint takes one step: it cannot have a {what}."
+        fix = f"Leave out the checkpoint, or the {what.replace(' or a', ' and the')}."
         yield error("load_checkpoint", reason, fix)
     elif len(exclusive) > 1:
         reason = "An Nsight profile and an NCCL trace exclude each other, as the recipes say."
@@ -180,13 +180,13 @@ def _profile(resolved: ResolvedSelection, steps: int) -> Iterator[Problem]:
         return
     ends = ends_run(resolved.recipe)
     if start < 0:
-        yield error("profile_start", f"There is no step {start}.", "Choose 0 or more.")
+        yield error("profile_start", f"The first profiled step is {start}.", "Choose 0 or more.")
     elif stop <= start:
         field = "profile_stop" if choice.profile_stop is not None else "profile_start"
         yield error(field, f"A profile from step {start} to step {stop} has no steps.", "Choose a later last step.")
     elif not ends and stop > steps:
         reason = f"The profile ends at step {stop}, and the run at step {steps}."
-        yield error("profile_stop", reason, f"Profile to step {steps} at most, or take more steps.")
+        yield error("profile_stop", reason, f"Profile to step {steps} at most, or choose more steps.")
     else:
         until = ", where the run ends" if ends else ""
         yield note("profile", f"Steps {start} to {stop} are profiled{until}. The profiler slows them down: {_WARN}.")
@@ -204,17 +204,17 @@ def _checkpoints(resolved: ResolvedSelection) -> Iterator[Problem]:
         return
     if not _PATH.fullmatch(path):
         reason = "The checkpoint's directory must be an absolute path of letters, digits and . _ + @ = -."
-        yield error("load_checkpoint", reason, "Give the directory above `weights`, as the cluster names it.")
+        yield error("load_checkpoint", reason, "Enter the directory above `weights` on the cluster.")
     yield from _smallest_scale(resolved, "load_checkpoint", model.load_min_gpus, "loaded")
-    yield note("load_checkpoint", f"One step follows the loading, which is too short to compare: {_WARN}.")
+    yield note("load_checkpoint", f"The run has one step after loading, too few to compare: {_WARN}.")
 
 
 def _smallest_scale(resolved: ResolvedSelection, field: str, smallest: dict[str, int], verb: str) -> Iterator[Problem]:
-    """A warning below the smallest scale at which the recipe tested it."""
+    """A warning below the smallest tested scale, or a note if none is published."""
     scale, gpu = resolved.selection.scale, resolved.selection.gpu
     least = smallest.get(gpu)
     if least is not None and scale < least:
-        tested = f"The smallest scale at which a checkpoint was {verb} is {gpus_label(least, gpu)}"
-        yield warning(field, f"{tested}: {count(scale)} may not suffice.", f"Choose {count(least)} GPUs or more.")
+        tested = f"The smallest tested scale for a checkpoint to be {verb} is {gpus_label(least, gpu)}"
+        yield warning(field, f"{tested}: {count(scale)} may be too few.", f"Choose {count(least)} GPUs or more.")
     elif least is None and smallest:
-        yield note(field, f"No scale at which a checkpoint was {verb} is published for {gpu.upper()}.")
+        yield note(field, f"No tested scale for a checkpoint to be {verb} is published for {gpu.upper()}.")

@@ -1,4 +1,4 @@
-"""`over_scale`: the estimates of one selection over the number of GPUs. Pure."""
+"""`over_scale`: estimates of one selection over the number of GPUs."""
 
 from __future__ import annotations
 
@@ -14,22 +14,22 @@ from llmb_tui.plan.selection import NOTHING_MORE, Selection
 
 @dataclass(frozen=True, slots=True)
 class AtScale:
-    """What is expected of a selection on this many GPUs, all else equal."""
+    """The estimate of a selection on this many GPUs."""
 
     gpus: int
     estimate: Estimate
     published: bool
-    """A row of the recipe's own result tables has exactly this configuration."""
+    """True if the recipe published a result of this configuration."""
 
 
 def over_scale(catalog: Catalog, selection: Selection) -> tuple[AtScale, ...]:
     """One point for each scale that can be compared, ascending.
 
-    The scales are the listed ones, the powers of two between them, twice the largest one, and the selection's own. A
-    scale without an estimate has no point, nor has one that the recipe lists with another number of layers (a proxy).
-    Raises `Unknown` for a recipe, size or GPU type that no preset has.
+    Scales are the listed ones, the powers of two between them, twice the largest, and the selection's. A scale without
+    an estimate is left out, and so is one with another number of layers (a reduced model). Raises `Unknown` for a
+    recipe, size or GPU type without a preset.
     """
-    # Nothing else of a selection changes how fast a step is, and the less there is, the more is known already.
+    # These do not change the step time; without them more plans are in the cache.
     bare = replace(selection, steps=None, time_limit=None, options=NOTHING_MORE)
     resolved = resolve(catalog, bare)
     scales = {selection.scale, *resolved.base.rows, *_between_and_beyond(tuple(resolved.base.rows))}
@@ -47,5 +47,5 @@ def _between_and_beyond(scales: tuple[int, ...]) -> list[int]:
     return [*powers, 2 * scales[-1]]
 
 
-# Moving over the scales of one selection asks for the same plans again and again.
+# Moving over the scales of one selection asks for the same plans repeatedly.
 _plan = lru_cache(maxsize=512)(make.plan)

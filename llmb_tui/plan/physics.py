@@ -1,8 +1,8 @@
-"""The physics of a training step: how long each kind of work would take at the hardware's peak rates.
+"""The physics of a training step: the time of each kind of work at the hardware's peak rates.
 
-Nothing in here is fitted: every term is in seconds at peak, for the busiest rank, and `step_model` gives each its
-coefficient. Forms: Megatron's papers (arXiv 2104.04473 for tensor and interleaved pipeline parallelism, 2205.05198 for
-sequence parallelism); bytes of the collectives: NCCL's bus bandwidths. Rates come from the presets, with their sources.
+Nothing here is fitted: each term is in seconds at peak, for the busiest rank; `step_model` has the coefficients. Forms:
+Megatron's papers (arXiv 2104.04473 for tensor and interleaved pipeline parallelism, 2205.05198 for sequence
+parallelism); bytes of the collectives: NCCL's bus bandwidths. Rates come from the presets, with their sources.
 """
 
 from __future__ import annotations
@@ -17,30 +17,30 @@ from llmb_tui.plan.plan import Parallelism
 
 _BF16_BYTES = 2
 _OPTIMIZER_BYTES = 26
-"""Read and written for a parameter by a step of Adam: FP32 weight and two moments, a gradient, and the BF16 weight."""
+"""Bytes per parameter of a step of Adam: FP32 weight and two moments, a gradient, and the BF16 weight."""
 _MOE_BYTES = 48
-"""Moved for each hidden value of a routed token: permuting, padding and weighing, there and back, in BF16."""
+"""Bytes per hidden value of a routed token: permuting, padding and weighting in both directions, in BF16."""
 _LAYER_LATENCY_S = 100e-6
-"""What launching the kernels of a layer takes, forward and backward, in order of magnitude."""
+"""Time to launch the kernels of a layer, forward and backward; order of magnitude."""
 _NODE = 8
-"""GPUs from which doublings are counted."""
+"""GPUs of one node; doublings count from here."""
 
 
 class Terms(NamedTuple):
-    """Seconds at peak rates, without the pipeline's bubble; the last two are no times."""
+    """Seconds at peak rates, without the pipeline's bubble; the last two are not times."""
 
     linear_bf16: float
     """Matrix products of the layers, at the BF16 peak; 0 in another precision."""
     linear_fp8: float
-    """The same at the FP8 peak."""
+    """Matrix products of the layers at the FP8 peak; 0 in another precision."""
     attention: float
     """Scores and their product with the values, causal, at the BF16 peak in every precision."""
     memory: float
     """HBM traffic of norms, activations and residuals."""
     cast: float
-    """The same traffic once more, for quantising; 0 in BF16."""
+    """The same HBM traffic again, for quantisation; 0 in BF16."""
     moe: float
-    """HBM traffic of routing tokens to experts; 0 without."""
+    """HBM traffic of routing tokens to experts; 0 without experts."""
     tp: float
     """All-gathers and reduce-scatters of activations over a tensor parallel group."""
     cp: float
@@ -48,9 +48,9 @@ class Terms(NamedTuple):
     ep: float
     """All-to-alls of tokens between experts."""
     latency: float
-    """Launching the kernels of a stage's layers, for every micro-batch."""
+    """Kernel launches of a stage's layers, for every micro-batch."""
     head: float
-    """Output layer, at the BF16 peak in every precision. It is the last stage's own, and the others wait for it."""
+    """Output layer, at the BF16 peak in every precision; the other stages wait for it."""
     pp: float
     """Activations between pipeline stages."""
     dp: float
@@ -58,41 +58,41 @@ class Terms(NamedTuple):
     optimizer: float
     """HBM traffic of a sharded step of Adam."""
     bubble: float
-    """No time: the share that an interleaved pipeline adds to what runs in its stages, (PP - 1) / (VP * GA)."""
+    """Share that an interleaved pipeline adds to the time of its stages, (PP - 1) / (VP * GA); not a time."""
     doublings: float
-    """No time: doublings of the number of GPUs above one node of 8."""
+    """Doublings of the number of GPUs above one node of 8; not a time."""
 
 
 TIMES = Terms._fields[: Terms._fields.index("bubble")]
 """Names of the terms that are times."""
 IN_STAGES = Terms._fields[: Terms._fields.index("head")]
-"""Names of those that the bubble stretches."""
+"""Names of the terms that the bubble extends."""
 
 
 def has_terms(gpu: Gpu, dtype: str) -> bool:
-    """Whether work in a precision has a term of its own, and the GPU type the peaks by which it is counted."""
+    """True if the model has a term for a precision and the GPU type has the peaks for it."""
     return f"linear_{dtype}" in TIMES and gpu.peak_tflops.keys() >= {"bf16", dtype}
 
 
 class Machine(NamedTuple):
-    """One GPU type at work in one precision."""
+    """One GPU type in one precision."""
 
     gpu: Gpu
-    """Of which the precision `has_terms`."""
+    """GPU type for which `has_terms` is true."""
     chip: Chip
     dtype: str
 
 
 def terms(model: Model, machine: Machine, gpus: int, runs: Row | Parallelism) -> Terms:
-    """The work of one step on so many GPUs, which the layout must divide."""
+    """The work of one step; the layout must divide the number of GPUs."""
     gpu, chip, dtype = machine
     tp, pp, cp, vp = runs.tp, runs.pp, runs.cp, runs.vp or 1
     replicas = gpus / (tp * pp * cp)
     micro_batches = runs.gbs / (replicas * runs.mbs)
     tokens = runs.seq_len * runs.gbs / gpus
-    group_tokens = tokens * tp * pp  # that pass through one stage's tensor parallel group
+    group_tokens = tokens * tp * pp  # through one stage's tensor parallel group
     stage, last = _busiest_stage(model, runs)
-    layers = stage * pp  # the layers that all ranks seem to have, where each is as busy as the busiest
+    layers = stage * pp  # layers if every stage were as busy as the busiest
     weights = model.attention_parameters + model.mlp_parameters * model.experts_per_token
     key_value = model.hidden * model.query_groups / model.heads
     peak16, peak = gpu.peak_tflops["bf16"] * 1e12, gpu.peak_tflops[dtype] * 1e12
@@ -122,9 +122,9 @@ def terms(model: Model, machine: Machine, gpus: int, runs: Row | Parallelism) ->
 
 
 def _busiest_stage(model: Model, runs: Row | Parallelism) -> tuple[float, bool]:
-    """Layers of the pipeline stage that the others wait for, and whether it has the output layer as well.
+    """Layers of the slowest pipeline stage, and whether it has the output layer.
 
-    Where a recipe counts embedding and loss as layers, the stages in the middle have more layers than the last.
+    If a recipe counts embedding and loss as layers, the middle stages have more layers than the last.
     """
     if model.stage_extra_layers and runs.pp > 2:
         return (runs.layers + model.stage_extra_layers) / runs.pp, False
@@ -132,18 +132,18 @@ def _busiest_stage(model: Model, runs: Row | Parallelism) -> tuple[float, bool]:
 
 
 def _experts(model: Model, chip: Chip, runs: Row | Parallelism, token_layers: float) -> tuple[float, float]:
-    """Routing inside the GPU, and between GPUs."""
+    """Seconds of routing inside a GPU, and between GPUs."""
     routed = token_layers * model.experts_per_token * model.hidden
     traffic = 4 * routed * _BF16_BYTES * (runs.ep - 1) / runs.ep
     return routed * _MOE_BYTES / (chip.hbm_gb_s * 1e9), traffic / _rate(chip, runs.tp * runs.cp * runs.ep)
 
 
 def _held_weights(model: Model, runs: Row | Parallelism) -> float:
-    """Parameters that one rank holds; in a pipeline the mean of a stage with an embedding and one without."""
+    """Parameters of one rank; in a pipeline, the mean of a stage with an embedding and one without."""
     layers = runs.layers / runs.pp * (model.attention_parameters + model.mlp_parameters * model.experts / runs.ep)
     return (layers + 2 * model.hidden * model.vocab / (1 if runs.pp == 1 else 2)) / runs.tp
 
 
 def _rate(chip: Chip, gpus: int) -> float:
-    """Bytes a second that a GPU sends in a group of neighbours: by NVLink inside its domain, else by the network."""
+    """Bytes per second of a GPU in a group: NVLink inside its domain, else the network."""
     return (chip.nvlink_gb_s if gpus <= chip.nvlink_domain else chip.nic_gb_s) * 1e9

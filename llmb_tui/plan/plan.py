@@ -1,4 +1,4 @@
-"""`Plan` and its parts: what will run, what was published, what to expect."""
+"""`Plan` and its parts: the configuration, the published result, the estimate."""
 
 from __future__ import annotations
 
@@ -14,12 +14,12 @@ from llmb_tui.plan.selection import NOTHING_MORE, RunOptions, Selection
 
 Scaling = Literal["weak", "strong", "proxy"]
 PRINTED_METHODS: tuple[Method, ...] = ("published", "other_release")
-"""Their step time is a number of a published table."""
+"""Methods whose step time is a number from a published table."""
 
 
 @dataclass(frozen=True, slots=True)
 class Parallelism:
-    """What will run. `dp` and `ga` are None where the other numbers do not divide."""
+    """The layout of a run. `dp` and `ga` are None if the other numbers do not divide."""
 
     tp: int
     pp: int
@@ -36,7 +36,7 @@ class Parallelism:
 
 @dataclass(frozen=True, slots=True)
 class Printed:
-    """The cells of the README's table for this scale; None for NA and for a column it does not have."""
+    """Cells of the README's table for the scale; None for NA and for a missing column."""
 
     tp: int | None = None
     pp: int | None = None
@@ -65,20 +65,20 @@ class PublishedResult:
 
 @dataclass(frozen=True, slots=True)
 class Breakdown:
-    """Where a step's time goes, in seconds; a model, not a measurement. The parts add up to the step time."""
+    """Modelled parts of a step's time, seconds; they add up to the step time."""
 
     compute_s: float
-    """Matrix products, attention and memory traffic, with what a rank waits for in every layer."""
+    """Matrix products, attention and memory traffic, with the latency of every layer."""
     communication_s: float
-    """Tensor, context, expert, pipeline and data parallel traffic that is not hidden behind computing."""
+    """Tensor, context, expert, pipeline and data parallel traffic that does not overlap with computation."""
     bubble_s: float
-    """Pipeline stages that wait for their first or after their last micro-batch."""
+    """Idle time of pipeline stages before their first and after their last micro-batch."""
     optimizer_s: float
 
 
 @dataclass(frozen=True, slots=True)
 class Expectation:
-    """A step time in seconds, half its band in per cent, and what both rest on."""
+    """A step time in seconds, the half-width of its band in per cent, and their basis."""
 
     step_time_s: float
     half_width_pct: float
@@ -86,21 +86,21 @@ class Expectation:
     anchor: str
     basis: str
     published: ResultRow | None = None
-    """The row itself, where the recipe's own tables have this configuration."""
+    """Published row of this configuration, if the recipe has one."""
     breakdown: Breakdown | None = None
     new_layout: bool = False
-    """True where nobody has measured the layout."""
+    """True if the layout was not measured."""
     other_variant: str = ""
-    """Which variant of the precision it rests on, where that is another one; a sentence."""
+    """Sentence about the scaling of the precision behind the estimate, if it differs from the recipe's."""
     vboost: bool = False
-    """True where it rests on runs of scripts that always try to give the tensor cores more power."""
+    """True if the runs behind the estimate used scripts that always try vboost (more power for the tensor cores)."""
     container: str | None = None
-    """Image in which the published row was measured; None without a published row, or if its source names no image."""
+    """Image of the published measurement; None without one, or if its source does not name an image."""
 
 
 @dataclass(frozen=True, slots=True)
 class Estimate:
-    """The expected step time, its band and where it comes from; the rest follows from the step time."""
+    """The expected step time with its band and source; the other figures follow from the step time."""
 
     step_time_s: float
     low_s: float
@@ -115,22 +115,22 @@ class Estimate:
     peak_tflops: float
     flops_formula: str
     basis: str = ""
-    """The method in a few words for a person, such as `the same model in bf16`."""
+    """The method in a few words, such as `the same model in bf16`."""
     breakdown: Breakdown | None = None
-    """None where the model of the hardware says nothing."""
+    """None without a model of the GPU type."""
     other_variant: str = ""
-    """As of the expectation, and so are the next ones."""
+    """As in `Expectation`, like the next two."""
     vboost: bool = False
     container: str | None = None
 
     @property
     def step_time_text(self) -> str:
-        """The step time with its unit, for a person."""
+        """The step time with its unit."""
         return f"{expected_step_time(self.method)(self.step_time_s)} s"
 
 
 def expected_step_time(method: Method) -> Callable[[float], str]:
-    """Writes an expected step time without its unit: a printed one keeps the digits of its table."""
+    """The format of an expected step time without its unit: a published number keeps its digits."""
     return given if method in PRINTED_METHODS else step_time_digits
 
 
@@ -146,7 +146,7 @@ class Memory:
 
 @dataclass(frozen=True, slots=True)
 class Problem:
-    """Why something cannot or should not be run. An `error` cannot be launched."""
+    """A reason against a plan, or a note on it. A plan with an `error` cannot be launched."""
 
     field: str
     severity: Severity
@@ -155,23 +155,23 @@ class Problem:
 
 
 def error(field: str, reason: str, fix: str) -> Problem:
-    """What cannot be launched."""
+    """A problem that prevents a launch."""
     return Problem(field, "error", reason, fix)
 
 
 def warning(field: str, reason: str, fix: str) -> Problem:
-    """What can be launched, and should not be."""
+    """A problem that does not prevent a launch."""
     return Problem(field, "warning", reason, fix)
 
 
 def note(field: str, reason: str) -> Problem:
-    """What is to be known, and asks for nothing."""
+    """Information without a remedy."""
     return Problem(field, "note", reason, "")
 
 
 @dataclass(frozen=True, slots=True)
 class Plan:
-    """Everything that is known about a selection before it runs."""
+    """All facts about a selection before it runs."""
 
     selection: Selection
     scaling: Scaling
@@ -190,11 +190,11 @@ class Plan:
     problems: tuple[Problem, ...]
     precision_variant: Variant | None = None
     options: RunOptions = NOTHING_MORE
-    """The selection's; of a profile both steps are known."""
+    """Options of the selection; both steps of a profile are set."""
     container_versions: tuple[tuple[str, str], ...] = ()
-    """(library, version) that a source names of the container, by the names that a log prints."""
+    """(library, version) of the container from its sources; names as in the log."""
     unplanned: tuple[str, ...] = ()
-    """Parameters of the model that somebody changed who started the run elsewhere, and that are not in the plan."""
+    """Model parameters of a run that was started elsewhere, if they were changed and are not in the plan."""
 
     @property
     def launchable(self) -> bool:

@@ -1,4 +1,4 @@
-"""`read_request`: a selection from flags or from a line of JSON; what cannot be read is answered with what would be."""
+"""`read_request`: a selection from flags or a line of JSON; an error names the field and valid values."""
 
 from __future__ import annotations
 
@@ -26,38 +26,37 @@ from llmb_tui.plan.selection import (
     Selection,
 )
 
-# More than any machine has, and small enough for every number that is made from it.
+# Larger than any machine, and small enough for all derived numbers.
 _LARGEST = 2**31 - 1
-# Longer names are cut before they are searched for and quoted.
+# Longer names are cut before they are looked up and quoted.
 _LONGEST = 100
 _KEYS = (*FIELDS, *(field.name for field in VARIANTS))
 
 
 class UnreadableRequest(Trouble):
-    """A request that is no selection: which field (empty for the whole), and what it could be. Exit code 1."""
+    """An invalid request: the field (empty for the whole request) and similar valid values. Exit code 1."""
 
     def __init__(self, field: str, what: str, nearest: Iterable[str] = (), fix: str = "") -> None:
         self.field = field
         self.nearest = tuple(nearest)
-        super().__init__(what, fix=f"did you mean {' or '.join(self.nearest)}?" if self.nearest else fix, exit_code=1)
+        super().__init__(what, fix=f"Did you mean {' or '.join(self.nearest)}?" if self.nearest else fix, exit_code=1)
 
 
 def read_request(catalog: Catalog, request: Mapping[str, Any]) -> Selection:
-    """The selection that a request means. A key whose value is None counts as not given.
+    """The selection of a request. A key with the value None counts as missing.
 
-    Its keys are those of `FIELDS`, and of `VARIANTS`, which may only name what the recipe has.
-
-    `workload` may carry `@RELEASE` and the prefix `pretrain_`; without a release the newest is meant that lists the
-    configuration, else the newest that has the size. Names may be in upper case.
-    Raises `UnreadableRequest` or `Unknown`: both have `field` and `nearest`.
+    Keys are those of `FIELDS`, and of `VARIANTS`, whose values must be the recipe's. `workload` may contain `@RELEASE`
+    and the prefix `pretrain_`; without a release, the newest release that lists the configuration is used, else the
+    newest that has the size. Names may be in upper case. Raises `UnreadableRequest` or `Unknown`; both have `field` and
+    `nearest`.
     """
     values = {key: value for key, value in request.items() if value is not None}
     unknown = next((str(key)[:_LONGEST] for key in values if key not in _KEYS), None)
     if unknown is not None:
-        from difflib import get_close_matches  # noqa: PLC0415 - only who mistyped needs it
+        from difflib import get_close_matches  # noqa: PLC0415 - needed only after a typo
 
         nearest = get_close_matches(unknown.lower(), _KEYS, n=3)
-        raise UnreadableRequest(unknown, f"{unknown!r} is no key of a selection", nearest)
+        raise UnreadableRequest(unknown, f"{unknown!r} is not a field of a selection", nearest)
     releases = _releases(catalog, values)
     scale = _whole(values, "scale")
     if scale is None:
@@ -81,18 +80,18 @@ def read_request(catalog: Catalog, request: Mapping[str, Any]) -> Selection:
             **{field.name: _READERS[field.kind](values, field.name) for field in OPTIONS if field.name in values}
         ),
     )
-    meant = next((recipe for recipe in with_size if _lists(recipe, chosen)), with_size[0])
-    _refuse_other_variants(meant, chosen.dtype, values)
-    return replace(chosen, release=meant.release)
+    recipe = next((recipe for recipe in with_size if _lists(recipe, chosen)), with_size[0])
+    _refuse_other_variants(recipe, chosen.dtype, values)
+    return replace(chosen, release=recipe.release)
 
 
 def _refuse_other_variants(recipe: Recipe, dtype: str, values: Mapping[str, Any]) -> None:
-    for field, there_is in zip(VARIANTS, (recipe.variant(dtype), None), strict=True):
-        asked = _text(values, field.name)
-        if asked is not None and asked.lower() != there_is:
-            what = f"{recipe.id} has no {field.name.replace('_', ' ')} {asked!r} in {dtype}"
-            nearest = (there_is,) if there_is else ()
-            raise UnreadableRequest(field.name, f"{what}: there is {there_is or 'none with a name'}", nearest)
+    for field, variant in zip(VARIANTS, (recipe.variant(dtype), None), strict=True):
+        requested = _text(values, field.name)
+        if requested is not None and requested.lower() != variant:
+            what = f"{recipe.id} has no {field.name.replace('_', ' ')} {requested!r} in {dtype}"
+            nearest = (variant,) if variant else ()
+            raise UnreadableRequest(field.name, f"{what}; it has {variant or 'none'}", nearest)
 
 
 def _lists(recipe: Recipe, chosen: Selection) -> bool:
@@ -100,19 +99,22 @@ def _lists(recipe: Recipe, chosen: Selection) -> bool:
 
 
 def plan_request(catalog: Catalog, request: Mapping[str, Any]) -> Plan:
-    """The plan of what is asked for, with a note where a later release was passed over. Raises as `read_request`."""
+    """The plan of a request, with a note if a later release does not list the configuration.
+
+    Raises as `read_request` does.
+    """
     chosen = read_request(catalog, request)
-    made, newest = plan(catalog, chosen), _releases(catalog, request)[0]
+    planned, newest = plan(catalog, chosen), _releases(catalog, request)[0]
     if newest.release == chosen.release:
-        return made
+        return planned
     later = note("release", f"A later release, {newest.id}, does not list this configuration.")
-    return replace(made, problems=(*made.problems, later))
+    return replace(planned, problems=(*planned.problems, later))
 
 
 def plan_line(catalog: Catalog, line: str) -> dict[str, Any]:
     """The document of a plan, or of an error, for a line of JSON.
 
-    `field` of an error is empty where the whole line is meant.
+    `field` of an error is empty if the error concerns the whole line.
     """
     try:
         return document(plan_request(catalog, _read_line(line)))
@@ -132,7 +134,7 @@ def _read_line(line: str) -> dict[str, Any]:
 
 
 def _releases(catalog: Catalog, values: Mapping[str, Any]) -> tuple[Recipe, ...]:
-    """The named release; all of the workload, newest first, where none is named."""
+    """The named release, or all releases of the workload, newest first."""
     workload, release = _text(values, "workload"), _text(values, "release")
     if workload is None:
         raise UnreadableRequest("workload", "workload is missing", catalog.workloads())

@@ -1,4 +1,4 @@
-"""How a layout stands to its recipe, and what divides nearby: for the checks and the list of layouts."""
+"""Arithmetic of layouts, for the checks and the list of layouts: divisors, multiples and neighbouring values."""
 
 from __future__ import annotations
 
@@ -15,26 +15,26 @@ _layout_of = attrgetter(*(field.name for field in LAYOUT))
 
 
 def tensor_reach(resolved: ResolvedSelection) -> int:
-    """The largest TP that stays on NVLink: a node, or further where the recipe's own TP reaches further."""
+    """The largest TP on NVLink: the GPUs of a node, or the recipe's TP if that is larger."""
     return max(resolved.gpu.gpus_per_node, resolved.base.row_for(resolved.selection.scale).tp)
 
 
 def runs_as_listed(resolved: ResolvedSelection) -> bool:
-    """True where what runs is the recipe's own row for this scale."""
+    """True if the layout is the recipe's row for this scale."""
     if not resolved.listed:
         return False
     row, runs = resolved.base.rows[resolved.selection.scale], resolved.parallelism
     return bool(_layout_of(row) == _layout_of(runs))
 
 
-# Multiples tried on each side. A fixed batch of 512 on a layout of 32 GPUs needs 56 of them from 10,000 GPUs down.
+# Multiples tried on each side; a fixed batch of 512 on a layout of 32 GPUs needs 56 of them below 10,000 GPUs.
 _TRIES = 64
 
 
 def neighbours(value: int, ascending: Sequence[int]) -> tuple[int, ...]:
-    """The value below and the value above, without the value itself; one of them at an end."""
-    at = bisect_left(ascending, value)
-    below, above = ascending[:at][-1:], [number for number in ascending[at : at + 2] if number != value][:1]
+    """The next smaller and the next larger value; only one at an end."""
+    index = bisect_left(ascending, value)
+    below, above = ascending[:index][-1:], [number for number in ascending[index : index + 2] if number != value][:1]
     return (*below, *above)
 
 
@@ -53,12 +53,12 @@ def multiples(value: int, unit: int, fits: Callable[[int], bool] = lambda _: Tru
 
 
 def dividing_scales(resolved: ResolvedSelection) -> tuple[int, ...]:
-    """The nearest GPU counts below and above that the resolved's layout divides, with whole nodes and batches."""
+    """The nearest GPU counts below and above that the layout divides, with whole nodes and batches."""
     plan = resolved.parallelism
     layout = plan.tp * plan.pp * plan.cp
 
     def fits(gpus: int) -> bool:
-        gbs = resolved.by_hand.get("gbs") or resolved.base.gbs_for(gpus)
+        gbs = resolved.overrides.get("gbs") or resolved.base.gbs_for(gpus)
         ga = gbs and quotient(gbs, plan.mbs * (gpus // layout))
         return ga is not None and (not plan.vp or fills_pipeline(ga, plan.pp))
 

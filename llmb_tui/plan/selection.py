@@ -1,7 +1,7 @@
-"""`Selection`: what a person has chosen to run, and `FIELDS`, the table of all that can be chosen.
+"""`Selection`: the user's choice of a run, and `FIELDS`, the table of its fields.
 
-A new option is an attribute of `RunOptions` and a row of `OPTIONS`: its flag, its key in JSON, its place in the wizard
-and in the review follow from that.
+A new option is an attribute of `RunOptions` and a row of `OPTIONS`: its flag, its JSON key and its place in the wizard
+and the review follow from that.
 """
 
 from __future__ import annotations
@@ -10,37 +10,37 @@ from dataclasses import dataclass, fields
 from typing import Literal
 
 OptionKind = Literal["name", "number", "switch", "text", "path"]
-"""A name is one of those that presets know; a path is one of the cluster."""
+"""`name`: a name from the presets; `path`: a path on the cluster."""
 Value = str | int | bool | None
 
 ON = "on"
-"""A switch that is on, as a form writes it; one that is off is empty."""
+"""Text of a form for a switch that is on; an empty text means off."""
 LONGEST_PATH = 4096
-"""Characters, as Linux has it."""
+"""Longest path on Linux, characters."""
 
 
 @dataclass(frozen=True, slots=True)
 class Field:
-    """What can be set, and what it is called."""
+    """A field of a selection: its names and its help."""
 
     name: str
-    """Attribute of the class that holds it, and key in JSON; the long flag is made of it."""
+    """Attribute and JSON key; the long flag is derived from it."""
     kind: OptionKind
     label: str = ""
-    """On the screen, where the wizard makes a form of it; an option is called so in presets too."""
+    """Label in forms of the wizard; also the name of an option in presets."""
     help: str = ""
-    """Of the flag."""
+    """Help text of the flag."""
     short: str = ""
-    """The flag of one letter."""
+    """Flag of one letter."""
     metavar: str = ""
     word: str = ""
-    """The label of an option where there is room for one word."""
+    """One-word label of an option."""
     prompt: str = ""
-    """What stands before the text where an option is typed."""
+    """Prompt of a text field."""
     of: str = ""
-    """The switch without which it means nothing."""
+    """The switch that enables the field; empty if none does."""
     least: int = 0
-    """The smallest number that a run can have."""
+    """Smallest valid number."""
     has_flag: bool = True
 
     @property
@@ -49,7 +49,7 @@ class Field:
         return f"--{self.name.replace('_', '-')}"
 
     def value(self, text: str) -> Value:
-        """What was typed or switched in a form; None or False where that is nothing."""
+        """The value of a form's text; None or False if it is empty."""
         if self.kind == "switch":
             return text == ON
         if self.kind == "number":
@@ -57,35 +57,35 @@ class Field:
         return text or None
 
     def words(self, value: Value) -> list[str]:
-        """The value as words of a command line; none where it is not set."""
+        """The value as command-line words; empty if it is not set."""
         if not is_given(value):
             return []
         return [self.flag] if value is True else [self.short or self.flag, str(value)]
 
 
 def is_given(value: object) -> bool:
-    """False for a value that leaves its field as it is: None, and a switch that is off. 0 is a value."""
+    """False for None and for a switch that is off; True for any other value, including 0."""
     return value is not None and value is not False
 
 
 def text_of(value: Value) -> str:
-    """A value as a form shows it."""
+    """The text of a value in a form."""
     if isinstance(value, bool):
         return ON if value else ""
     return "" if value is None else str(value)
 
 
 ProcedureId = Literal["direct", "upstream", "llmb", "runai"]
-"""How a run is started: by our script in the container, by NVIDIA's own scripts, by NVIDIA's llmb-run, or by our
-script as a workload of Run:ai."""
+"""Launch method: our script in the container, NVIDIA's scripts, NVIDIA's llmb-run, or our script as a Run:ai
+workload."""
 DEFAULT_PROCEDURE: ProcedureId = "direct"
 OLD_PROCEDURES: dict[str, ProcedureId] = {"recipe": "upstream", "llmb-run": "llmb"}
-"""What older versions called them, in stored runs and on the command line."""
+"""Names in older versions, in stored runs and on the command line."""
 
 
 @dataclass(frozen=True, slots=True)
 class Overrides:
-    """Parallelism fields set by hand; None leaves the recipe's value. `vp=1` and `ep=1` mean none."""
+    """Manual overrides of the layout; None keeps the recipe's value. `vp=1` and `ep=1` mean none."""
 
     tp: int | None = None
     pp: int | None = None
@@ -98,7 +98,7 @@ class Overrides:
     layers: int | None = None
 
     def set_fields(self) -> dict[str, int]:
-        """The fields that are set."""
+        """The overrides that are set, by name."""
         return {name: v for name in _OVERRIDES if (v := getattr(self, name)) is not None}
 
 
@@ -107,32 +107,32 @@ _OVERRIDES = tuple(field.name for field in fields(Overrides))
 
 @dataclass(frozen=True, slots=True)
 class RunOptions:
-    """What a run does beside the benchmark itself, or otherwise than the benchmark."""
+    """Additions to the benchmark, and deviations from it."""
 
     hub_tokenizer: bool = False
-    """Take the model's own tokenizer from the model hub instead of one that needs no download."""
+    """Use the model's tokenizer from the model hub instead of one without download."""
     profile: bool = False
-    """Make an Nsight Systems profile of some steps."""
+    """Profile some steps with Nsight Systems."""
     profile_start: int | None = None
-    """First profiled step; None is the recipe's default."""
+    """First profiled step; None: the recipe's default."""
     profile_stop: int | None = None
-    """The step that ends the profile and the run; None is the recipe's default."""
+    """Step that ends the profile and the run; None: the recipe's default."""
     nccl_trace: bool = False
-    """Let NCCL log what it does, over a few steps."""
+    """Log NCCL's calls over a few steps."""
     save_checkpoint: bool = False
     load_checkpoint: str | None = None
-    """Directory of a checkpoint on the cluster, the parent of `weights`. The run then takes one step."""
+    """Directory of a checkpoint on the cluster, the parent of `weights`; the run takes one step."""
     no_network_file: bool = False
-    """Keep no file of NCCL's lines about the network, by which a run of our script shows that it used no sockets."""
+    """Keep no file of NCCL's network lines, which prove for a run of our script that it used no sockets."""
 
 
 NOTHING_MORE = RunOptions()
-"""The benchmark itself."""
+"""The benchmark without options."""
 
 
 @dataclass(frozen=True, slots=True)
 class Selection:
-    """One configuration, named as `llmb-run` names it. GPU type and precision are lower case."""
+    """One configuration in the terms of `llmb-run`. GPU type and precision are lower case."""
 
     workload: str
     release: str
@@ -144,9 +144,9 @@ class Selection:
     strong_scaling: bool = False
     overrides: Overrides = Overrides()
     steps: int | None = None
-    """Training steps; None is the recipe's default."""
+    """Training steps; None: the recipe's default."""
     time_limit: str | None = None
-    """Slurm time limit `HH:MM:SS`; None is the recipe's default."""
+    """Slurm time limit `HH:MM:SS`; None: the recipe's default."""
     options: RunOptions = NOTHING_MORE
 
     @property
@@ -155,13 +155,13 @@ class Selection:
         return f"{self.workload}@{self.release}"
 
     def value(self, name: str) -> Value:
-        """The value of a field, whichever part of the selection holds it."""
+        """The value of a field of the selection, its overrides or its options."""
         holder = next((part for part in (self.overrides, self.options) if hasattr(part, name)), self)
         value: Value = getattr(holder, name)
         return value
 
 
-_DEFAULT = "(the recipe's default otherwise)"
+_DEFAULT = "(default: the recipe's)"
 
 _LAYOUT = (
     ("tp", "TP", "tensor parallel size"),
@@ -197,25 +197,25 @@ OPTIONS = (
         prompt="to step",
         of="profile",
     ),
-    Field("nccl_trace", "switch", "NCCL trace", "let NCCL log its calls, over a few steps", word="trace"),
+    Field("nccl_trace", "switch", "NCCL trace", "log NCCL's calls over a few steps", word="trace"),
     Field("save_checkpoint", "switch", "save checkpoint", "save a checkpoint after the last step", word="save"),
     Field(
         "load_checkpoint",
         "path",
         "load checkpoint",
-        "load a checkpoint of the cluster, then take one step",
+        "load a checkpoint on the cluster, then run one step",
         metavar="PATH",
         word="load",
         prompt="load from",
     ),
-    Field("hub_tokenizer", "switch", "hub tokenizer", "take the tokenizer from the model hub", word="tokenizer"),
+    Field("hub_tokenizer", "switch", "hub tokenizer", "use the tokenizer from the model hub", word="tokenizer"),
     Field("no_network_file", "switch", "no network file", "keep no NCCL lines about the network", word="no network"),
 )
-"""The attributes of `RunOptions`, in the order in which they are offered."""
+"""The attributes of `RunOptions`, in display order."""
 
 _TABLE = (
-    Field("workload", "name", "", "workload, of the newest release that lists the rest", "-w", "W[@RELEASE]"),
-    # Its flag is the workload's.
+    Field("workload", "name", "", "workload; the newest release that lists the configuration", "-w", "W[@RELEASE]"),
+    # `--workload W@RELEASE` sets it.
     Field("release", "name", has_flag=False),
     Field("size", "name", help="model size, such as 15b", short="-s"),
     Field("gpu", "name", help="GPU type, such as h100", metavar="TYPE"),
@@ -228,10 +228,10 @@ _TABLE = (
     *OPTIONS,
 )
 FIELDS = {field.name: field for field in _TABLE}
-"""Everything that can be set, by name: the attributes of `Selection`, and of its `overrides` and `options`."""
+"""All fields by name: the attributes of `Selection`, its `overrides` and its `options`."""
 
 VARIANTS = (
-    Field("precision_variant", "name", help="how the precision is scaled: the recipe's own alone", metavar="NAME"),
-    Field("variant", "name", help="variant of the configuration: the recipe's own alone", metavar="NAME"),
+    Field("precision_variant", "name", help="scaling of the precision; only the recipe's", metavar="NAME"),
+    Field("variant", "name", help="variant of the configuration; only the recipe's", metavar="NAME"),
 )
-"""What a plan says of its selection and no selection holds: of each configuration a recipe has one variant."""
+"""Fields of a plan's document that a selection does not store: each configuration of a recipe has one variant."""

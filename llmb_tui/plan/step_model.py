@@ -1,4 +1,4 @@
-"""`StepModel`: the physics with a coefficient for each term. The coefficients are data, written by `llmb_tui.fit`."""
+"""`StepModel`: the physics with a coefficient for each term; `llmb_tui.fit` writes the coefficients."""
 
 from __future__ import annotations
 
@@ -15,23 +15,23 @@ _OPTIMIZER = TIMES.index("optimizer")
 
 @dataclass(frozen=True, slots=True)
 class StepModel:
-    """Step time = (sum of coefficient * term + bubble * that of the stages) * (1 + stragglers * doublings)."""
+    """Step time = (sum of coefficient * term + bubble * the stages' sum) * (1 + stragglers * doublings)."""
 
     weights: tuple[float, ...]
-    """A coefficient for each of `TIMES`, in their order."""
+    """Coefficients of `TIMES`, in their order."""
     stragglers: float
-    """Share by which a step gets longer with each doubling of the GPUs."""
+    """Growth of the step time with each doubling of the GPUs, as a fraction."""
 
     def seconds(self, work: Terms) -> float:
-        """Step time."""
+        """The step time, seconds."""
         times = self._times(work)
         return (sum(times) + work.bubble * sum(times[:_STAGES])) * (1 + self.stragglers * work.doublings)
 
     def breakdown(self, work: Terms, step_time_s: float) -> Breakdown:
-        """Where the time goes, in parts that add up to a given step time. Stragglers count as communication."""
+        """Parts that add up to a given step time, seconds. Stragglers count as communication."""
         times = self._times(work)
         scale = step_time_s / self.seconds(work)
-        compute = scale * sum([times[at] for at in _COMPUTE])
+        compute = scale * sum([times[index] for index in _COMPUTE])
         bubble = scale * work.bubble * sum(times[:_STAGES])
         optimizer = scale * times[_OPTIMIZER]
         return Breakdown(compute, max(0.0, step_time_s - compute - bubble - optimizer), bubble, optimizer)
@@ -41,5 +41,5 @@ class StepModel:
 
 
 def step_model(coefficients: Coefficients) -> StepModel:
-    """The model that the stored coefficients make."""
+    """The model with the stored coefficients."""
     return StepModel(tuple(coefficients.terms[name] for name in TIMES), coefficients.stragglers)

@@ -1,4 +1,4 @@
-"""The formulas of the recipes' READMEs: operations of a sequence; from a step time throughput, utilisation and days."""
+"""Formulas of the recipes' READMEs: FLOPs of a sequence; throughput, MFU and days from a step time."""
 
 from __future__ import annotations
 
@@ -11,8 +11,8 @@ _TOKENS = 1e12
 def flops_per_sample(flops: Flops, model: Model, layers: int, seq_len: int) -> float:
     """FLOPs of one sequence, forward and backward, not rounded.
 
-    `layers` and `seq_len` are those that run: a proxy has fewer layers than the model, and its output layer
-    is counted whole. The formula is in `Flops`; its variants differ between the recipes' READMEs.
+    `layers` and `seq_len` are those of the run: a reduced model has fewer layers, and its output layer counts fully.
+    `Flops` has the formula; the recipes' READMEs use different variants.
     """
     groups = model.counted_query_groups / model.heads if flops.grouped_queries else 1.0
     scores = seq_len / model.hidden / (2 if flops.causal else 1)
@@ -23,7 +23,7 @@ def flops_per_sample(flops: Flops, model: Model, layers: int, seq_len: int) -> f
 
 
 def tokens_per_s(gbs: int, seq_len: int, step_time_s: float) -> float:
-    """Tokens that all GPUs together process in a second."""
+    """Tokens per second of all GPUs together."""
     return gbs * seq_len / step_time_s
 
 
@@ -38,10 +38,10 @@ def mfu_pct(tflops: float, peak_tflops: float) -> float:
 
 
 def days_per_1t_tokens(tokens_per_second: float) -> float:
-    """Days that 1e12 tokens take."""
+    """Days for 1e12 tokens."""
     return _TOKENS / tokens_per_second / _SECONDS_PER_DAY
 
 
 def gpu_hours(gpus: int, steps: int, step_time_s: float) -> float:
-    """GPU-hours of the training steps; start-up is not in it."""
+    """GPU-hours of the training steps, without start-up."""
     return gpus * steps * step_time_s / 3600

@@ -261,7 +261,7 @@ def _unknown(names: Sequence[str]) -> str:
     from difflib import get_close_matches  # noqa: PLC0415 - only who mistyped needs it
 
     close = get_close_matches(names[-1], keys, n=1)
-    return f"There is no such key; known are {', '.join(keys)}." + (f" {close[0]} may be meant." if close else "")
+    return f"There is no such key. Known: {', '.join(keys)}." + (f" Did you mean {close[0]}?" if close else "")
 
 
 def _holds(layer: Mapping[str, Any], path: Sequence[str]) -> bool:

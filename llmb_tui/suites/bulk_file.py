@@ -18,7 +18,7 @@ from llmb_tui.cluster.yaml_text import NotYaml, nodes_of, yaml_of
 from llmb_tui.plan.selection import LAYOUT
 from llmb_tui.suites.suite_text import NO_NUMBER, FileRun, SuiteProblem, SuiteText, TomlSuite, content
 from llmb_tui.toml.lines import KeyPath, Lines
-from llmb_tui.toml.read import known_are
+from llmb_tui.toml.read import known_names
 
 _HEADER = re.compile(r"(?P<workload>.+)_(?P<size>[0-9.]+[bt])")
 _TASK = re.compile(r"\((.*)\)")
@@ -152,7 +152,7 @@ def _table(source: SuiteText, path: KeyPath, value: object, known: tuple[str, ..
     if not isinstance(value, dict):
         raise source.problem(path, f"must have keys: {', '.join(known)}")
     if odd := [str(key) for key in value if key not in known]:
-        raise source.problem((*path, odd[0]), f"is not known; {known_are(known, odd[0])}")
+        raise source.problem((*path, odd[0]), f"is not known. {known_names(known, odd[0])}")
     return value
 
 
@@ -168,7 +168,7 @@ def _variables(source: SuiteText, path: KeyPath, value: object) -> dict[str, lis
     params = {}
     for key, values in table.items():
         if (name := str(key).lower()) not in _PARAMS:
-            raise source.problem((*here, str(key)), f"cannot be set for a run from here; {known_are([*_PARAMS], name)}")
+            raise source.problem((*here, str(key)), f"cannot be set for a run here. {known_names([*_PARAMS], name)}")
         if _PARAMS[name] in params:
             raise source.problem((*here, str(key)), "is given twice")
         params[_PARAMS[name]] = _list(source, (*here, str(key)), values)

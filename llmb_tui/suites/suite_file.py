@@ -27,7 +27,7 @@ from llmb_tui.suites.bulk_file import read_text, read_yaml
 from llmb_tui.suites.suite import Suite, make_suite
 from llmb_tui.suites.suite_text import NO_NUMBER, FileRun, SuiteProblem, SuiteText, TomlSuite, content
 from llmb_tui.toml.lines import KeyPath, Lines
-from llmb_tui.toml.read import known_are, read_toml
+from llmb_tui.toml.read import known_names, read_toml
 
 _LONGEST_NAME = 80
 _LISTS = {"workloads": "workload", "sizes": "size", "precisions": "dtype", "scales": "scale"}
@@ -137,7 +137,7 @@ def _read_toml(file: Path) -> SuiteText:
         raise SuiteProblem.at(file, source.lines, *(((name,), why) for name in missing))
     for index, layout in enumerate(form.layouts):
         if odd := next((name for name in layout if name not in _LAYOUT), None):
-            why = f"is no number of a layout; {known_are(_LAYOUT, odd.lower())}"
+            why = f"is not a field of a layout. {known_names(_LAYOUT, odd.lower())}"
             raise source.problem(("layouts", index, odd), why)
     by = _procedure(source, ("procedure",), form.procedure)
     for one in _of_lists(form, by):

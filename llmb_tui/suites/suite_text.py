@@ -24,7 +24,7 @@ class SuiteProblem(FileProblem):
     """A file that asks for no suite. Exit code 1."""
 
     kind = "suite"
-    mend = "Correct the file. Nothing was submitted."
+    remedy = "Correct the file. Nothing was submitted."
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,7 +92,7 @@ def content(file: Path) -> str:
     """The text of a file. Raises SuiteProblem."""
     try:
         if file.exists() and not file.is_file():  # a pipe would be waited for
-            raise SuiteProblem(file, None, "", "cannot be read: it is no file")
+            raise SuiteProblem(file, None, "", "cannot be read: it is not a regular file")
         if file.stat().st_size > _LARGEST_FILE:
             raise SuiteProblem(file, None, "", f"cannot be read: it is larger than {byte_size(_LARGEST_FILE)}")
         return file.read_text(encoding="utf-8")

@@ -1,1 +1,1 @@
-"""TOML files that people write: read, checked, and what is wrong with them named by file, line and field."""
+"""TOML files that users write: reading, validation, and errors by file, line and field."""

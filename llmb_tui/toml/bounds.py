@@ -1,4 +1,4 @@
-"""`Bound`, `Quantity`, `Spelled`: what a number or text of a file must keep to: `Annotated[int, Bound(ge=1)]`."""
+"""`Bound`, `Quantity`, `Spelled`: constraints on numbers and texts of a file, as in `Annotated[int, Bound(ge=1)]`."""
 
 from __future__ import annotations
 
@@ -7,22 +7,22 @@ from typing import Any
 
 
 class Bound:
-    """`gt`, `ge`, `le`, which pydantic checks. Its own classes for that take longer to import than a plan."""
+    """The limits `gt`, `ge` and `le` for pydantic, whose own classes take longer to import than a plan to make."""
 
     def __init__(self, **bounds: float) -> None:
         self._bounds = bounds
 
     def __get_pydantic_core_schema__(self, source: Any, handler: Any) -> Any:
-        """The number's own schema, with the bounds."""
+        """Schema of the number with the limits."""
         return {**handler(source), **self._bounds}
 
 
 class Quantity(Bound):
-    """The same for a number that may come as a text too, of a variable: pydantic would take `true` for 1 there."""
+    """Limits of a number that a variable may hold as text; pydantic alone would accept `true` as 1 there."""
 
     def __get_pydantic_core_schema__(self, source: Any, handler: Any) -> Any:
-        """The number's own schema, with the bounds, and this check before it."""
-        from pydantic_core import PydanticCustomError, core_schema  # noqa: PLC0415 - only who checks a file needs it
+        """Schema of the number with the limits, after a check that the value is not a truth value."""
+        from pydantic_core import PydanticCustomError, core_schema  # noqa: PLC0415 - needed only to check a file
 
         def check(value: object) -> object:
             if isinstance(value, bool):
@@ -35,19 +35,19 @@ class Quantity(Bound):
 
 
 class Spelled:
-    """A regular expression for the whole of a text, and what is wrong with another text, which is its `{!r}`."""
+    """A regular expression that a text must match as a whole, and the message for one that does not (as `{!r}`)."""
 
-    def __init__(self, pattern: str, otherwise: str = "{!r} cannot be used here") -> None:
+    def __init__(self, pattern: str, message: str = "{!r} cannot be used here") -> None:
         self._pattern = pattern
-        self._otherwise = otherwise
+        self._message = message
 
     def __get_pydantic_core_schema__(self, source: Any, handler: Any) -> Any:
-        """The text's own schema, and this check after it."""
-        from pydantic_core import PydanticCustomError, core_schema  # noqa: PLC0415 - only who checks a file needs it
+        """Schema of the text, followed by the match."""
+        from pydantic_core import PydanticCustomError, core_schema  # noqa: PLC0415 - needed only to check a file
 
         def check(text: str) -> str:
             if not re.fullmatch(self._pattern, text, re.ASCII):
-                raise PydanticCustomError("spelling", "{words}", {"words": self._otherwise.format(text)})
+                raise PydanticCustomError("spelling", "{words}", {"words": self._message.format(text)})
             return text
 
         return core_schema.no_info_after_validator_function(check, handler(source))

@@ -1,4 +1,4 @@
-"""`Lines`: where in a TOML text each value stands, so that an error can name the line."""
+"""`Lines`: the line of each value in a TOML text, for error messages."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ class _Token(NamedTuple):
 
 
 class Lines:
-    """The lines of a TOML text that parses, an inline table as one value; of another form what was noted."""
+    """Lines of the values of a valid TOML text; an inline table is one value. Other formats note their lines."""
 
     def __init__(self, text: str = "") -> None:
         self._lines: dict[KeyPath, int] = {}
@@ -29,19 +29,19 @@ class Lines:
             self.note(keys, line)
 
     def note(self, path: KeyPath, line: int) -> None:
-        """Where a value stands, unless that is known."""
+        """Record the line of a value, unless it is known."""
         self._lines.setdefault(path, line)
 
     def __contains__(self, path: KeyPath) -> bool:
         return path in self._lines
 
     def of(self, path: KeyPath) -> int:
-        """1-based line of the value at a path, or of the nearest value around it that is found."""
+        """1-based line of the value at a path, or of the nearest known value that contains it; else 1."""
         return next((self._lines[path[:end]] for end in range(len(path), 0, -1) if path[:end] in self._lines), 1)
 
 
 def syntax_line(error: Exception) -> int | None:
-    """1-based line that tomllib names in the message of its error; it has no attribute before Python 3.14."""
+    """1-based line from the message of a tomllib error, which has no line attribute before Python 3.14."""
     _, _, tail = str(error).partition("at line ")
     digits = tail.partition(",")[0]
     return int(digits) if digits.isdigit() else None
@@ -82,13 +82,13 @@ def _statements(toml: str) -> Iterator[list[_Token]]:
 
 
 def _names(tokens: Iterable[_Token]) -> list[str]:
-    """Parts of a dotted key. Escapes in a quoted part are left as they are: then what is around it is found."""
+    """Parts of a dotted key. Escapes in a quoted part stay: errors then name the line of the enclosing value."""
     words = (token.text for token in tokens if token.text not in ("[", "]", "."))
     return [word[1:-1] if word[0] in "\"'" else word for word in words]
 
 
 def _table_path(names: list[str], is_array: bool, last_index: dict[KeyPath, int]) -> KeyPath:
-    """Path of a header; a name of an array of tables is followed by the index of its last table."""
+    """Path of a header; the name of an array of tables is followed by the index of its newest table."""
     path: KeyPath = ()
     for position, name in enumerate(names, start=1):
         path = (*path, name)
@@ -100,7 +100,7 @@ def _table_path(names: list[str], is_array: bool, last_index: dict[KeyPath, int]
 
 
 def _elements(path: KeyPath, value: Iterable[_Token]) -> Iterator[tuple[KeyPath, int]]:
-    """Every element of an array, nested ones too; nothing for another value."""
+    """Every element of an array, including nested arrays; nothing for other values."""
     indices: list[int] = []
     braces = 0
     begins = True

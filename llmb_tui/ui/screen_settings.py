@@ -30,7 +30,7 @@ def screen_faults(settings: Settings) -> Iterator[tuple[str, str]]:
     for name in settings.keys:
         if name not in known:
             close = get_close_matches(name, known, n=1)
-            meant = f" {close[0]} may be meant." if close else ""
+            meant = f" Did you mean {close[0]}?" if close else ""
             yield f"keys.{name}", f"No key binding has this id; `llmb-tui config show` lists them.{meant}"
 
 

@@ -22,7 +22,6 @@ def document(run: Run, state: RunState) -> dict[str, Any]:
     the recipe's rule and nothing else.
     """
     progress, verdict = state.progress, state.verdict
-    reasons = verdict.reasons if verdict else tuple(filter(None, (state.no_verdict, state.why_failed)))
     return {
         "id": run.id,
         "selection": plan_document(run.plan)["selection"],
@@ -44,9 +43,14 @@ def document(run: Run, state: RunState) -> dict[str, Any]:
             "result": verdict.result if verdict else None,
             "ratio": verdict.ratio if verdict else None,
             "against": verdict.against if verdict else None,
-            "reasons": list(reasons),
+            "reasons": list(verdict_reasons(state)),
         },
     }
+
+
+def verdict_reasons(state: RunState) -> tuple[str, ...]:
+    """The reasons of the verdict; without one, why there is none and why the run failed."""
+    return state.verdict.reasons if state.verdict else tuple(filter(None, (state.no_verdict, state.why_failed)))
 
 
 def validity_document(checks: Sequence[ValidityCheck]) -> list[dict[str, str | None]]:

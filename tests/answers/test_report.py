@@ -231,7 +231,7 @@ def test_a_run_that_did_not_end_well_is_headed_by_that_whatever_it_was_until_the
     several = report([one, reported(make_result("well"))], NOW)
     summary = next(block for block in sections(several)[0].blocks if isinstance(block, Grid)).table
     rows = [dict(zip(summary.headings, map(bare, row), strict=True)) for row in summary.rows]
-    assert [(row["verdict"], row["% of expected speed"]) for row in rows] == [(None, None), ("PASS", 100.0)]
+    assert [(row["verdict"], row["speed %"]) for row in rows] == [(None, None), ("PASS", 100.0)]
 
 
 def test_of_several_those_that_did_not_end_well_are_counted_and_take_the_pass_away() -> None:
@@ -293,7 +293,7 @@ def test_several_runs_have_a_summary_and_a_comparison() -> None:
     assert banners(made) == (Banner("FAIL", "Of 5 runs: 4 PASS, 1 FAIL."),)
     summary = next(one for one in sections(made)[0].blocks if isinstance(one, Grid))
     assert [row[0] for row in summary.table.rows] == ["r0", "r1", "r2", "r3", "r4"]
-    assert "For all of them: release 25.04, cluster eos, state done." in summary.caption
+    assert "For all of them: release 25.04, cluster eos, procedure direct, state done." in summary.caption
     assert {picture.name for picture in pictures(made.make_blocks())} >= {
         "scale-1",
         "efficiency-1",

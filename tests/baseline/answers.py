@@ -126,8 +126,8 @@ def _said(home: Path, words: tuple[str, ...]) -> str:
     return f"{done.returncode}\n{done.stdout.replace(str(home), PLACE).replace(str(HERE), '@BASELINE@')}"
 
 
-PROSE = frozenset("reasons against rule words note anchor label lines reason fix blocks made what why".split())
-"""Keys whose texts may change; `blocks` and `made` are a report's, `what` and `why` an error's. Their form stays."""
+PROSE = frozenset("reasons against rule words note anchor label lines reason fix blocks made what why error".split())
+"""Keys of texts that may change: `blocks`, `made` of reports; `what`, `why`, `error` of errors. Their form is kept."""
 
 
 def difference(before: Any, now: Any, at: str = "$", *, values: bool = True) -> str:

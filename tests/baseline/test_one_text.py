@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import csv
+import io
 import json
 import re
 from collections.abc import Iterator, Mapping
@@ -156,3 +158,41 @@ def test_a_suites_numbers_are_the_same_in_each_output(tmp_path: Path, services: 
     for (_, numbers_of_run), row in zip(has.items(), rows.values(), strict=True):
         for text in (*outputs, cells(row)):
             assert numbers_of_run["step time"][1] in text
+
+
+def test_a_suites_run_reads_alike_in_each_verb_and_file(tmp_path: Path, services: Services) -> None:
+    run_id = services.suites.load(SUITE).run_ids[0]
+
+    def said(*words: str) -> str:
+        return answer(tmp_path / "-".join(words), words).partition("\n")[2]
+
+    (one,) = json.loads(said("results", run_id, "--json"))
+    has, verdict = numbers(one), one["verdict"]["result"]
+    report = said("report", SUITE)
+    outputs = {
+        "results": (line_of(run_id, said("results", SUITE)), ("step time", "expected", "MFU", "tokens/s")),
+        "jobs": (line_of(run_id, said("jobs")), ("step time",)),
+        "compare": (line_of(run_id, said("compare", SUITE)), ("step time", "MFU", "tokens/s")),
+        "suite": (line_of(run_id, said("suite", "watch", SUITE, "--once", "--offline")), ("step time", "expected")),
+        "watch": (line_of(run_id, said("watch", run_id, "--once")), ("step time",)),
+        "report, the suite's run": (line_of(run_id, report), ("step time", "expected")),
+        "report, all runs": (line_of(run_id, report.partition("All runs")[2]), ("step time", "expected", "MFU")),
+    }
+    for name, (line, shown) in outputs.items():
+        check(line, has, *shown)
+        assert verdict in line or f"verdict {verdict}" in report, name
+
+    def row_of(*words: str) -> dict[str, str]:
+        rows = csv.DictReader(io.StringIO(said(*words, "--format", "csv")))
+        return next(row for row in rows if run_id in row.values())
+
+    results, compared = row_of("results", SUITE), row_of("compare", SUITE)
+    full = {name: repr(value) for name, (value, _) in has.items()}
+    names = {"step time": "step_time_s", "expected": "expected_s", "MFU": "mfu_pct", "tokens/s": "tokens_per_s"}
+    assert {name: results[key] for name, key in names.items()} == {name: full[name] for name in names}
+    names = {"step time": "step s", "MFU": "MFU %", "tokens/s": "tokens/s"}
+    assert {name: compared[key] for name, key in names.items()} == {name: full[name] for name in names}
+    assert (results["result"], compared["verdict"]) == (verdict, verdict)
+    (row,) = (row for row in json.loads(said("suite", "watch", SUITE, "--once", "--offline", "--json"))["rows"]
+              if row["run"] == run_id)  # fmt: skip
+    assert (row["step_time_s"], row["result"]) == (one["step_time_s"], verdict)

@@ -53,7 +53,7 @@ BROKEN = {
     "column missing": ('"gbs", "ga"]', '"ga"]', "tables[0].columns", "columns", "gbs missing"),
     "column twice": ('"vp", "mbs"', '"ep", "mbs"', "tables[0].columns", "columns", "twice"),
     "size without a table": ("[models.1b]", "[models.2b]", "models.2b", "[models.2b]", "no table"),
-    "GPU type unknown": ('gpu = "h100"', 'gpu = "b200"', "tables[0].gpu", "gpu", "'b200' is none of h100"),
+    "GPU type unknown": ('gpu = "h100"', 'gpu = "b200"', "tables[0].gpu", "gpu", "'b200' is not one of h100"),
     "precision unknown": ('"fp8"]\nscaling', '"fp4"]\nscaling', "tables[0].dtypes", "dtypes", "'fp4'"),
     "precision without a peak": (", fp8 = 1979", "", "gpus.h100.peak_tflops", "peak_tflops", "bf16, fp8"),
     "peak of an unknown precision": (
@@ -61,7 +61,7 @@ BROKEN = {
         "fp8 = 1979, fp4 = 1",
         "gpus.h100.peak_tflops.fp4",
         "peak_tflops",
-        "'fp4' is none of bf16, fp8",
+        "'fp4' is not one of bf16, fp8",
     ),
     "rule of words": ('"4/1"', '"four"', "tables[0].gbs_rule", "gbs_rule", "'four'"),
     "rule that divides by zero": ('"4/1"', '"4/0"', "tables[0].gbs_rule", "gbs_rule", "'4/0'"),
@@ -70,7 +70,7 @@ BROKEN = {
         "2, 32, 4]",
         "tables[0].rows[1]",
         "[16,",
-        "GBS 32 is not what gbs_rule gives: 64",
+        "GBS 32 differs from gbs_rule, which gives 64",
     ),
     "GPUs do not divide": ("[16, 16, 2, 2", "[16, 16, 2, 3", "tables[0].rows[1]", "[16,", "does not divide 16 GPUs"),
     "batch does not divide": ("2, 64, 8]", "3, 64, 8]", "tables[0].rows[1]", "[16,", "MBS 3 * DP 4"),
@@ -109,7 +109,7 @@ BROKEN = {
         "16, 64, 1]",
         "tables[0].rows[1]",
         "[16,",
-        "GA 1 is no multiple of PP 2, as virtual stages need it",
+        "GA 1 is not a multiple of PP 2; virtual stages need that",
     ),
     "sequence that does not split": (
         "seq_len = 8192",
@@ -119,22 +119,34 @@ BROKEN = {
         "sequence length 8191 does not split into 2 pieces",
     ),
     "layers above the model's": ("[16, 16", "[16, 32", "tables[0].rows[1]", "[16,", "more than the model's 16"),
-    "printed GA odd": ("2, 64, 8]", "2, 64, 4]", "tables[0].rows[1]", "[16,", "GA 4 is printed"),
-    "printed DP odd": ("2, 2, 1, 4, 4, 4", "2, 2, 1, 4, 2, 4", "tables[0].rows[1]", "[16,", "DP 2 is printed"),
-    "configuration twice": ('"fp8"]\nscaling', '"bf16"]\nscaling', "tables[0].rows[0]", "[8,", "stands there twice"),
+    "printed GA odd": ("2, 64, 8]", "2, 64, 4]", "tables[0].rows[1]", "[16,", "the README prints GA 4"),
+    "printed DP odd": ("2, 2, 1, 4, 4, 4", "2, 2, 1, 4, 2, 4", "tables[0].rows[1]", "[16,", "the README prints DP 2"),
+    "configuration twice": ('"fp8"]\nscaling', '"bf16"]\nscaling', "tables[0].rows[0]", "[8,", "is there twice"),
     "note for no scale": ('8 = "Eight', '9 = "Eight', "tables[0].notes.9", "9 =", "'9'"),
     "corrected column unknown": ('column = "vp"', 'column = "ga"', "corrections[0].column", "column", "'ga'"),
     "corrected layers do not divide": ("value = 8", "value = 7", "tables[0].rows[2]", "[32,", "PP 2 * VP 7"),
-    "result without configuration": ("gpus = [8, 16]", "gpus = [64, 16]", "results[0].gpus[0]", "gpus", "no row"),
+    "result without configuration": (
+        "gpus = [8, 16]",
+        "gpus = [64, 16]",
+        "results[0].gpus[0]",
+        "gpus",
+        "no configuration row",
+    ),
     "results of no release": (
         "[[results]]",
         '[[results]]\nrelease = "v1.1"',
         "results[0].release",
         'release = "v1.1"',
-        "'v1.1' is no release",
+        "'v1.1' is not a release",
     ),
-    "example without configuration": ("gpus = 32\n", "gpus = 64\n", "examples[0].gpus", "gpus = 64", "no row"),
-    "result twice": ("gpus = [8, 16]", "gpus = [16, 16]", "results[0].gpus[1]", "gpus", "stands there twice"),
+    "example without configuration": (
+        "gpus = 32\n",
+        "gpus = 64\n",
+        "examples[0].gpus",
+        "gpus = 64",
+        "no configuration row",
+    ),
+    "result twice": ("gpus = [8, 16]", "gpus = [16, 16]", "results[0].gpus[1]", "gpus", "is there twice"),
     "lists of unequal length": ("[40, 40.5]", "[40]", "results[0].mfu_pct", "mfu_pct", "1 values for 2 scales"),
     "window beyond the run": ("last = 44", "last = 50", "rule", "[rule]", "below 50 steps"),
     "window for the last step": ('"mean"', '"last"', "rule.first", "first", "`mean`"),
@@ -166,7 +178,13 @@ BROKEN = {
     "placeholder in a list": ('["{layers}"]', '["{layer}"]', "settings[0].base.model.layers", '"model.la', "{layer}"),
     "placeholder in a prefix": ("{dtype}", "{type}", "settings[0].prefix[1]", "prefix", "{type}"),
     "placeholder in an argument": ("{nodes}", "{node}", "launch.arguments", "arguments", "{node}"),
-    "condition unknown": ("not profile", "no profile", "settings[0].when[1]", "when", "'no profile' is no condition"),
+    "condition unknown": (
+        "not profile",
+        "no profile",
+        "settings[0].when[1]",
+        "when",
+        "'no profile' is not a condition",
+    ),
     "condition on an unknown name": ("pp > 1", "rp > 1", "settings[0].when[0]", "when", "'rp > 1'"),
     "comparison of what is no number": ("pp > 1", "dtype > 1", "settings[0].when[0]", "when", "'dtype > 1'"),
     "comparison that is denied": ("pp > 1", "not pp > 1", "settings[0].when[0]", "when", "'not pp > 1'"),
@@ -175,7 +193,7 @@ BROKEN = {
         '"data..num"',
         "settings[0].recipe.data..num",
         '"data..num"',
-        "no field of a recipe",
+        "not a field of a recipe",
     ),
     "settings without a source": (
         '[[settings]]\nsource = "a test"',
@@ -196,7 +214,7 @@ BROKEN = {
         '[containers."nvidia/nemo:24.09"]\nversions = { NeMo = "2.0.0" }\nsource = "a test"\n\n[flops]',
         "containers.nvidia/nemo:24.09",
         "[containers",
-        "'nvidia/nemo:24.09' is none of nvidia/nemo:25.02.01",
+        "'nvidia/nemo:24.09' is not one of nvidia/nemo:25.02.01",
     ),
     "versions without a source": (
         "[flops]",
@@ -224,7 +242,7 @@ BROKEN = {
         'sizes = ["2b"]',
         "settings[0].sizes",
         "sizes",
-        "'2b' is none of 1b",
+        "'2b' is not one of 1b",
     ),
     "settings for another GPU type": ('gpus = ["h100"]', 'gpus = ["b200"]', "settings[0].gpus", "gpus", "'b200'"),
     "settings for another precision": ('= ["fp8"]', '= ["fp4"]', "settings[0].dtypes", "dtypes", "'fp4'"),
@@ -236,27 +254,27 @@ BROKEN = {
         "greater than or equal to 1",
     ),
     "option of srun": ("container-writable", "--wait", "settings[0].srun.--wait", "--wait", "long option of srun"),
-    "option's time limit": ('"00:15:00"', '"15"', "options[0].time_limit", "time_limit", "'15' is not HH:MM:SS"),
+    "option's time limit": ('"00:15:00"', '"15"', "options[0].time_limit", "time_limit", "'15' is not a time HH:MM:SS"),
     "time limit of 90 minutes": (
         "[launch]",
         '[launch]\ntime_limit = "00:90:00"',
         "launch.time_limit",
         "time_limit",
-        "'00:90:00' is not HH:MM:SS",
+        "'00:90:00' is not a time HH:MM:SS",
     ),
     "time limit of nothing": (
         '"00:15:00"',
         '"0:00:00"',
         "options[0].time_limit",
         "time_limit",
-        "'0:00:00' is not HH:MM:SS, above zero",
+        "'0:00:00' is not a time HH:MM:SS above zero",
     ),
     "time limit of years": (
         "[launch]",
         '[launch]\ntime_limit_strong = "1000:00:00"',
         "launch.time_limit_strong",
         "time_limit_strong",
-        "'1000:00:00' is not HH:MM:SS",
+        "'1000:00:00' is not a time HH:MM:SS",
     ),
     "command empty": ('["python3"]', "[]", "launch.command", "command", "empty"),
     "factory missing": ('"hydra"', '"nemo2"', "launch.factories", "[launch]", "1b"),
@@ -267,30 +285,30 @@ BROKEN = {
         '"model.gbs=8"',
         "tables[0]",
         "[[tables]]",
-        "no setting says {gbs}: NeMo's own would run",
+        "no setting passes {gbs}: NeMo's defaults would run",
     ),
     "layout that is handed on in some rows only": (
         'base = { "model.tp"',
         'when = ["pp > 1"]\nbase = { "model.tp"',
         "tables[0]",
         "[[tables]]",
-        "no setting says {tp}, {pp}",
+        "no setting passes {tp}, {pp}",
     ),
-    "layout in a product only": ("gbs={gbs}", "gbs={gbs*mbs}", "tables[0]", "[[tables]]", "no setting says {gbs}:"),
-    "nodes that nobody sets": ('"{nodes}"', '"1"', "tables[0]", "[[tables]]", "no setting says {nodes}:"),
+    "layout in a product only": ("gbs={gbs}", "gbs={gbs*mbs}", "tables[0]", "[[tables]]", "no setting passes {gbs}:"),
+    "nodes that nobody sets": ('"{nodes}"', '"1"', "tables[0]", "[[tables]]", "no setting passes {nodes}:"),
     "precision that nobody sets in some rows": (
         "precision={dtype}",
         "precision=x{dtype}",
         "tables[0]",
         "[[tables]]",
-        "no setting says fp8:",
+        "no setting passes fp8:",
     ),
     "variant of an unknown precision": (
         "[flops]",
         '[precision_variants.fp4]\nvariant = "mx"\nsource = "a test"\n\n[flops]',
         "precision_variants.fp4",
         "[precision_variants.fp4]",
-        "'fp4' is none of bf16, fp8",
+        "'fp4' is not one of bf16, fp8",
     ),
     "workload's name": ('"tiny"', '"tiny; rm"', "workload", "workload", "'tiny; rm'"),
     "release's name": ('"1.0"', '"newest"', "release", "release", "'newest'"),
@@ -364,9 +382,7 @@ def test_further_faults_are_named_too(tiny_preset: Path) -> None:
     )
     with pytest.raises(PresetProblem) as caught:
         read_preset(tiny_preset)
-    assert caught.value.what.endswith(
-        "tables[0].rows[1]: GA 4 is printed, the other columns make it 8: a note must say so"
-    )
+    assert caught.value.what.endswith("tables[0].rows[1]: the README prints GA 4, the other columns give 8: add a note")
     row = tiny_preset.read_text(encoding="utf-8").splitlines().index("    [32, 16, 2, 2, 1, 4, 8, 4, 2, 128, 4],") + 1
     assert caught.value.why == f"line {row}: tables[0].rows[2]: 16 layers do not divide over PP 2 * VP 7"
 
@@ -407,7 +423,7 @@ def test_a_preset_without_settings_is_told_all_that_is_missing(tiny_preset: Path
     with pytest.raises(PresetProblem) as caught:
         read_preset(tiny_preset)
     missing = "{tp}, {pp}, {cp}, {vp}, {mbs}, {gbs}, {seq_len}, {layers}, {steps}, {ep}, fp8"
-    assert f"tables[0]: no setting says {missing}:" in caught.value.what
+    assert f"tables[0]: no setting passes {missing}:" in caught.value.what
 
 
 # Pieces of presets, so that what results is often TOML and sometimes a preset.

@@ -79,27 +79,27 @@ source = "a test"
 
 BROKEN = {
     "place unknown": ('directory = "{root}"', 'directory = "{home}"', "launch.directory", "'{home}'"),
-    "path that leads out": ('"{root}/cache"', '"{root}/../cache"', "setup.folders[0]", "no path below"),
-    "path without a place": ('"{scripts}/NeMo"', '"/NeMo"', "setup.undo[0]", "no path below"),
+    "path that leads out": ('"{root}/cache"', '"{root}/../cache"', "setup.folders[0]", "not a path below"),
+    "path without a place": ('"{scripts}/NeMo"', '"/NeMo"', "setup.undo[0]", "not a path below"),
     "path upwards": ('folder = "tiny"', 'folder = "../tiny"', "folder", "cannot be used"),
     "address of a local file": ("https://example.org/someone/recipes.git", "/recipes", "repository", "cannot be used"),
     "tag that is an option": ('tag = "v1.0"', 'tag = "--help"', "tag", "cannot be used"),
     "commit cut short": ("0123456789abcdef0123456789abcdef01234567", "0123456", "commits[0].commit", "cannot be used"),
-    "commit for no GPU type": ('gpus = ["h100"]', 'gpus = ["a100"]', "commits[0].gpus", "'a100' is none of h100"),
+    "commit for no GPU type": ('gpus = ["h100"]', 'gpus = ["a100"]', "commits[0].gpus", "'a100' is not one of h100"),
     "constraints of no day": ("2025-04-30", "in spring", "constraints.resolved", "cannot be used"),
     "module without a place": (
         'how = "sbatch"\n',
         'how = "sbatch"\nmodule = "x"\n',
         "launch.module_directory",
-        "a module needs it",
+        "is required for a module",
     ),
     "pin without a version": ('"one==1.0"', '"one>1"', "pins[0].requirement", "cannot be used"),
     "Python of words": ('"3.10.12"', '"new"', "python", "cannot be used"),
-    "two Pythons": ('"3.10.12"', '"3.10.12"\npython_exact = "3.12"', "python_exact", "oldest Python already"),
+    "two Pythons": ('"3.10.12"', '"3.10.12"\npython_exact = "3.12"', "python_exact", "is set already"),
     "way to set up unknown": ('how = "job"', 'how = "by hand"', "setup.how", "'job'"),
-    "job without a time limit": ('time_limit = "01:00:00"\n', "", "setup.time_limit", "belongs to a job"),
+    "job without a time limit": ('time_limit = "01:00:00"\n', "", "setup.time_limit", "is required for a job"),
     "time limit of words": ('"01:00:00"', '"an hour"', "setup.time_limit", "cannot be used"),
-    "time limit of no job": ('how = "job"', 'how = "login"', "setup.time_limit", "belongs to a job"),
+    "time limit of no job": ('how = "job"', 'how = "login"', "setup.time_limit", "is required for a job"),
     "variable in small letters": ('["OLD"]', '["old"]', "setup.clear[0]", "cannot be used"),
     "variable of the setup": (
         '{ STAGE_PATH = "{root}" }',
@@ -111,15 +111,15 @@ BROKEN = {
     "placeholder unknown": ('DTYPE = "{dtype}"', 'DTYPE = "{precision}"', "variables[0].values.DTYPE", "precision"),
     "placeholder left open": ('DTYPE = "{dtype}"', 'DTYPE = "{dtype"', "variables[0].values.DTYPE", "'}'"),
     "product": ('DTYPE = "{dtype}"', 'DTYPE = "{tp*pp}"', "variables[0].values.DTYPE", "tp*pp"),
-    "condition": ('"gpus > 8"', '"gpus > all"', "variables[1].when[0]", "no condition"),
+    "condition": ('"gpus > 8"', '"gpus > all"', "variables[1].when[0]", "not a condition"),
     "what cannot be given": ('"{steps}"', '"{nodes}"', "variables[1].values.MAX_STEPS", "not one placeholder"),
     "variable that is not read": ("MAX_STEPS =", "TIME_LIMIT =", "variables[1].values.TIME_LIMIT", "no effect"),
-    "sbatch without options": ('options = ["-A", "{account}"]\n', "", "launch.options", "sbatch needs it"),
-    "script with a job's name": ('how = "sbatch"', 'how = "bash"', "launch.options", "belongs to sbatch"),
+    "sbatch without options": ('options = ["-A", "{account}"]\n', "", "launch.options", "is required for sbatch"),
+    "script with a job's name": ('how = "sbatch"', 'how = "bash"', "launch.options", "is required for sbatch"),
     "option": ('"{account}"', '"{user}"', "launch.options[1]", "user"),
-    "what is always done": ('["vboost"]', '["magic"]', "launch.always[0]", "'magic' is none of"),
-    "condition of a flaw": ('["save_checkpoint"]', '["never"]', "launch.flaws[0].when[0]", "no condition"),
-    "log elsewhere": ('"{results}/log', '"{dtype}/log', "launch.log", "no path below"),
+    "what is always done": ('["vboost"]', '["magic"]', "launch.always[0]", "'magic' is not one of"),
+    "condition of a flaw": ('["save_checkpoint"]', '["never"]', "launch.flaws[0].when[0]", "not a condition"),
+    "log elsewhere": ('"{results}/log', '"{dtype}/log', "launch.log", "not a path below"),
 }
 
 
@@ -141,7 +141,7 @@ def test_a_procedure_is_read(preset: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("line", "reason"), [("one>=1.0", "'one>=1.0' is no `NAME==VERSION`"), (None, "cannot be read")]
+    ("line", "reason"), [("one>=1.0", "'one>=1.0' is not `NAME==VERSION`"), (None, "cannot be read")]
 )
 def test_a_constraints_file_that_cannot_be_used(preset: Path, line: str | None, reason: str) -> None:
     file = preset.parent / "constraints/tiny.txt"

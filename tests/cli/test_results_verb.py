@@ -91,7 +91,12 @@ def test_a_run_with_all_that_follows_from_its_step_time(home: Path) -> None:
     assert against["last_pct"] == pytest.approx(100 * (7.106 / 7.1 - 1))
     assert documents(home, "first")[0]["result"]["loss"]["against_first"] is None
     said = ask(home, "second")
-    for words in ("524,288", "printed    1.98 s", "checkpoint save 4.389 s at iteration 50", "+0.085 % from run first"):
+    for words in (
+        "524,288",
+        "published        1.98 s",
+        "checkpoint       save 4.389 s at iteration 50",
+        "+0.085 % from run first",
+    ):
         assert words in said
 
 
@@ -412,7 +417,7 @@ def test_by_the_rules_of_nvidias_own_tools(home: Path, experiment: Path) -> None
     assert [one["result"]["upstream"]["status"] for one in (file, job)] == ["Success", "success"]
     assert [one["result"]["upstream"]["step_time_mean_s"] for one in (file, job)] == [20, 20]
     headings, row = ask(home, str(experiment), "--rule", "llmb-run").splitlines()
-    assert headings.split()[:3] == ["run", "or", "log"]
+    assert headings.split()[:3] == ["run", "rule", "status"]
     assert row.split()[1:4] == ["llmb-run", "success", "20"]
 
 
@@ -433,7 +438,7 @@ def test_a_table_for_a_file_has_every_number(home: Path) -> None:
     assert rows[0]["tokens_per_s"] == "524288.0"
     markdown = ask(home, "a", "b", "--format", "markdown").splitlines()
     assert len(markdown) == 4
-    assert markdown[0].startswith("| run or log |")
+    assert markdown[0].startswith("| run |")
 
 
 def test_losses_are_held_against_the_same_configuration_alone(home: Path) -> None:

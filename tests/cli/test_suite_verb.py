@@ -62,13 +62,13 @@ def test_a_plan_has_rows_and_sums(tmp_path: Path, file: Path) -> None:
     assert plan["serial_s"] == pytest.approx(50 * sum(row["estimate"]["step_time_s"] for row in plan["rows"]))
     assert (plan["id"], plan["parallel_s"], plan["free_nodes"], plan["blockers"]) == (None, None, None, [])
     shown = suite(tmp_path, "plan", str(file), "--offline").stdout
-    assert f"cost       {plan['gpu_hours']:.1f} GPU-hours and start-up" in shown
+    assert f"cost        {plan['gpu_hours']:.1f} GPU-hours and start-up" in shown
     assert kept(tmp_path) == []
 
 
 def test_a_plan_that_cannot_run_answers_1_and_names_the_row(tmp_path: Path, file: Path) -> None:
     done = suite(tmp_path, "plan", str(file), "--offline", "--read-only", code=1)
-    assert "nemotron4@25.04 15b fp8 64: eos is read-only" in done.stderr
+    assert "nemotron4@25.04 15b fp8 64: eos is read-only" in done.stdout
 
 
 def test_a_wrong_file_names_file_line_field_and_what_would_do(tmp_path: Path, file: Path) -> None:
@@ -248,7 +248,7 @@ def test_a_suite_is_shown_of_which_one_run_cannot_be_read(tmp_path: Path) -> Non
     (tmp_path / "state" / "runs" / "row1" / "run.json").write_text("{")
     assert "1 unknown" in suite(tmp_path, "list").stdout
     watched = suite(tmp_path, "watch", suite_id, code=2)
-    assert "row1/run.json" in watched.stderr
+    assert "row1/run.json" in watched.stdout
     assert "PASS" in watched.stdout
     (listed,) = json.loads(suite(tmp_path, "list", "--json").stdout)
     assert [row["standing"] for row in listed["rows"]] == ["done", "unknown", "done"]

@@ -102,18 +102,20 @@ BROKEN = [
     Break('words = ["Killed"]', 'words = "Killed"', "install[0].words", 2, "array"),
     Break("harmless = true", 'weight = "much"', "training[1].weight", 17, "'cause'"),
     Break('reason = "The w', '# reason = "The w', "install[0].reason", 1, "is missing"),
-    Break("harmless = true", 'harmless = true\nreason = "x"', "training[1].reason", 18, "none"),
-    Break("harmless = true", "harmless = true\nexit_code = 2", "training[1].exit_code", 18, "nothing in training"),
+    Break("harmless = true", 'harmless = true\nreason = "x"', "training[1].reason", 18, "not allowed"),
+    Break("harmless = true", "harmless = true\nexit_code = 2", "training[1].exit_code", 18, "no meaning in training"),
     Break('words = ["Killed"]\n', "", "install[0]", 1, "words or patterns are missing"),
-    Break('words = ["lustre evicted"]\n', "", "training[0]", 7, "a log is searched for them"),
+    Break('words = ["lustre evicted"]\n', "", "training[0]", 7, "a log is searched for words"),
     Break('["Priority"]', '["Priority", ""]', "pending[0].words[1]", 21, "every text"),
     Break("evicted']", "evicted(']", "training[0].patterns[0]", 9, "regular expression"),
     Break("evicted']", "[[]evicted']", "training[0].patterns[0]", 9, "Possible nested set"),
     Break("'client (?P<node>\\w+): lustre evicted'", "'x?'", "training[0].patterns[0]", 9, "every text"),
-    Break("Node {node}", "Node {host}", "training[0].reason", 10, "{host} is no group of all patterns"),
-    Break("evicted']", "evicted', 'a lustre evicted']", "training[0].reason", 10, "{node} is no group of all patterns"),
-    Break("Node {node}", "Node {node:d}", "training[0].reason", 10, "a brace is written twice"),
-    Break("Node {node}", "Node {node.x}", "training[0].reason", 10, "a brace is written twice"),
+    Break("Node {node}", "Node {host}", "training[0].reason", 10, "{host} is not a group of every pattern"),
+    Break(
+        "evicted']", "evicted', 'a lustre evicted']", "training[0].reason", 10, "{node} is not a group of every pattern"
+    ),
+    Break("Node {node}", "Node {node:d}", "training[0].reason", 10, "write a literal brace twice"),
+    Break("Node {node}", "Node {node.x}", "training[0].reason", 10, "write a literal brace twice"),
     Break("Node {node}", "Node {node", "training[0].reason", 10, "expected '}'"),
     Break('examples = ["Killed"]\n', "", "install[0]", 1, "examples are missing"),
     Break('examples = ["LustreError: client cn007: lustre evicted"]\n', "", "training[0]", 7, "examples"),
@@ -137,8 +139,8 @@ def test_a_broken_file_is_named_with_line_and_key(folder: Path, broken: Break) -
 @pytest.mark.parametrize(
     ("old", "new", "field", "line", "reason"),
     [
-        ('["Killed"]\n\n', '["Ended"]\n\n', "install[0].examples[0]", 5, "does not fit"),
-        ("no lustre evicted anything", "client x: lustre evicted", "training[0].counterexamples[0]", 13, "fits it"),
+        ('["Killed"]\n\n', '["Ended"]\n\n', "install[0].examples[0]", 5, "does not match"),
+        ("no lustre evicted anything", "client x: lustre evicted", "training[0].counterexamples[0]", 13, "matches it"),
         ('["RuntimeError: known', '["client x: lustre evicted rror: known', "training[1].examples[0]", 18, "earlier"),
     ],
 )

@@ -114,7 +114,7 @@ def test_experts_are_counted_and_said_to_be_untried(plan_of: PlanOf) -> None:
     assert memory(made).verdict == "fits"
     (note,) = [p for p in made.problems if p.field == "memory"]
     assert note.severity == "note"
-    assert "no run was compared" in note.reason
+    assert "never compared with a run" in note.reason
     assert not [p for p in plan_of(N15B, 64).problems if p.field == "memory"]
 
 

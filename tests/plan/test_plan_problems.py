@@ -59,8 +59,8 @@ def test_below_the_smallest_whole_model_memory_may_not_suffice(plan_of: PlanOf) 
     warning = on(plan_of(L405B, 256), "scale", "warning")
     assert "512" in warning.reason
     assert "memory" in warning.reason
-    assert "cuts layers" in warning.reason
-    assert "cuts layers" not in on(plan_of(N340B, 128), "scale", "warning").reason
+    assert "fewer layers" in warning.reason
+    assert "fewer layers" not in on(plan_of(N340B, 128), "scale", "warning").reason
     assert not [p for p in plan_of(L405B, 128).problems if p.severity == "warning"], "a proxy is made for its scale"
     assert on(plan_of(L405B, 128, layers=126), "scale", "warning")
 
@@ -161,7 +161,7 @@ def test_names_that_no_preset_has_are_no_plan(catalog: Catalog) -> None:
         ((N15B, 64, {"tp": 32}), ("tp", "48 attention heads", "Choose TP 8")),
         ((N340B, 256, {"tp": 16, "pp": 4}), ("tp", "TP 16 does not divide 8 query groups", "Choose TP 8")),
         ((L405B, 512, {"tp": 16, "pp": 4}), ("tp", "TP 16 does not divide 8 query groups", "Choose TP 8")),
-        ((N340B, 256, {"gbs": 4}), ("gbs", "GA must be a multiple of PP, and 1 is none of 8", "GBS 32, or VP 1")),
+        ((N340B, 256, {"gbs": 4}), ("gbs", "GA must be a multiple of PP; 1 is not a multiple of 8", "GBS 32, or VP 1")),
         ((N15B, 64, {"gbs": 100}), ("gbs", "MBS 2 x DP 32 = 64 does not divide GBS 100", "GBS 64 or 128")),
         ((N340B, 512, {"gbs": 100}), ("gbs", "MBS 1 x DP 8 = 8 does not divide GBS 100", "Choose GBS 64 or 128.")),
         (
@@ -174,7 +174,7 @@ def test_names_that_no_preset_has_are_no_plan(catalog: Catalog) -> None:
         ),
         (
             (L405B, 512, {"mbs": 16}),
-            ("mbs", "GA must be a multiple of PP, and 4 is none of 8", "MBS 8, or GBS 512, or VP 1."),
+            ("mbs", "GA must be a multiple of PP; 4 is not a multiple of 8", "MBS 8, or GBS 512, or VP 1."),
         ),
         (
             (N15B, 64, {"pp": 2, "vp": 3}),
@@ -195,8 +195,8 @@ def test_names_that_no_preset_has_are_no_plan(catalog: Catalog) -> None:
             ("tp", "4096 does not split into 3 pieces", "Choose another TP, or sequence length 4095 or 4098."),
         ),
         ((L405B, 512, {"seq_len": 8208}), ("seq_len", "8208 does not split into 32 pieces", "8192 or 8224")),
-        ((N15B, 64, {"tp": 0}), ("tp", "at least 1", "Leave it at 2")),
-        ((N15B, 64, {"vp": -1}), ("vp", "at least 1", "Leave it at 1")),
+        ((N15B, 64, {"tp": 0}), ("tp", "at least 1", "Keep 2")),
+        ((N15B, 64, {"vp": -1}), ("vp", "at least 1", "Keep 1")),
     ],
 )
 def test_values_by_hand_that_cannot_be(

@@ -55,9 +55,9 @@ def test_what_a_plan_says_of_its_variant_is_read_back(catalog: Catalog) -> None:
 @pytest.mark.parametrize(
     ("change", "named", "there_is"),
     [
-        ({"dtype": "fp8", "precision_variant": "mx"}, "in fp8: there is delayed", ("delayed",)),
-        ({"precision_variant": "delayed"}, "in bf16: there is none", ()),
-        ({"variant": "v2"}, "there is none", ()),
+        ({"dtype": "fp8", "precision_variant": "mx"}, "in fp8; it has delayed", ("delayed",)),
+        ({"precision_variant": "delayed"}, "in bf16; it has none", ()),
+        ({"variant": "v2"}, "it has none", ()),
     ],
 )
 def test_a_variant_that_the_recipe_lacks_is_answered_with_what_there_is(

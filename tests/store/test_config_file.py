@@ -58,8 +58,8 @@ def test_a_flag_takes_plain_words(tmp_path: Path) -> None:
     ("text", "key", "line", "says"),
     [
         ("\n[verdict]\nthreshold = 3\n", "verdict.threshold", 3, "less than or equal to 1"),
-        ("[verdict]\nthresold = 0.9\n", "verdict.thresold", 2, "threshold may be meant"),
-        ("# mine\nverdicts = 1\n", "verdicts", 2, "known are theme, verdict, limits, keys"),
+        ("[verdict]\nthresold = 0.9\n", "verdict.thresold", 2, "Did you mean threshold?"),
+        ("# mine\nverdicts = 1\n", "verdicts", 2, "Known: theme, verdict, limits, keys"),
         ("verdict = 2\n", "verdict", 1, "dictionary"),
         ("[limits]\ngpu_hours = -1\n", "limits.gpu_hours", 2, "greater than 0"),
         ("[verdict]\nthreshold = true\n", "verdict.threshold", 2, "valid number"),

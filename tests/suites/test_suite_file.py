@@ -115,23 +115,23 @@ def test_the_cluster_must_be_said_somewhere(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("text", "line", "field", "words"),
     [
-        (LISTS.replace("fp8", "fp9"), 7, "precisions[1]", "did you mean fp8"),
+        (LISTS.replace("fp8", "fp9"), 7, "precisions[1]", "Did you mean fp8"),
         (LISTS.replace("[16, 64]", "[\n16,\n48]"), 10, "scales[1]", "32 or 64"),
-        (LISTS.replace("nemotron4@", "nemotron5@"), 5, "workloads[0]", "did you mean nemotron4"),
+        (LISTS.replace("nemotron4@", "nemotron5@"), 5, "workloads[0]", "Did you mean nemotron4"),
         (LISTS.replace("25.04", "25.40"), 5, "workloads[0]", "25.04"),
         (LISTS.replace('"15b"', '"16b"'), 6, "sizes[0]", "15b"),
-        (LISTS + "layouts = [{tpp = 2}]", 11, "layouts[0].tpp", "tp may be meant"),
+        (LISTS + "layouts = [{tpp = 2}]", 11, "layouts[0].tpp", "Did you mean tp?"),
         (LISTS + "layouts = [{tp = 3}]", 11, "layouts[0].tp", "TP 3"),
-        (LISTS + "at_mots = 3", 11, "at_mots", "at_most may be meant"),
+        (LISTS + "at_mots = 3", 11, "at_mots", "Did you mean at_most?"),
         (LISTS.replace("at_most = 4", "at_most = 0"), 3, "at_most", "greater than or equal to 1"),
         (LISTS.replace("scales = [16, 64]", ""), 1, "scales", "is missing"),
         (LISTS.replace("repeats = 2", "repeats = 300"), 1, "", "more than 1,000 runs"),
         (LISTS + 'procedure = "mine"', 11, "procedure", "direct"),
         ('cluster = "eos"', 1, "", "asks for no run"),
         ("cluster = ", 1, "", "is not TOML"),
-        ('[[runs]]\nworkload = "nemotron4"\nsizze = "15b"', 3, "runs[0].sizze", "did you mean size"),
+        ('[[runs]]\nworkload = "nemotron4"\nsizze = "15b"', 3, "runs[0].sizze", "Did you mean size"),
         ('[[runs]]\nworkload = "nemotron4"\nsize = "15b"\ndtype = "fp8"', 1, "runs[0]", "scale is missing"),
-        ("options = {profil = true}\n" + LISTS, 1, "options.profil", "no key"),
+        ("options = {profil = true}\n" + LISTS, 1, "options.profil", "not a field"),
     ],
 )
 def test_a_fault_names_its_place_and_what_would_do(
@@ -175,14 +175,19 @@ def test_the_text_form_too(tmp_path: Path) -> None:
     ("text", "line", "field", "words"),
     [
         (BULK.replace("nemotron4", "nemotron5"), 2, "pretrain_nemotron4_15b".replace("4", "5", 1), "nemotron4"),
-        (BULK.replace("fp8", "fp9"), 6, "pretrain_nemotron4_15b.tasks[0].dtypes", "did you mean fp8"),
+        (BULK.replace("fp8", "fp9"), 6, "pretrain_nemotron4_15b.tasks[0].dtypes", "Did you mean fp8"),
         (BULK.replace("[16, 32]", "[16, 48]"), 3, "pretrain_nemotron4_15b.scales", "32 or 64"),
-        (BULK.replace("params:", "prams:"), 12, "pretrain_nemotron4_15b.tasks[1].overrides.prams", "params may be"),
+        (
+            BULK.replace("params:", "prams:"),
+            12,
+            "pretrain_nemotron4_15b.tasks[1].overrides.prams",
+            "Did you mean params",
+        ),
         (BULK.replace("{mbs", "{foo"), 12, "pretrain_nemotron4_15b.tasks[1].overrides.params.foo", "mbs"),
         (BULK.replace("params: {mbs: [1, 2]}", "env: {A: 1}"), 12, "", "in its profile"),
         (BULK + "      proxy: true", 13, "pretrain_nemotron4_15b.tasks[1].proxy", "leave `proxy` out"),
         (BULK + "      repeats: 3", 13, "repeats", "given twice"),
-        (BULK.replace("tasks:", "task:"), 5, "pretrain_nemotron4_15b.task", "tasks may be meant"),
+        (BULK.replace("tasks:", "task:"), 5, "pretrain_nemotron4_15b.task", "Did you mean tasks?"),
         (BULK.replace("_15b:", ":"), 2, "pretrain_nemotron4", "no workload and size"),
         ("a: [", 1, "", "is not YAML"),
         ("a: !!bool maybe", 1, "", "is not YAML"),
@@ -227,7 +232,7 @@ def test_what_is_no_suite_file_is_said_to_be_none(tmp_path: Path) -> None:
     assert "No such file" in _missing(tmp_path / "none.toml").words
     assert "llmb-run" in _missing(tmp_path / "suite.json").words
     (tmp_path / "folder.toml").mkdir()
-    assert "it is no file" in _missing(tmp_path / "folder.toml").words
+    assert "it is not a regular file" in _missing(tmp_path / "folder.toml").words
 
 
 def _missing(file: Path) -> SuiteProblem:

@@ -49,7 +49,7 @@ async def test_what_the_screen_cannot_follow_is_said(services: Services) -> None
         await pilot.pause()
         texts = [note.message for note in app._notifications]
     assert any("no such" in text for text in texts)
-    assert any("app.quit may be meant" in text for text in texts)
+    assert any("Did you mean app.quit?" in text for text in texts)
 
 
 def test_every_binding_of_ours_can_be_set() -> None:

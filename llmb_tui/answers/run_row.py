@@ -1,0 +1,237 @@
+"""`RunRow`: one run in any table of runs, whatever its figures were read from. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, fields
+from typing import TYPE_CHECKING, Any
+
+from llmb_tui.analysis.result import Figures
+from llmb_tui.analysis.statistics import Spread
+from llmb_tui.answers.table import State
+from llmb_tui.language.labels import run_label
+from llmb_tui.language.states import Method, VerdictResult, row_label, state_label
+from llmb_tui.launch.note import NO_NOTE, Note
+from llmb_tui.watch.log_facts import CheckpointTime
+from llmb_tui.watch.report import label_of, state_word, verdict_reasons
+from llmb_tui.watch.state import BAD_ENDS
+from llmb_tui.watch.verdict import rule_s, rule_words
+
+if TYPE_CHECKING:
+    from llmb_tui.analysis.result import RunResult
+    from llmb_tui.plan.plan import Plan
+    from llmb_tui.suites.suite_plan import PlannedRow
+    from llmb_tui.suites.suite_progress import RowProgress
+    from llmb_tui.watch.state import RunRecord
+
+_SELECTION = ("workload", "release", "size", "gpu", "dtype", "scale")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RunRow:
+    """All that a table of runs can show of one run. Times are seconds; None and an empty text are unknown."""
+
+    key: str = ""
+    """Name of the run in its suite."""
+    id: str = ""
+    """Run id, or the path of a log; empty for a row of a suite that has no run yet."""
+    state: State | None = None
+    workload: str | None = None
+    release: str | None = None
+    size: str | None = None
+    gpu: str | None = None
+    dtype: str | None = None
+    scale: int | None = None
+    """Number of GPUs."""
+    node_count: int | None = None
+    """Number of nodes by the plan."""
+    time_limit: str = ""
+    gpu_hours: float | None = None
+    """Expected cost of the training steps."""
+    expected_s: float | None = None
+    low_s: float | None = None
+    """Lower end of the band of the expected step time."""
+    high_s: float | None = None
+    method: Method | None = None
+    """Origin of the expected step time."""
+    published_s: float | None = None
+    cluster: str | None = None
+    procedure: str | None = None
+    job_ids: tuple[str, ...] = ()
+    made_at: float = 0.0
+    """Unix time of the submission; without one, of the end of the log or of the plan."""
+    steps_done: int | None = None
+    steps_total: int | None = None
+    step_time_s: float | None = None
+    """By the recipe's rule."""
+    rule: str = ""
+    median_s: float | None = None
+    """Median of the steps after the warm-up."""
+    last_s: float | None = None
+    """Time of the last step."""
+    result: VerdictResult | None = None
+    ratio: float | None = None
+    """Expected step time / measured step time."""
+    against: str | None = None
+    reasons: tuple[str, ...] = ()
+    """Reasons of the verdict; without one, why there is none."""
+    note: Note = NO_NOTE
+    steady: Spread | None = None
+    """The steps that the rule's window has; for a rule of the last step, those after the warm-up."""
+    figures: Figures | None = None
+    """By the step time of the rule."""
+    logged_tflops_per_gpu: float | None = None
+    """Mean of the TFLOPS that the training itself logged."""
+    loss: str = ""
+    """Whether the loss falls, in words."""
+    loss_against_first_pct: float | None = None
+    checkpoints: tuple[CheckpointTime, ...] = ()
+    restarts: int | None = None
+    node_list: str | None = None
+    upstream: Mapping[str, Any] | None = None
+    """JSON object of a result by one of NVIDIA's rules (`analysis.document.upstream_document`)."""
+
+    @property
+    def ended_badly(self) -> bool:
+        """The job failed or was cancelled: a verdict of the steps before that is none of the run."""
+        return self.state is not None and self.state.name in BAD_ENDS
+
+    @property
+    def configuration(self) -> str | None:
+        """Workload and GPUs: `nemotron4 15b fp8 · 64 × H100`."""
+        if self.workload and self.size and self.dtype and self.scale and self.gpu:
+            return run_label(self.workload, self.size, self.dtype, self.scale, self.gpu)
+        return None
+
+    @property
+    def of_published_pct(self) -> float | None:
+        """Speed of the run in per cent of its published row."""
+        return 100 * self.published_s / self.step_time_s if self.published_s and self.step_time_s else None
+
+
+def row_from_document(document: Mapping[str, Any]) -> RunRow:
+    """The row of a run's JSON object, with the key `result` or without: of `jobs`, `results` and of any log."""
+    selection, state, verdict = document["selection"] or {}, document["state"], document["verdict"]
+    values: dict[str, Any] = {name: selection.get(name) for name in _SELECTION}
+    if result := document.get("result"):
+        values |= _result_values(result)
+    return RunRow(
+        id=document["id"],
+        state=State(state, state_label(state)) if state else None,
+        **values,
+        cluster=document["cluster"],
+        procedure=document["procedure"],
+        job_ids=tuple(document["job_ids"]),
+        made_at=document["submitted_at"] or 0.0,
+        steps_done=document["steps_done"],
+        steps_total=document["steps_total"],
+        step_time_s=document["step_time_s"],
+        rule=document["rule"],
+        median_s=document["median_step_time_s"],
+        last_s=document["last_step_time_s"],
+        result=verdict["result"],
+        ratio=verdict["ratio"],
+        against=verdict["against"],
+        reasons=tuple(verdict["reasons"]),
+        note=Note(document.get("note", ""), tuple(document.get("tags", ()))),
+    )
+
+
+def _result_values(result: Mapping[str, Any]) -> dict[str, Any]:
+    """Values of the key `result` of a run's JSON object."""
+    estimate, published, loss = (result[name] or {} for name in ("estimate", "published", "loss"))
+    logged = result["logged_tflops_per_gpu"]
+    return {
+        "expected_s": estimate.get("step_time_s"),
+        "low_s": estimate.get("low_s"),
+        "high_s": estimate.get("high_s"),
+        "method": estimate.get("method"),
+        "published_s": published.get("step_time_s"),
+        "steady": Spread(**result["steady"]) if result["steady"] else None,
+        "figures": Figures(**{field.name: result[field.name] for field in fields(Figures)})
+        if result["tokens_per_s"] is not None
+        else None,
+        "logged_tflops_per_gpu": logged["mean"] if logged else None,
+        "loss": loss.get("words", ""),
+        "loss_against_first_pct": (loss.get("against_first") or {}).get("last_pct"),
+        "checkpoints": tuple(CheckpointTime(**checkpoint) for checkpoint in result["checkpoints"]),
+        "restarts": result["restarts"],
+        "node_list": result["nodes"],
+        "upstream": result.get("upstream"),
+    }
+
+
+def row_from_record(record: RunRecord, note: Note = NO_NOTE) -> RunRow:
+    """The row of a run, without what takes all of its step times: `steady` and `figures`."""
+    return RunRow(**_record_values(record), note=note)
+
+
+def row_from_result(result: RunResult, note: Note = NO_NOTE) -> RunRow:
+    """The row of a run with its figures, and with its checkpoints and its loss where its log was read."""
+    loss = result.loss
+    return RunRow(
+        **_record_values(result.record),
+        note=note,
+        steady=result.steady,
+        figures=result.figures,
+        loss=loss.words if loss else "",
+        checkpoints=result.checkpoints,
+        restarts=result.restarts,
+        node_list=result.job.node_list if result.job else None,
+    )
+
+
+def row_from_plan(planned: PlannedRow) -> RunRow:
+    """The row of a suite's run before it is submitted."""
+    row = planned.row
+    return RunRow(
+        **_plan_values(planned.plan),
+        key=row.key,
+        id=row.run_id,
+        state=State("not sent", row_label("not sent")),
+        procedure=row.procedure,
+    )
+
+
+def row_from_progress(progress: RowProgress) -> RunRow:
+    """The row of a suite's run as it stands; step time and verdict are those of a run that is done."""
+    row, record = progress.planned.row, progress.record
+    values = _record_values(record) if record else _plan_values(progress.planned.plan)
+    own = {"id": row.run_id if record else "", "procedure": row.procedure, "key": row.key}
+    judged = {"step_time_s": progress.step_time_s, "result": progress.result}
+    return RunRow(**{**values, **own, **judged, "state": State(progress.state, progress.label)})
+
+
+def _plan_values(plan: Plan) -> dict[str, Any]:
+    selection, estimate = plan.selection, plan.estimate
+    values = {name: getattr(selection, name) for name in _SELECTION}
+    values |= {"node_count": plan.nodes, "time_limit": plan.time_limit, "gpu_hours": plan.gpu_hours}
+    values["published_s"] = plan.published.step_time_s if plan.published else None
+    if estimate is not None:
+        values |= {"expected_s": estimate.step_time_s, "low_s": estimate.low_s, "high_s": estimate.high_s}
+        values["method"] = estimate.method
+    return values
+
+
+def _record_values(record: RunRecord) -> dict[str, Any]:
+    run, state = record.run, record.state
+    progress, verdict = state.progress, state.verdict
+    return {
+        **_plan_values(run.plan),
+        "id": run.id,
+        "state": State(state_word(run, state), label_of(run, state)),
+        "cluster": run.cluster,
+        "procedure": run.procedure,
+        "job_ids": run.job_ids,
+        "made_at": run.submitted_at or record.log_grew_at or run.created_at,
+        "steps_done": progress.steps_done,
+        "steps_total": progress.steps_total if progress.steps_total is not None else run.plan.steps,
+        "step_time_s": rule_s(run.plan, run.rule, progress),
+        "rule": rule_words(run.rule),
+        "median_s": progress.median_s,
+        "last_s": progress.last.step_time_s if progress.last else None,
+        "result": verdict.result if verdict else None,
+        "ratio": verdict.ratio if verdict else None,
+        "against": verdict.against if verdict else None,
+        "reasons": verdict_reasons(state),
+    }
