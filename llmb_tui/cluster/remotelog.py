@@ -215,10 +215,10 @@ class RemoteLog:
         return tail
 
     def _args(self, sample: Sample, offset: int) -> list[str]:
-        asked = (sample.head, sample.start + 1, sample.length, offset + 1, _GAP_TO_COMPRESS)
+        numbers = (sample.head, sample.start + 1, sample.length, offset + 1, _GAP_TO_COMPRESS)
         packers = "zstd" if self._is_near else "gzip zstd"
         installs = self._session.profile.install_dir
-        return [self.path, *map(str, asked), packers, str(_OVERLAP), str(_MOST_IN_FRAME), installs]
+        return [self.path, *map(str, numbers), packers, str(_OVERLAP), str(_MOST_IN_FRAME), installs]
 
     @property
     def _is_near(self) -> bool:

@@ -153,11 +153,11 @@ class RunaiApi(AnswerCache):
         if not may_exist and refused not in (400, 409):
             raise failed
         try:
-            matches = self.find(name)
+            workload = self.find(name)
         except Trouble as trouble:
             raise self._unknown_outcome(name, failed) from trouble
-        if matches is not None:
-            return matches.id
+        if workload is not None:
+            return workload.id
         raise self._unknown_outcome(name, failed) if may_exist else failed
 
     def find(self, name: str) -> Workload | None:
@@ -176,35 +176,35 @@ class RunaiApi(AnswerCache):
     def look(self, ids: Collection[str]) -> dict[str, Workload]:
         """Read these workloads, by id, including deleted ones; an unknown workload is absent.
 
-        One call reads all existing ones of the profile's project. Workloads that are missing in it are read one by one,
-        and then searched for among the deleted ones.
+        Several workloads are read by one call for the profile's project. The others, and a single workload, are read
+        one by one, and then searched for among the deleted ones.
         """
         wanted = set(ids)
-        matches = self._in_project(wanted, {"sortBy": "createdAt"}) if len(wanted) > 1 else {}
+        workloads = self._in_project(wanted, {"sortBy": "createdAt"}) if len(wanted) > 1 else {}
         # A workload of a former project, which this login may not see, must not hide the others.
         absent = (404,) if len(wanted) == 1 else (403, 404)
-        for workload_id in wanted - matches.keys():
+        for workload_id in wanted - workloads.keys():
             action = "look at workloads"
             try:
-                matches[workload_id] = self._checked(
+                workloads[workload_id] = self._checked(
                     Workload, self._get(action, f"/workloads/{_word(workload_id)}"), action
                 )
             except ApiTrouble as trouble:
                 if trouble.status not in absent:
                     raise
-        return matches | self._in_project(wanted - matches.keys(), {"sortBy": "deletedAt", "deleted": "true"})
+        return workloads | self._in_project(wanted - workloads.keys(), {"sortBy": "deletedAt", "deleted": "true"})
 
     def _in_project(self, wanted: Collection[str], query: Mapping[str, str]) -> dict[str, Workload]:
         """Read these workloads from a list of the project, by id."""
-        matches: dict[str, Workload] = {}
+        workloads: dict[str, Workload] = {}
         query = {**query, "sortOrder": "desc", "filterBy": f"projectName=={self.profile.project}"}
         for item in self._paged("look at workloads", "/workloads", "workloads", query) if wanted else ():
             if _id_of(item) in wanted:  # others are not validated: a malformed one must not hide these
                 workload = self._checked(Workload, item, "look at workloads")
-                matches[workload.id] = workload
-                if matches.keys() == wanted:
+                workloads[workload.id] = workload
+                if workloads.keys() == wanted:
                     break
-        return matches
+        return workloads
 
     def events(self, workload_id: str) -> list[Event]:
         """List the newest events of a workload."""

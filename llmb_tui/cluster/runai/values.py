@@ -90,15 +90,15 @@ class Project(_ApiModel):
     @property
     def quotas(self) -> tuple[Quota, ...]:
         """Quotas of the node pools."""
-        used = {each.used_pool: each.allocated or 0.0 for each in self.usage}
+        used = {share.used_pool: share.allocated or 0.0 for share in self.usage}
         return tuple(
             Quota(
-                node_pool=each.pool,
-                deserved=each.deserved or 0.0,
-                limit=None if each.limit is None or each.limit < 0 else each.limit,  # -1: no limit
-                allocated=used.get(each.pool, 0.0),
+                node_pool=share.pool,
+                deserved=share.deserved or 0.0,
+                limit=None if share.limit is None or share.limit < 0 else share.limit,  # -1: no limit
+                allocated=used.get(share.pool, 0.0),
             )
-            for each in self.resources
+            for share in self.resources
         )
 
 
@@ -221,9 +221,11 @@ class Workload(_ApiModel):
     @property
     def message(self) -> str:
         """The cluster's message about its phase; may be empty."""
-        failing = (each for each in self.conditions if each.type in _FAILING and each.status == "True")
+        failing = (
+            condition for condition in self.conditions if condition.type in _FAILING and condition.status == "True"
+        )
         messages = [self.phase_reason, self.phase_message] if self.phase_reason or self.phase_message else []
-        return " · ".join(filter(None, messages or [each.message for each in failing][:1]))
+        return " · ".join(filter(None, messages or [condition.message for condition in failing][:1]))
 
 
 _FAILING = ("Failed", "Unschedulable")
@@ -301,7 +303,7 @@ def _ran_out_of_time(workload: Workload, events: Iterable[Event]) -> bool:
     """True if the workload failed with the exit code of its time limit."""
     if workload.state != "FAILED":
         return False
-    conditions = (each.message for each in workload.conditions if each.status == "True")
+    conditions = (condition.message for condition in workload.conditions if condition.status == "True")
     messages = (workload.message, *conditions, *(event.message for event in events))
     return any(_TIMED_OUT.search(words) for words in messages)
 

@@ -126,10 +126,10 @@ def parse_inventory(answers: dict[str, Answer]) -> ClusterInventory:
     accounts = tuple(map(clean_line, accounts_of(associations)))
     default = clean_line(_text_if_successful(answers["default"]).partition("\n")[0].strip())
     partitions = tuple(parse_partitions(answers["nodes"].text))
-    who = [clean_line(line) for line in answers["who"].text.splitlines()] + ["", ""]
+    identity = [clean_line(line) for line in answers["who"].text.splitlines()] + ["", ""]
     return ClusterInventory(
-        user=who[0],
-        home=who[1],
+        user=identity[0],
+        home=identity[1],
         accounts=accounts,
         default_account=default if default in accounts else None,
         partitions=partitions,
