@@ -153,5 +153,5 @@ class CancelOpen(SchedulerTrouble):
         super().__init__(
             f"It is not known whether job {job_id} will be cancelled.",
             f"The answer of {scheduler} to the request was lost: {lost.what} {lost.why}".rstrip(),
-            "Look at the run again, and cancel again if the job is still active.",
+            "It may still be cancelled: look at the run again, and cancel again if the job is still active.",
         )

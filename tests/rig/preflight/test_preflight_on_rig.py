@@ -106,7 +106,7 @@ def test_without_a_plan_the_cluster_is_judged_on_its_own(look: Look) -> None:
         ({"gpu_request": "none"}, "gpu-request", "warning", ("counts GPUs", "gpus-per-node")),
         ({"qos": "short"}, "qos", "failed", ("short allows 8 GPUs; short allows 00:10:00", "fewer GPUs")),
         ({"qos": "gold"}, "qos", "failed", ("normal, short", "QOS")),
-        ({"reservation": "nope"}, "reservation", "failed", ("no reservation", "Leave")),
+        ({"reservation": "nope"}, "reservation", "failed", ("no reservation", "Remove")),
         ({"constraint": "rack7"}, "constraint", "failed", ("no node has rack7", "constraint")),
         ({"exclude": "cn[001,999]"}, "exclude", "failed", ("cn999", "list of nodes")),
         ({"exclude": "gn001"}, "exclude", "ok", ("known", "")),

@@ -99,7 +99,7 @@ async def test_what_cannot_be_right_is_said_where_it_was_typed(services: Service
         await fill(pilot, name="eos")
         await pilot.press("ctrl+s")
         assert app.focused is app.screen.query_one("#profile-host")
-        assert "host is needed" in said(pilot, "fault")
+        assert "Enter the host" in said(pilot, "fault")
         await fill(
             pilot, host=EOS.host, account="research", partition="batch", install_dir="/lustre/llmb", port="99999"
         )  # fmt: skip
