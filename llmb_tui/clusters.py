@@ -1,6 +1,6 @@
-"""`Clusters`: the saved clusters, and of each one object and one poller, opened when first needed."""
+"""`Clusters`: the saved clusters, with one `Cluster` and one poller for each, made at their first use."""
 
-# ruff: noqa: PLC0415 - what loads paramiko or pydantic is imported by the method that needs it
+# ruff: noqa: PLC0415 - modules that load paramiko or pydantic are imported by the methods that need them
 from __future__ import annotations
 
 import threading
@@ -28,9 +28,9 @@ _Key = tuple[tuple[object, ...], bool]
 
 
 class Clusters:
-    """Profiles with the same route share a connection, unless one of them is only looked at. Thread-safe.
+    """Saved profiles and open connections. Profiles with the same route and mode share a connection. Thread-safe.
 
-    What takes a cluster takes a profile, which need not be saved, or the name of a saved one.
+    A cluster is given as a profile, which need not be saved, or as the name of a saved one.
     """
 
     def __init__(
@@ -52,15 +52,15 @@ class Clusters:
         self._local: ClusterProfile | None = None
 
     def profiles(self) -> tuple[ClusterProfile, ...]:
-        """The saved clusters. A file that is none is told to `on_broken_file`, or else raised as `ProfileProblem`."""
+        """Load the saved profiles. An invalid file is reported to `on_broken_file`, or raised as `ProfileProblem`."""
         from llmb_tui.cluster.profiles import load_profiles
 
         return load_profiles(self._folder, self._on_broken_file)
 
     def profile(self, name: str) -> ClusterProfile:
-        """One saved cluster by name; `local`, unless one is saved as that, is this machine as a login node.
+        """Load a saved profile by name. Unless a cluster has the name `local`, that is this machine as a login node.
 
-        Raises `Trouble` when there is none of that name, its file is broken, or this machine is no login node.
+        Raises `Trouble` if the name is unknown, the file is invalid, or this machine is not a login node.
         """
         from llmb_tui.cluster.profiles import load_profile
         from llmb_tui.cluster.slurm.inventory import local_profile, unfilled_local_profile
@@ -80,9 +80,9 @@ class Clusters:
         )
 
     def require_withdrawing(self, name: str) -> None:
-        """Raise Trouble (exit code 1) in observer mode, of all clusters or of this one.
+        """Raise Trouble (exit code 1) if this cluster or the whole program is in observer mode.
 
-        A cluster that is not saved any more refuses nothing: what was not sent to it is withdrawn without it.
+        A cluster that is no longer saved does not refuse: a run that was not submitted is withdrawn without it.
         """
         from llmb_tui.cluster.failures import ObserverMode
 
@@ -90,14 +90,14 @@ class Clusters:
             profile = self.profile(name)
         except Trouble:
             if self._policy.read_only:
-                what = f"{clean_line(name)} is only looked at: nothing is changed."
+                what = f"{clean_line(name)} is read-only: nothing was changed."
                 raise Trouble(what, "`--read-only` was given.", "Start the program without it.", exit_code=1) from None
         else:
             if self._policy.observes(profile):
                 raise ObserverMode(profile)
 
     def save(self, profile: ClusterProfile) -> None:
-        """Write a cluster's file. Its connection stays unless it would now go elsewhere."""
+        """Write a profile's file. Connections whose route no profile has any more are closed."""
         from llmb_tui.cluster.profiles import save_profile
 
         before = {saved.route for saved in self.profiles()}
@@ -106,17 +106,21 @@ class Clusters:
             self.close(route)
 
     def add(self, profile: ClusterProfile) -> None:
-        """Write the file of a new cluster. Raises Trouble (exit code 1) where there is one of its name."""
+        """Write the file of a new cluster. Raises Trouble (exit code 1) if its name is in use."""
         with locked(self._folder):
             file = self._folder / f"{profile.name}.toml"
             if file in toml_files([self._folder]):
-                raise Trouble(f"There is a cluster {profile.name} already.", fix=f"Edit {file}.", exit_code=1)
+                raise Trouble(
+                    f"A cluster named {profile.name} already exists.",
+                    fix=f"Choose another name, or edit {file}.",
+                    exit_code=1,
+                )
             self.save(profile)
 
     def change(self, read: ClusterProfile | None, profile: ClusterProfile) -> None:
-        """Write the file of a cluster that was `read` before, of a new one, or of one under another name.
+        """Write the file of a cluster whose profile was `read` before; with None or a new name, of a new cluster.
 
-        Raises Trouble (exit code 1) where the file holds something else by now: nobody's change is lost unseen.
+        Raises Trouble (exit code 1) if the file has changed since, so that another change is not lost.
         """
         if read is None or read.name != profile.name:
             self.add(profile)
@@ -124,20 +128,20 @@ class Clusters:
         from llmb_tui.cluster.profiles import profile_table
 
         with locked(self._folder):
-            saved = [profile_table(one) for one in self.profiles() if one.name == profile.name]
+            saved = [profile_table(other) for other in self.profiles() if other.name == profile.name]
             if any(table not in (profile_table(read), profile_table(profile)) for table in saved):
                 raise Trouble(
-                    f"Cluster {profile.name} has changed since it was read here, and was not saved.",
-                    f"Another program or a person has written {self._folder / profile.name}.toml meanwhile.",
-                    "Start the program again, which reads it anew, or edit that file.",
+                    f"Cluster {profile.name} was not saved: its file has changed since it was read.",
+                    f"Another program or user has written {self._folder / profile.name}.toml.",
+                    "Start the program again to read the new file, or edit the file.",
                     exit_code=1,
                 )
             self.save(profile)
 
     def inventory(self, profile: ClusterProfile, prompter: Prompter | None = None) -> ClusterInventory:
-        """What a cluster has to choose from; only how to connect must be in the profile.
+        """Read the partitions, accounts and other choices of a cluster. The profile needs only the route.
 
-        `prompter` answers what connecting asks; None: nobody, and such a question fails.
+        `prompter` answers questions of the login; without one, a question is an error.
         """
         from llmb_tui.cluster.slurm.inventory import read_inventory
 
@@ -146,13 +150,13 @@ class Clusters:
         return read_inventory(session)
 
     def login_node(self, ref: ClusterProfile | str) -> Session:
-        """The session of a cluster that has a login node. Raises Trouble (exit code 1) for another."""
+        """Return the session of a cluster with a login node. Raises Trouble (exit code 1) for other clusters."""
         from llmb_tui.cluster.session import login_node
 
         return login_node(self.cluster(ref))
 
     def cluster(self, ref: ClusterProfile | str) -> Cluster:
-        """The one object of a cluster. It connects at its first question, where that asks nobody anything."""
+        """Return the shared object of a cluster. Its first question connects, unless the login would ask the user."""
         from llmb_tui.cluster.kinds import KINDS
 
         profile = self.profile(ref) if isinstance(ref, str) else ref
@@ -164,12 +168,12 @@ class Clusters:
             return self._open[key]
 
     def health(self, profile: ClusterProfile) -> LinkHealth | None:
-        """How the connection to a cluster is; None when nobody has asked for one yet. Never waits."""
+        """Health of the connection to a cluster; None if the cluster was not opened. Never waits."""
         cluster = self._open.get(self._key(profile))
         return cluster.health if cluster is not None else None
 
     def poller(self, ref: ClusterProfile | str) -> JobPoller:
-        """What looks at the scheduler for all that follow jobs of a cluster."""
+        """Return the poller that asks a cluster's scheduler for all its followed jobs."""
         from llmb_tui.watch.job_poller import JobPoller
 
         cluster = self.cluster(ref)
@@ -180,7 +184,7 @@ class Clusters:
             return self._pollers[cluster]
 
     def set_focused(self, focused: bool) -> None:
-        """Whether somebody is there to see what the clusters say; while nobody is, they are asked less often."""
+        """Set whether the terminal has the focus; without it, the clusters are polled less often."""
         with self._lock:
             self._focused = focused
             pollers = list(self._pollers.values())
@@ -188,7 +192,7 @@ class Clusters:
             poller.set_focused(focused)
 
     def close(self, route: tuple[object, ...] | None = None) -> None:
-        """End the connections of a route, or all."""
+        """Close the connections of a route, or all."""
         with self._lock:
             keys = [key for key in self._open if route in (None, key[0])]
             ended = [self._open.pop(key) for key in keys]

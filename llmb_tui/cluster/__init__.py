@@ -1,1 +1,1 @@
-"""Where? A host in, one authenticated connection and facts about the cluster out."""
+"""Connections to clusters: commands, files, jobs and logs on them, over SSH or HTTPS."""

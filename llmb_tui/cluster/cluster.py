@@ -1,6 +1,6 @@
-"""`Cluster`: everything in which kinds of cluster differ for who looks after a job; a kind is a folder.
+"""`Cluster`: the interface to a cluster's connection and jobs, which each kind of cluster implements.
 
-`AsksOnce` is what does not repeat its questions.
+`AnswerCache` keeps the answers of a cluster, so that checks do not ask the same question twice.
 """
 
 from __future__ import annotations
@@ -20,56 +20,55 @@ from llmb_tui.errors import Trouble
 from llmb_tui.language.states import LinkState
 
 T = TypeVar("T")
-Asked = TypeVar("Asked", bound="AsksOnce")
-_ASKED_AGAIN = 2
+Cached = TypeVar("Cached", bound="AnswerCache")
+_RETRIES = 2
 
 
 class Cluster(Protocol):
-    """One cluster that is always there, asked from any thread; the base of each kind.
+    """One cluster; the base class of each kind. Its methods may be called from any thread.
 
-    Nothing is connected before the first question.
-
-    Questions raise Disconnected, Unreachable, LoginNeeded and DeadlinePassed. Only `connect` asks a person anything.
+    The first question connects. A question to the cluster raises Disconnected, Unreachable, LoginNeeded or
+    DeadlinePassed. Only `connect` asks the user anything.
     """
 
     profile: ClusterProfile
-    """How it is reached, and what is asked of it."""
+    """Saved settings: the route to the cluster, and what jobs use there."""
     read_only: bool
-    """Observer mode: whatever would change the cluster is refused."""
+    """Observer mode: everything that would change the cluster is refused."""
 
     @property
     def state(self) -> LinkState:
-        """Of the connection."""
+        """State of the connection."""
 
     @property
     def banner(self) -> str:
-        """What it greets with, clean; empty before the first connection, and for a kind that does not greet."""
+        """The cluster's greeting, clean; empty before the first connection, and for a kind without a greeting."""
         return ""
 
     @property
     def health(self) -> LinkHealth:
-        """What is known of the connection at this moment. Never waits."""
+        """Present health of the connection. Never waits."""
 
     def connect(self, prompter: Prompter | None = None) -> None:
-        """Connect unless that is done. `prompter` answers what that asks; None: nobody, and such a question fails."""
+        """Connect unless connected. `prompter` answers questions of the login; without one, a question is an error."""
 
     def asking_once(self) -> Cluster:
-        """The same cluster for checks that follow each other at once: what was answered is not asked again."""
+        """Return this cluster with a cache of answers, for a series of checks."""
 
     def ping(self) -> None:
-        """A question that shows whether it answers at all."""
+        """Ask the shortest question. Raises an error unless the cluster answers."""
 
     def require_changes(self) -> None:
-        """Raise `ObserverMode` where the cluster is only looked at: called by whatever would change it."""
+        """Raise `ObserverMode` if the cluster is read-only. Call this before every change."""
         if self.read_only:
             raise ObserverMode(self.profile)
 
     def patiently(self, ask: Callable[[], T]) -> T:
-        """What `ask` answers, which only looks: asked again, twice at most, where the connection breaks meanwhile.
+        """Call `ask`, which must be read-only, and return its result. Retry twice if the connection breaks.
 
-        Raises what `ask` raises.
+        Raises the errors of `ask`.
         """
-        for _ in range(_ASKED_AGAIN):
+        for _ in range(_RETRIES):
             try:
                 return ask()
             except (Disconnected, Unreachable):
@@ -81,55 +80,53 @@ class Cluster(Protocol):
         """Close the connections for good."""
 
     def look(self, job_ids: Sequence[str]) -> dict[str, Job]:
-        """What the scheduler knows of these jobs, by id; a job that it does not know is absent.
+        """Read the state of these jobs from the scheduler, by id; a job that it does not know is absent.
 
-        Raises SchedulerTrouble when it cannot say, HalfAnswer when it knows only what has not ended.
+        Raises HalfAnswer if it answers only for jobs that have not ended, SchedulerTrouble if it does not answer.
         """
 
     def bad_nodes(self, node_list: str) -> tuple[str, ...]:
-        """Those of these nodes that do not work, each with the reason. Raises SchedulerTrouble when it cannot say."""
+        """The broken ones of these nodes, each with the reason. Raises SchedulerTrouble if there is no answer."""
 
     def cancel(self, job_id: str) -> bool:
         """Cancel a job; False for one that has ended already.
 
-        Raises CancelOpen where that may be done although nobody has said so, SchedulerTrouble when it is refused, and
-        `ObserverMode`.
+        Raises CancelOpen if the answer was lost, SchedulerTrouble if the scheduler refuses, and `ObserverMode`.
         """
 
     def suspend(self, job_id: str) -> None:
-        """Let a job give its nodes back; it stays, and can be resumed.
+        """Suspend a job: its nodes are released, and it can be resumed.
 
-        Raises SchedulerTrouble where that is refused, and where its profile's `can_suspend` is False; and
-        `ObserverMode`.
+        Raises SchedulerTrouble if the scheduler refuses or the profile's `can_suspend` is False, and `ObserverMode`.
         """
 
     def resume(self, job_id: str) -> None:
-        """Let a suspended job begin again. Raises as `suspend` does."""
+        """Resume a suspended job. Raises the errors of `suspend`."""
 
     def accounting(self, job_ids: Sequence[str]) -> str:
-        """What is written down of jobs that are over, as the scheduler says it, clean and without a secret.
+        """Accounting of jobs that have ended, in the scheduler's own form, clean and without secrets.
 
-        Empty as long as not all of it is there. Raises SchedulerTrouble when it cannot say.
+        Empty until all of it is recorded. Raises SchedulerTrouble if there is no answer.
         """
 
     def output(self, log: JobLog, job_id: str) -> JobOutput:
-        """What a job writes."""
+        """Open the files that a job writes."""
 
 
-class AsksOnce:
-    """Answers questions, each time anew unless it is one that is `asking_once`."""
+class AnswerCache:
+    """Base class of a cluster that keeps its answers in the copy that `asking_once` makes."""
 
     answers: dict[Hashable, Any] | None = None
-    """What was answered so far; None: nothing is kept."""
+    """Answers so far, by question; None: answers are not kept."""
 
-    def asking_once(self: Asked) -> Asked:
-        """The same for checks that follow each other at once: a question that was answered is not asked again."""
-        once = copy(self)
-        once.answers = {}
-        return once
+    def asking_once(self: Cached) -> Cached:
+        """Return a copy with an empty cache of answers, for a series of checks."""
+        cached = copy(self)
+        cached.answers = {}
+        return cached
 
     def once(self, question: Hashable, ask: Callable[[], T]) -> T:
-        """What `ask` answers to a question, or has answered."""
+        """Return the cached answer to a question; without one, call `ask` and cache its result."""
         if self.answers is None:
             return ask()
         if question not in self.answers:
@@ -139,14 +136,14 @@ class AsksOnce:
 
 
 class SchedulerTrouble(Trouble):
-    """The scheduler of a cluster could not answer, or refused."""
+    """The cluster's scheduler did not answer, or refused a request."""
 
 
 class HalfAnswer(SchedulerTrouble):
-    """Of jobs that have ended nothing is known at the moment."""
+    """The scheduler answered for queued jobs only: accounting, which has the ended jobs, did not answer."""
 
     queued: Mapping[str, Job]
-    """The jobs that have not, by id."""
+    """Jobs that have not ended, by id."""
 
 
 class CancelOpen(SchedulerTrouble):
@@ -155,6 +152,6 @@ class CancelOpen(SchedulerTrouble):
     def __init__(self, scheduler: str, job_id: str, lost: Trouble) -> None:
         super().__init__(
             f"It is not known whether job {job_id} will be cancelled.",
-            f"{scheduler} was asked to, and its answer was lost: {lost.what} {lost.why}".rstrip(),
-            "It may still do so: look at the run again, and cancel again if the job goes on.",
+            f"The answer of {scheduler} to the request was lost: {lost.what} {lost.why}".rstrip(),
+            "It may still be cancelled: look at the run again, and cancel again if the job is still active.",
         )

@@ -1,4 +1,4 @@
-"""What can go wrong between here and a login node, each as a `Trouble` of its own."""
+"""Errors of the connection to a login node."""
 
 from __future__ import annotations
 
@@ -11,25 +11,25 @@ class Unreachable(Trouble):
 
 
 class BadSshConfig(Trouble):
-    """The user's OpenSSH configuration could not be read, or leads nowhere."""
+    """The user's OpenSSH configuration cannot be read, or names a route that cannot be used."""
 
 
 class HostKeyUnknown(Trouble):
-    """The host's key was never seen before, and nobody accepted it."""
+    """The host's key is unknown, and the user did not accept it."""
 
 
 class HostKeyChanged(Trouble):
-    """The host shows another key than the one that is known. Nothing was sent to it, and nobody was asked."""
+    """The host's key differs from the known one. Nothing was sent to the host, and the user was not asked."""
 
 
 class AuthenticationFailed(Trouble):
-    """The server is the right one, but did not let the user in."""
+    """The server has the expected host key, but rejected the login."""
 
 
 class Disconnected(Trouble):
     """The connection broke.
 
-    `may_have_run` is False when it is certain that the command was never handed to the server.
+    `may_have_run` is False if the command was certainly not given to the server.
     """
 
     def __init__(self, what: str, why: str = "", fix: str = "", *, may_have_run: bool = True) -> None:
@@ -38,32 +38,33 @@ class Disconnected(Trouble):
 
 
 class GaveWay(Disconnected):
-    """A stream was ended to make room for another command, on a server with too few sessions. The link is well."""
+    """A stream was ended because a server with few sessions needed its session for another command.
+
+    The connection itself works.
+    """
 
 
 class LoginNeeded(Trouble):
-    """The connection broke, and only a person can log in again. Nobody was asked."""
+    """The connection broke, and logging in again would ask the user a question. It was not asked."""
 
 
 class Unanswered(Trouble):
-    """A command was given up before its answer was whole. It may still be running on the cluster."""
+    """The complete answer of a command did not arrive. The command may still be running on the cluster."""
 
 
 class DeadlinePassed(Unanswered):
-    """A command took longer than it was given."""
+    """A command did not answer before its deadline."""
 
 
 class AnswerTooLong(Unanswered):
-    """A command said more than anything says that is asked here."""
+    """A command's output is longer than any expected answer."""
 
 
 class ObserverMode(Trouble):
-    """Nothing on this cluster may be changed. Exit code 1."""
+    """A change of a read-only cluster was refused. Exit code 1."""
 
     def __init__(self, profile: ClusterProfile) -> None:
         why, fix = "`--read-only` was given.", "Start the program without it."
         if profile.read_only:
-            why, fix = "Its profile says `read_only`.", "Take `read_only` out of the cluster's profile."
-        super().__init__(
-            f"{profile.name or profile.place} is only looked at: nothing is changed.", why, fix, exit_code=1
-        )
+            why, fix = "Its profile has `read_only`.", "Remove `read_only` from the cluster's profile."
+        super().__init__(f"{profile.name or profile.place} is read-only: nothing was changed.", why, fix, exit_code=1)

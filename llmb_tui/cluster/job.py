@@ -1,20 +1,20 @@
-"""`Job`: what Slurm says about one job at one moment."""
+"""`Job`: the state of one job at one moment, as the scheduler reports it."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 
-# Text of a state may carry a tail (`CANCELLED by 1000`): `Job.state` is its first word.
+# The text of a state may have a tail (`CANCELLED by 1000`): `Job.state` is its first word.
 TERMINAL_STATES = frozenset(
     "BOOT_FAIL CANCELLED COMPLETED DEADLINE FAILED NODE_FAIL OUT_OF_MEMORY PREEMPTED REVOKED TIMEOUT".split()
 )
 WAITING_STATES = frozenset(
     "PENDING CONFIGURING EXPEDITING REQUEUED REQUEUED_CRON REQUEUE_FED REQUEUE_HOLD RESV_DEL_HOLD SPECIAL_EXIT".split()
 )
-"""States of a job whose batch script does not run yet, or not again yet."""
+"""States of a job whose batch script waits for its first or its next start."""
 
 ENDED_UNHEARD = "Slurm's queue no longer has it, and accounting has not heard of its end"
-"""The reason of a job that has ended, and nobody says how yet."""
+"""Reason of a job that has ended but is not in accounting yet."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,18 +26,18 @@ class Job:
     state: str
     """First word of Slurm's state, such as PENDING or COMPLETED."""
     reason: str = ""
-    """Why it waits, as Slurm prints it, or who cancelled it."""
+    """Slurm's reason why the job waits, or the user who cancelled it."""
     nodes: int | None = None
     elapsed_s: float | None = None
     exit_code: str | None = None
     """`code:signal` of a job that ended."""
     restarts: int = 0
     starts_at: float | None = None
-    """While it waits: when Slurm expects to start it, Unix time; None where the scheduler has not come to it."""
+    """Expected start of a waiting job, Unix time; None until Slurm has planned it."""
     node_list: str = ""
-    """Its nodes, such as `cn[001-004]`; empty before it has any."""
+    """Its nodes, such as `cn[001-004]`; empty until nodes are allocated."""
     bad_nodes: tuple[str, ...] = ()
-    """After a node failure: those of its nodes that do not work, each with Slurm's reason."""
+    """Broken nodes after a node failure, each with Slurm's reason."""
 
     @property
     def finished(self) -> bool:
@@ -46,12 +46,12 @@ class Job:
 
     @property
     def goes_on(self) -> bool:
-        """True where it is certain that nothing has ended it yet."""
+        """True if the job has certainly not ended."""
         return not self.finished and self.state != "COMPLETING" and self.reason != ENDED_UNHEARD
 
     @property
     def waiting(self) -> bool:
-        """True while its batch script does not run yet, or not again yet."""
+        """True while its batch script waits for its first or its next start."""
         return self.state in WAITING_STATES
 
 
@@ -66,4 +66,4 @@ class OwnJob:
     folder: str
     """Its working directory, without symbolic links."""
     script: str = ""
-    """Path of its batch script; empty where only accounting knows it."""
+    """Path of its batch script; empty if only accounting has the job."""

@@ -1,4 +1,4 @@
-"""Reasons of a job in plain words: why it waits, who cancelled it, how it ended."""
+"""Reasons of a job's state in plain words: of its wait, its cancellation or its end."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from llmb_tui.language.text import clean_line
 
 
 def words_of_job(job: Job) -> str:
-    """Reason why a job waits, who cancelled it, or the exit code of a bad end; may be empty."""
+    """Reason of a wait, user who cancelled, or exit code of a failed job; may be empty."""
     ended = f"exit {job.exit_code}" if job.finished and job.exit_code not in (None, "0:0") else ""
     reason = pending_reason(job.reason) if job.waiting else clean_line(job.reason)
     return " · ".join(filter(None, (ended, reason)))

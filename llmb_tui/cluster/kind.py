@@ -1,4 +1,4 @@
-"""`ClusterKind`: what the folder of a kind of cluster hands to the registry."""
+"""`ClusterKind`: the registry's entry for one kind of cluster."""
 
 from __future__ import annotations
 
@@ -34,9 +34,9 @@ class ClusterKind(Generic[P]):
     fields: tuple[ProfileField, ...]
     """Fields of a profile that the user may enter."""
     example: str
-    """Flags of `clusters add` with which the profile is complete."""
+    """Example of flags for `clusters add` that make a complete profile."""
     check: Callable[[P], None]
-    """Raises WrongField, naming the first field of a profile that cannot be right."""
+    """Raises WrongField for the first invalid field of a profile."""
     profile_of: Callable[[dict[str, str]], P]
     """Makes a profile of the texts of all fields. Raises WrongField."""
     open: Callable[[P], Cluster]
@@ -46,6 +46,6 @@ class ClusterKind(Generic[P]):
     accounted_gpus: Callable[[str], list[tuple[str, str]]] = _no_gpus
     """Reads the GPU types in kept accounting, each with its line."""
     usual: Callable[[Mapping[str, str]], dict[str, str]] = _nothing
-    """Reads the texts that fields begin with from environment variables, by field."""
+    """Reads initial texts of fields from environment variables, by field."""
     secrets: Callable[[P], dict[str, str]] = _nothing
     """Reads the secrets that this computer holds for a profile, by description."""

@@ -1,4 +1,4 @@
-"""`Link`: one live way to a login node, over SSH or on this very machine, and the commands that go over it."""
+"""`Link`: one connection to a login node, over SSH or on this machine, which runs commands there."""
 
 from __future__ import annotations
 
@@ -15,16 +15,16 @@ from llmb_tui.language.states import LinkState
 from llmb_tui.language.text import clean
 
 LONGEST_ANSWER = 1 << 24
-"""Bytes on stdout, and as many on stderr: what passes it is no answer, and would fill the memory here."""
+"""Bytes of stdout, and as many of stderr: longer output is not an answer, and would fill the memory here."""
 
-# An answer that is this late is worth a word; one that takes as long as a slow line does is not.
+# A shorter delay is normal on a slow line, and is not shown.
 _LATE_S = 3.0
 _STDERR_KEPT = 4096
 _WRITE_DEADLINE_S = 60.0
 
-# Complete or not at all: the size is compared because a cut connection ends stdin as a complete one does. What writers
-# of this file left when they were killed goes: of its name, the user's own, and without a byte for ten times as long as
-# a write may take.
+# The file is written completely or not at all. The script compares the size because a cut connection ends stdin like a
+# complete input. It also removes what killed writers of this file left: files of its name that belong to the user and
+# have not grown for ten times as long as a write may take.
 _WRITE_FILE = """
 umask 077
 for left in "$1".????????.part; do
@@ -38,39 +38,39 @@ exit 1
 
 @dataclass(frozen=True, slots=True)
 class Completed:
-    """What a command answered. Its output is remote text: `clean` it before it is shown."""
+    """Result of a command. Its output is remote text: `clean` it before it is shown."""
 
     exit_code: int
-    """-1 when a signal ended it."""
+    """-1 if a signal ended the command."""
     stdout: str
     stderr: str
 
 
 @dataclass(frozen=True, slots=True)
 class Pulse:
-    """How well a link answers. On this machine there is nothing to measure."""
+    """Response times of a link. The link to this machine has the default values."""
 
     round_trip_s: float | None = None
-    """Of the last heartbeat; None before the first."""
+    """Round trip of the last heartbeat; None before the first."""
     silent_s: float = 0.0
-    """Seconds since anything was received."""
+    """Seconds since the last byte was received."""
     awaited_s: float = 0.0
-    """Seconds for which an answer is owed and nothing at all has come; 0.0 when none is owed."""
+    """Seconds since the link began to wait for an answer without receiving a byte; 0.0 if no answer is due."""
 
 
 @dataclass(frozen=True, slots=True)
 class LinkHealth:
-    """A snapshot. A Slurm controller that hangs behind a live link does not show in it."""
+    """Health of a connection at one moment. It does not show a Slurm controller that hangs behind a live link."""
 
     state: LinkState
     round_trip_s: float | None
-    """Of the last heartbeat; None before the first, and on this machine."""
+    """Round trip of the last heartbeat; None before the first, and on this machine."""
     note: str
-    """What is wrong, or is being done about it, in words; empty when all is well."""
+    """The problem or the present retry, in words; empty for a connection without problems."""
 
 
 def note(state: LinkState, pulse: Pulse, *, trying_again: bool, next_try_s: float | None) -> str:
-    """The words for a state. `next_try_s`: seconds until a lost link is tried again by itself; None: it is not."""
+    """Text for a state. `next_try_s`: seconds until the automatic retry of a lost link; None: there is none."""
     if state == "live" and pulse.awaited_s >= _LATE_S:
         return f"no answer for {duration(pulse.silent_s)}"
     if state == "needs-login":
@@ -79,7 +79,7 @@ def note(state: LinkState, pulse: Pulse, *, trying_again: bool, next_try_s: floa
         return "trying again"
     if state == "lost":
         if next_try_s is None:
-            return "tried again when it is next used"
+            return "reconnects at the next use"
         return f"trying again in {duration(next_try_s)}" if next_try_s >= 1 else "trying again"
     return ""
 
@@ -94,23 +94,23 @@ class Stream(ABC):
 
     @property
     def stderr(self) -> str:
-        """The end of what the command said on stderr so far: remote text, not cleaned."""
+        """End of the command's stderr so far: remote text, not cleaned."""
         return self._errors.decode(errors="replace")
 
     @abstractmethod
     def read(self, timeout_s: float) -> bytes | None:
-        """The next bytes, at most 1 MiB; None when none came within `timeout_s`; b"" when the command has ended.
+        """The next bytes, at most 1 MiB; None if none came within `timeout_s`; b"" after the end of the command.
 
-        Raises Disconnected when the link broke, and GaveWay, which is one, when another command needed the place.
-        Bytes that had arrived may be lost with it: who goes on reads again from the last byte that was given.
+        Raises Disconnected if the link broke, and its subclass GaveWay if another command needed the session.
+        Both may lose bytes that had arrived: to continue, read again from the last byte that `read` returned.
         """
 
     @abstractmethod
-    def speak(self) -> None:
-        """Send a line end to its stdin, where that can be done at once: who reads its output is still there."""
+    def send_keepalive(self) -> None:
+        """Send a line end to the command's stdin if that does not block: it shows that the reader is still there."""
 
     def close(self) -> None:
-        """Let go of the command. It ends at its next write, or when it sees the end of its stdin."""
+        """Close the stream. The command ends at its next write, or when it reads the end of its stdin."""
         with self._closing:
             was_closed, self._is_closed = self._is_closed, True
         if not was_closed:
@@ -118,7 +118,7 @@ class Stream(ABC):
 
     @abstractmethod
     def _end(self) -> None:
-        """What closes it; called once."""
+        """Close the stream; called once."""
 
     def _keep_errors(self, data: bytes) -> None:
         self._errors = (self._errors + data)[-_STDERR_KEPT:]
@@ -131,17 +131,17 @@ class Stream(ABC):
 
 
 class Commands(ABC):
-    """What runs commands on a login node, and so scripts. Its methods may be called from several threads."""
+    """Base class for running commands and scripts on a login node. Its methods may be called from several threads."""
 
     @abstractmethod
     def run(
         self, argv: Sequence[str], *, stdin: bytes = b"", deadline_s: float = 20.0, only_looks: bool = False
     ) -> Completed:
-        """Run one command to its end, within `deadline_s` seconds for everything.
+        """Run one command to its end, in at most `deadline_s` seconds including all waiting.
 
-        `only_looks`: it changes nothing and reads no stdin. Such a command may go a quicker way, on which it is not
-        known before it is sent that the link is dead; and past its deadline, or without the link, it may be killed.
-        Raises DeadlinePassed, AnswerTooLong, Disconnected, and Trouble when the server runs no commands.
+        `only_looks`: the command changes nothing and reads no stdin. Such a command may take a faster way, on which a
+        dead link is noticed only after it was sent. It may be killed after its deadline, and if the link breaks.
+        Raises DeadlinePassed, AnswerTooLong, Disconnected, and Trouble if the server runs no commands.
         """
 
     def run_script(
@@ -153,48 +153,48 @@ class Commands(ABC):
         deadline_s: float = 20.0,
         only_looks: bool = False,
     ) -> Completed:
-        """Run a POSIX sh script, whatever the login shell is; `args` are its $1, $2 and so on.
+        """Run a POSIX sh script under any login shell; `args` are its $1, $2 and so on.
 
-        Raises what `run` raises.
+        Raises the errors of `run`.
         """
         return self.run(["sh", "-c", script, "sh", *args], stdin=stdin, deadline_s=deadline_s, only_looks=only_looks)
 
 
 class Link(Commands):
-    """One live link."""
+    """One connection to a login node."""
 
     host: str
-    """How the login node is named in errors, clean of control characters."""
+    """Name of the login node in errors, clean of control characters."""
     banner: str = ""
-    """What the login node greets with, clean of control characters."""
+    """Greeting of the login node, clean of control characters."""
     asks_nobody: bool = True
-    """True when making the link again would ask no person anything."""
+    """True if the link can be made again without a question to the user."""
 
     @property
     @abstractmethod
     def alive(self) -> bool:
-        """False once it is known to be broken or closed."""
+        """False if the link is closed or known to be broken."""
 
     @property
     @abstractmethod
     def pulse(self) -> Pulse:
-        """How well it answers at this moment."""
+        """Present response times."""
 
     @abstractmethod
     def stream(self, argv: Sequence[str]) -> Stream:
-        """Start one long-running command, within 20 seconds, and read its output as it comes.
+        """Start one long-running command, in at most 20 seconds, and return the stream of its output.
 
-        Raises DeadlinePassed, Disconnected, and Trouble when the server runs no commands.
+        Raises DeadlinePassed, Disconnected, and Trouble if the server runs no commands.
         """
 
     @abstractmethod
     def close(self) -> None:
-        """End the link: whoever waits on it gets Disconnected. Commands may live on there, streams do not."""
+        """Close the link: all waiting callers get Disconnected. Commands there may continue, streams end."""
 
     def write_file(self, path: str, data: bytes) -> None:
-        """Replace the file at the absolute path by `data`, all of it or none; mode 0600. Its directory must exist.
+        """Replace the file at the absolute path by `data`, completely or not at all; mode 0600.
 
-        Raises Trouble when it cannot be written, DeadlinePassed and Disconnected.
+        Its directory must exist. Raises Trouble if the file cannot be written, DeadlinePassed and Disconnected.
         """
         temporary = f"{path}.{secrets.token_hex(4)}.part"
         args = [path, temporary, str(len(data))]
@@ -202,20 +202,20 @@ class Link(Commands):
         if result.exit_code != 0:
             raise Trouble(
                 f"Could not write {clean(path)} on {self.host}.",
-                clean(result.stderr.strip()) or "The file was cut short.",
+                clean(result.stderr.strip()) or "Not all of the file arrived.",
                 "Check the directory's permissions, and the free space and quota there.",
             )
 
 
 def answer_too_long(argv: Sequence[str], host: str) -> AnswerTooLong:
-    """The error for a command that does not stop to answer."""
+    """Make the error for a command whose output is too long."""
     return AnswerTooLong(
-        f"The answer of {command_name(argv)} on {host} has more than {LONGEST_ANSWER >> 20} MiB.",
-        "A login shell's start file may print without end there, or the program is not what its name says.",
-        "Run it on the login node in another terminal, and look at what comes first.",
+        f"The output of {command_name(argv)} on {host} is longer than {LONGEST_ANSWER >> 20} MiB.",
+        "A start file of the login shell may print without end, or another program may have this name.",
+        "Run it on the login node in another terminal, and look at the first lines of the output.",
     )
 
 
 def command_name(argv: Sequence[str]) -> str:
-    """How a command is named in errors: never with its arguments."""
+    """Name of a command in errors, without its arguments."""
     return "a script" if argv[0] == "sh" else f"`{clean(argv[0])}`"

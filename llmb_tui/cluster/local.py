@@ -1,4 +1,4 @@
-"""`LocalConnection`: the link for a program that runs on the login node itself. No SSH, the same answers."""
+"""`LocalConnection`: the link for a program that runs on the login node itself, without SSH."""
 
 from __future__ import annotations
 
@@ -19,25 +19,26 @@ from llmb_tui.language.text import clean
 from llmb_tui.store.paths import home
 
 _CHUNK = 1 << 20
-# About what sshd would give. sbatch hands on all that there is, and no run may depend on what a terminal has exported.
+# About the variables that sshd sets. sbatch passes on its whole environment, and no run may depend on what the user has
+# exported in a terminal.
 _OF_A_LOGIN = re.compile(
     "HOME|USER|LOGNAME|SHELL|PATH|LANG|LANGUAGE|LC_[A-Z]+|TZ|TERM|TMPDIR|KRB5CCNAME|XDG_RUNTIME_DIR|SLURM_CONF|"
     "SSL_CERT_FILE|SSL_CERT_DIR|(?i:(?:https?|ftp|all|no)_proxy)"
 )
-# A waiting command notices `close` this soon, and a killed one is waited for this long.
+# Longest time until a waiting command notices `close`, and longest wait for the end of a killed command.
 _LOOK_EVERY_S = 0.2
-# What a shell answers for a program that is not there, and for one that cannot be run.
+# Exit codes of a shell for a program that does not exist, and for one that cannot be run.
 _NOT_FOUND, _NOT_RUN = "127", "126"
 
 
 class LocalConnection(Link):
-    """Commands as processes of this machine, each in a session of its own, out of reach of the terminal's Ctrl-C."""
+    """Commands as processes of this machine. Each has its own session, which the terminal's Ctrl-C does not reach."""
 
     def __init__(self, host: str) -> None:
         self.host = clean(host)
         self._closed = threading.Event()
         self.streams: set[_LocalStream] = set()
-        """Those that are not closed."""
+        """Open streams."""
 
     @property
     def alive(self) -> bool:
@@ -46,11 +47,11 @@ class LocalConnection(Link):
 
     @property
     def pulse(self) -> Pulse:
-        """Always a good one: there is no line that could fall silent."""
+        """Default values: this link cannot fall silent."""
         return Pulse()
 
     def close(self) -> None:
-        """End streams, and the waiting for commands; commands may live on."""
+        """End the streams, and all waiting for commands; the commands may continue."""
         self._closed.set()
         for stream in tuple(self.streams):
             stream.close()
@@ -61,9 +62,9 @@ class LocalConnection(Link):
         *,
         stdin: bytes = b"",
         deadline_s: float = 20.0,
-        only_looks: bool = False,  # noqa: ARG002 - no way is quicker than this one
+        only_looks: bool = False,  # noqa: ARG002 - this link has only one way
     ) -> Completed:
-        """As `Link.run`: past the deadline the command is killed, with what it started."""
+        """Run a command, as `Link.run`. After the deadline the command is killed, and all processes that it started."""
         ends = time.monotonic() + deadline_s
         process = self._start(argv)
         _feed(process, stdin)
@@ -90,17 +91,17 @@ class LocalConnection(Link):
         return Completed(max(process.returncode, -1), stdout, stderr)
 
     def stream(self, argv: Sequence[str]) -> Stream:
-        """As `Link.stream`."""
+        """Start a command and return the stream of its output, as `Link.stream`."""
         stream = _LocalStream(self, self._start(argv))
         self.streams.add(stream)
         return stream
 
     def closed_here(self, *, may_have_run: bool) -> Disconnected:
-        """The error for whoever uses a connection that was closed."""
-        return Disconnected(f"The connection to {self.host} was closed here.", may_have_run=may_have_run)
+        """Make the error for the use of a closed connection."""
+        return Disconnected(f"The connection to {self.host} was closed by this program.", may_have_run=may_have_run)
 
     def _start(self, argv: Sequence[str]) -> subprocess.Popen[bytes]:
-        """A process; where it cannot be started, one that says so as a shell would."""
+        """Start a process. If that fails, start one that reports the error as a shell would."""
         if self._closed.is_set():
             raise self.closed_here(may_have_run=False)
         try:
@@ -113,8 +114,8 @@ class LocalConnection(Link):
     def _deadline_passed(self, argv: Sequence[str]) -> DeadlinePassed:
         return DeadlinePassed(
             f"No answer in time from {command_name(argv)} on {self.host}.",
-            "The login node is busy, or what was asked hangs. The command was ended.",
-            "Wait, or look at the login node in another terminal.",
+            "The login node is busy, or the command hangs. The command was ended.",
+            "Try again later, or look at the login node in another terminal.",
         )
 
 
@@ -125,10 +126,10 @@ class _LocalStream(Stream):
         super().__init__()
         self._connection = connection
         self._process = process
-        self._output, self._complaints = _pipe(process.stdout).fileno(), _pipe(process.stderr).fileno()
+        self._output, self._stderr = _pipe(process.stdout).fileno(), _pipe(process.stderr).fileno()
         self._selector = selectors.DefaultSelector()
         self._selector.register(self._output, selectors.EVENT_READ)
-        self._selector.register(self._complaints, selectors.EVENT_READ)
+        self._selector.register(self._stderr, selectors.EVENT_READ)
         self._reading = threading.Lock()
 
     def read(self, timeout_s: float) -> bytes | None:
@@ -139,14 +140,14 @@ class _LocalStream(Stream):
             raise self._connection.closed_here(may_have_run=True)
         return data
 
-    def speak(self) -> None:
+    def send_keepalive(self) -> None:
         with contextlib.suppress(OSError), self._reading:
             if not self._is_closed:
                 os.write(_pipe(self._process.stdin).fileno(), b"\n")
 
     def _end(self) -> None:
         self._connection.streams.discard(self)
-        _kill(self._process)  # which ends a read that waits
+        _kill(self._process)  # this ends a waiting read
         with self._reading:
             self._selector.close()
             _end(self._process)
@@ -154,11 +155,11 @@ class _LocalStream(Stream):
     def _next(self, ends: float) -> bytes | None:
         while True:
             ready = self._ready(ends)
-            if self._complaints in ready:
+            if self._stderr in ready:
                 self._read_errors()
             if self._output in ready:
                 data = os.read(self._output, _CHUNK)
-                while not data and self._complaints in self._ready(0.0):
+                while not data and self._stderr in self._ready(0.0):
                     self._read_errors()
                 return data
             if time.monotonic() >= ends:
@@ -168,9 +169,9 @@ class _LocalStream(Stream):
         return {key.fd for key, _ in self._selector.select(max(0.0, ends - time.monotonic()))}
 
     def _read_errors(self) -> None:
-        data = os.read(self._complaints, _CHUNK)
+        data = os.read(self._stderr, _CHUNK)
         if not data:
-            self._selector.unregister(self._complaints)
+            self._selector.unregister(self._stderr)
         self._keep_errors(data)
 
 
@@ -188,7 +189,7 @@ def _popen(argv: Sequence[str]) -> subprocess.Popen[bytes]:
 
 
 def _feed(process: subprocess.Popen[bytes], data: bytes) -> None:
-    """Write a command's stdin while its output is read: `communicate` forgets the rest of it when its time is up."""
+    """Write a command's stdin in a thread, while its output is read: after a timeout `communicate` drops the rest."""
     pipe, process.stdin = _pipe(process.stdin), None
 
     def write() -> None:
@@ -199,8 +200,8 @@ def _feed(process: subprocess.Popen[bytes], data: bytes) -> None:
 
 
 def _kill(process: subprocess.Popen[bytes]) -> None:
-    """Kill a process that nobody has waited for yet, and what it started in its group."""
-    with contextlib.suppress(ProcessLookupError, PermissionError):  # macOS refuses where all of them have ended
+    """Kill a process that has not been waited for, and the other processes of its group."""
+    with contextlib.suppress(ProcessLookupError, PermissionError):  # macOS refuses if all of them have ended
         os.killpg(process.pid, signal.SIGKILL)
 
 
@@ -209,7 +210,7 @@ def _look_s(ends: float) -> float:
 
 
 def _has_ended(process: subprocess.Popen[bytes], ends: float) -> bool:
-    """Whether it ends soon, as it does after its outputs."""
+    """Wait shortly for the end of a process that has closed its outputs; True if it ended."""
     with contextlib.suppress(subprocess.TimeoutExpired):
         process.wait(_look_s(ends))
     return process.returncode is not None
@@ -223,7 +224,7 @@ def _close_pipes(process: subprocess.Popen[bytes]) -> None:
 
 
 def _end(process: subprocess.Popen[bytes]) -> None:
-    """Kill, and let go of its pipes, though somebody else may hold their other ends."""
+    """Kill a process and close its pipes, even if another process still holds their other ends."""
     _kill(process)
     _close_pipes(process)
     with contextlib.suppress(subprocess.TimeoutExpired):  # it may hang in the kernel, on a file system
@@ -231,5 +232,5 @@ def _end(process: subprocess.Popen[bytes]) -> None:
 
 
 def _pipe(pipe: IO[bytes] | None) -> IO[bytes]:
-    assert pipe is not None  # noqa: S101 - for the type checker: `_popen` asks for all pipes
+    assert pipe is not None  # noqa: S101 - for the type checker: `_popen` opens all pipes
     return pipe

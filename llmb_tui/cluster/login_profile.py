@@ -1,4 +1,4 @@
-"""`LoginProfile`: what a connection to a login node needs of a cluster's profile, whatever scheduler is there."""
+"""`LoginProfile`: the part of a cluster's profile that a connection to its login node needs, for any scheduler."""
 
 from __future__ import annotations
 
@@ -17,11 +17,11 @@ class LoginProfile(ClusterProfile, Protocol):
 
     @property
     def host(self) -> str:
-        """Host name, address or alias of the login node, as the user's OpenSSH configuration knows it."""
+        """Host name, address or alias (of the user's OpenSSH configuration) of the login node."""
 
     @property
     def transport(self) -> Transport:
-        """`local`: this machine is the login node, and `host` only names it."""
+        """`local`: this machine is the login node, and `host` is only its name on screens."""
 
     @property
     def port(self) -> int | None:

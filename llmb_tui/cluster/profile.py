@@ -1,4 +1,4 @@
-"""`ClusterProfile`: how to reach a cluster and what to ask of it, for each kind of cluster. It never holds a secret."""
+"""`ClusterProfile`: the saved settings of a cluster, for each kind of cluster. A profile never holds a secret."""
 
 from __future__ import annotations
 
@@ -21,23 +21,23 @@ class ClusterProfile(Protocol):
 
     __dataclass_fields__: ClassVar[dict[str, Field[Any]]]
     kind: ClassVar[str]
-    """Name of its kind of cluster in the registry (`kinds.KINDS`)."""
+    """Name of the kind of cluster in the registry (`kinds.KINDS`)."""
     can_suspend: ClassVar[bool]
     """Whether its users may suspend jobs."""
     no_login_node: ClassVar[str]
-    """Reason why no command can be run on a login node; empty for a kind of cluster that has one."""
+    """Reason why commands cannot run on a login node; empty for a kind of cluster that has one."""
 
     @property
     def name(self) -> str:
-        """Name that the user gave it."""
+        """Name that the user gave the cluster."""
 
     @property
     def mounts(self) -> tuple[str, ...]:
-        """Further container mounts, in the notation of the kind."""
+        """Additional container mounts, in the notation of the kind."""
 
     @property
     def env(self) -> tuple[tuple[str, str], ...]:
-        """Further environment variables of the training, (name, value); no secrets."""
+        """Additional environment variables of the training, (name, value); no secrets."""
 
     @property
     def read_only(self) -> bool:
@@ -45,19 +45,19 @@ class ClusterProfile(Protocol):
 
     @property
     def notice(self) -> str | None:
-        """Text to show wherever the cluster is named, such as `simulated, clock x30`."""
+        """Text to show next to the cluster's name, such as `simulated, clock x30`."""
 
     @property
     def place(self) -> str:
-        """Host that is connected to."""
+        """Host of the connection."""
 
     @property
     def share(self) -> str:
-        """Part of the cluster that runs jobs, and the account or quota that they use."""
+        """Part of the cluster that runs the jobs, and their account or quota."""
 
     @property
     def directory(self) -> str:
-        """Directory of the cluster that outlives jobs."""
+        """Directory on the cluster that persists between jobs."""
 
     @property
     def partitions(self) -> tuple[str, ...]:
@@ -69,7 +69,7 @@ class ClusterProfile(Protocol):
 
     @property
     def route(self) -> tuple[object, ...]:
-        """All values that decide where a connection goes and as whom: profiles with the same route share one."""
+        """All values that decide the host and the user of a connection. Profiles with the same route share one."""
 
     def __hash__(self) -> int:
         """Hash of all fields."""

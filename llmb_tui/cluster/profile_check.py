@@ -1,4 +1,4 @@
-"""May the values of a profile be used in commands, scripts and files? What the kinds of cluster share. Pure."""
+"""Checks of a profile's values for commands, scripts and files, shared by the kinds of cluster. Pure."""
 
 from __future__ import annotations
 
@@ -15,30 +15,30 @@ from llmb_tui.language.text import clean_line
 _PROFILE_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,63}")
 _SECRET_NAME = re.compile(r"(?:^|_)(?:KEY|PASSWD|CREDENTIALS?)(?:_|$)|(?:TOKEN|PASSWORD|SECRET|APIKEY)(?:_|$)")
 _SECRET_VALUE = re.compile(r"\b(?:hf_|nvapi-)[A-Za-z0-9_-]{16,}")
-# What the batch script itself runs by.
+# Variables that the batch script itself depends on.
 _RESERVED_ENV = frozenset(
     "PATH HOME IFS ENV BASH_ENV TORCHX_MAX_RETRIES SLURM_JOB_ID SLURM_JOB_NODELIST SLURM_RESTART_COUNT".split()
 )
 OWN_TARGETS = ("/", "/nemo_run")
-"""Where no further mount may go in the container: every run has its own there."""
+"""Container paths that are not available to additional mounts: every run mounts its own files there."""
 
 Rules = Mapping[str, tuple[re.Pattern[str], str]]
-"""Of fields by their names: what a text has to match, and what to do about one that does not."""
+"""By field name: the pattern that a text must match, and the remedy for a text that does not."""
 NAME_RULES: Rules = {"name": (_PROFILE_NAME, "Use at most 64 letters, digits, dots, dashes and underscores.")}
 
 
 class WrongField(Trouble):
-    """A value that a profile cannot have. Exit code 1."""
+    """A profile has an invalid value. Exit code 1."""
 
     def __init__(self, field: str, value: str, fix: str, why: str = "") -> None:
         self.field = field
-        """Its name; of an environment variable `env.NAME`."""
+        """Name of the field; `env.NAME` for an environment variable."""
         text = repr(clean_line(value)) if value else "empty"
         super().__init__(f"The cluster's {clean_line(field)} cannot be {text}.", why, fix, exit_code=1)
 
 
 def check_texts(profile: ClusterProfile, rules: Rules, not_empty: Mapping[str, str]) -> None:
-    """Raise `WrongField`, naming the first text that cannot be right by the rules, or that must not be empty and is."""
+    """Raise `WrongField` for the first text that breaks a rule, or is empty although it is required."""
     for field in fields(profile):
         name, value = field.name, getattr(profile, field.name)
         if not isinstance(value, str):
@@ -51,7 +51,7 @@ def check_texts(profile: ClusterProfile, rules: Rules, not_empty: Mapping[str, s
 
 
 def _check_text(name: str, value: str) -> None:
-    """Raise `WrongField` for what does not print, or looks like a secret."""
+    """Raise `WrongField` for a text that is not printable, or looks like a secret."""
     try:
         one_line(value, name)
     except Trouble as trouble:
@@ -61,14 +61,14 @@ def _check_text(name: str, value: str) -> None:
 
 
 def check_env(env: tuple[tuple[str, str], ...]) -> None:
-    """Raise `WrongField` for an environment variable that a run cannot be given."""
+    """Raise `WrongField` for an environment variable that cannot be set for a run."""
     for name, value in env:
         field = f"env.{name}"
         if not ENV_NAME.fullmatch(name):
             fix = "Use capital letters, digits and underscores: NeMo-Run writes names in capitals."
-            raise WrongField("env", name, fix, "It is no name of an environment variable.")
+            raise WrongField("env", name, fix, "It is not a valid name of an environment variable.")
         if name in _RESERVED_ENV:
-            raise WrongField(field, value, "Leave it out.", "The batch script itself runs by this variable.")
+            raise WrongField(field, value, "Remove the variable.", "The batch script itself depends on this variable.")
         if _SECRET_NAME.search(name) or _SECRET_VALUE.search(value):
             raise _secret(field)
         _check_text(field, value)
@@ -78,6 +78,6 @@ def _secret(field: str) -> WrongField:
     return WrongField(
         field,
         "a secret",
-        "Leave it out: secrets are asked for when they are needed, and kept elsewhere.",
-        "It looks like a token, key or password, and a profile is a file that people copy.",
+        "Remove it: the program asks for a secret when it needs one, and stores it elsewhere.",
+        "It looks like a token, key or password, and profiles are files that people copy.",
     )

@@ -1,4 +1,4 @@
-"""The fields of a cluster profile that a person gives, for a form and for flags: text, and back. Pure."""
+"""Fields of a cluster profile that the user enters in a form or as flags, with conversions from and to text. Pure."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ _NUMBER = re.compile(r"[0-9]{1,18}")
 
 @dataclass(frozen=True, slots=True)
 class ProfileField:
-    """One line of the form."""
+    """One field of the form."""
 
     name: str
     """Name of the profile's field."""
@@ -26,21 +26,20 @@ class ProfileField:
 
     @property
     def flag(self) -> str:
-        """Of `clusters add`."""
+        """Flag of `clusters add`."""
         return f"--{self.name.replace('_', '-')}"
 
 
-def texts_of(profile: ClusterProfile, fields: Iterable[ProfileField], empty: object) -> dict[str, str]:
-    """The profile's values as they stand in the form, by field."""
+def texts_from_profile(profile: ClusterProfile, fields: Iterable[ProfileField], empty: object) -> dict[str, str]:
+    """Texts of a profile's values in the form, by field; a default value is an empty text."""
     values = {field.name: getattr(profile, field.name) for field in fields}
-    # Empty stands for what is right for most.
     return {name: text_of(value) if value != getattr(empty, name) else "" for name, value in values.items()}
 
 
-def values_of(fields: Iterable[ProfileField], texts: Mapping[str, str], empty: object) -> dict[str, Any]:
-    """The values that stand in a form, by field; what is empty is as in an empty profile. Raises WrongField."""
+def values_from_texts(fields: Iterable[ProfileField], texts: Mapping[str, str], empty: object) -> dict[str, Any]:
+    """Parse the texts of a form, by field; an empty text is the value of an empty profile. Raises WrongField."""
     return {
-        field.name: _READ.get(field.name, _as_it_is)(field.name, text)
+        field.name: _PARSERS.get(field.name, _unchanged)(field.name, text)
         if (text := texts[field.name])
         else getattr(empty, field.name)
         for field in fields
@@ -48,7 +47,7 @@ def values_of(fields: Iterable[ProfileField], texts: Mapping[str, str], empty: o
 
 
 def field_at_fault(trouble: Trouble, fields: Iterable[ProfileField]) -> str | None:
-    """Name of the form's field that a trouble is about, if it is about one."""
+    """Name of the form's field that caused an error; None if it was not a field."""
     if not isinstance(trouble, WrongField):
         return None
     name = trouble.field.partition(".")[0]
@@ -56,14 +55,14 @@ def field_at_fault(trouble: Trouble, fields: Iterable[ProfileField]) -> str | No
 
 
 def needed(fields: Iterable[ProfileField], texts: Mapping[str, str]) -> None:
-    """Raise WrongField for the first field that is needed and empty."""
+    """Raise WrongField for the first required field that is empty."""
     for field in fields:
         if field.needed and not texts[field.name]:
-            raise WrongField(field.name, "", f"The {field.title} is needed.")
+            raise WrongField(field.name, "", f"Enter the {field.title}: it is required.")
 
 
 def text_of(value: object) -> str:
-    """A value as it stands in a form."""
+    """Text of a value in a form."""
     if value is None:
         return ""
     if isinstance(value, bool):
@@ -74,40 +73,40 @@ def text_of(value: object) -> str:
     return str(value)
 
 
-def _as_it_is(_: str, text: str) -> str:
+def _unchanged(_: str, text: str) -> str:
     return text
 
 
 def _number(name: str, text: str) -> int:
     if not _NUMBER.fullmatch(text):
-        raise WrongField(name, text, "It is a number.")
+        raise WrongField(name, text, "Enter a whole number.")
     return int(text)
 
 
 def _flag(name: str, text: str) -> bool:
     if text.lower() not in ("yes", "no"):
-        raise WrongField(name, text, "It is yes or no.")
+        raise WrongField(name, text, "Enter yes or no.")
     return text.lower() == "yes"
 
 
 def parts_of(text: str) -> tuple[str, ...]:
-    """What stands between commas."""
+    """Split a text at its commas."""
     return tuple(part.strip() for part in text.split(",") if part.strip())
 
 
 def _environment(field: str, text: str) -> tuple[tuple[str, str], ...]:
-    """(name, value) of variables that stand between semicolons."""
+    """Parse environment variables, separated by semicolons, to (name, value)."""
     pairs = [part.strip().partition("=") for part in text.split(";")]
     for name, equals, _ in pairs:
         if name and not equals:
-            raise WrongField(field, name, "Write NAME=value, with semicolons between several.")
+            raise WrongField(field, name, "Write NAME=value; separate variables with semicolons.")
     return tuple((name, value) for name, _, value in pairs if name)
 
 
-_READ: dict[str, Callable[[str, str], object]] = {
+_PARSERS: dict[str, Callable[[str, str], object]] = {
     **dict.fromkeys(("port", "segment", "cpus_per_task"), _number),
     **dict.fromkeys(("numa_binding", "vboost", "group_writable", "read_only"), _flag),
     "mounts": lambda _, text: parts_of(text),
     "env": _environment,
 }
-"""What reads the text of a field, by its name; all others are texts."""
+"""Parser of a field's text, by field name; the values of other fields are texts."""

@@ -1,4 +1,4 @@
-"""Saved clusters: one TOML file each, named after the cluster, for people to read, edit and copy."""
+"""Saved clusters: one TOML file each, named after the cluster, which users may read, edit and copy."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ _KIND = re.compile(r"""(?m)^kind\s*=\s*["']([^"'\n]*)["']""")
 
 
 class ProfileProblem(FileProblem):
-    """A file that is no cluster profile. Exit code 1."""
+    """A file is not a valid cluster profile. Exit code 1."""
 
     kind = "cluster profile"
 
@@ -30,9 +30,9 @@ class ProfileProblem(FileProblem):
 def load_profiles(
     directory: Path, on_problem: Callable[[ProfileProblem], None] | None = None
 ) -> tuple[ClusterProfile, ...]:
-    """All saved clusters, by name; none when the directory does not exist.
+    """Load all saved clusters, sorted by name; none if the directory does not exist.
 
-    A file that is no cluster profile is told to `on_problem` and passed over; without it, ProfileProblem is raised.
+    A file that is not a valid profile is skipped and reported to `on_problem`; without it, ProfileProblem is raised.
     """
     profiles = []
     for path in toml_files([directory]):
@@ -46,7 +46,7 @@ def load_profiles(
 
 
 def load_profile(path: Path) -> ClusterProfile:
-    """The cluster in one file. Raises ProfileProblem."""
+    """Load the profile in one file. Raises ProfileProblem."""
     profile, text = _read(path)
     try:
         _check(profile)
@@ -56,25 +56,25 @@ def load_profile(path: Path) -> ClusterProfile:
         problem.fix = wrong.fix
         raise problem from wrong
     if profile.name != path.stem:
-        reason = f"Its name is {profile.name}, but the file's name says {path.stem}. Make the two the same."
+        reason = f"The profile's name is {profile.name}, but the file is named {path.stem}. Use the same name for both."
         raise ProfileProblem.at(path, text, (("name",), reason))
     return profile
 
 
 def save_profile(directory: Path, profile: ClusterProfile) -> None:
-    """Write the profile to `<name>.toml`; atomic, mode 0600. Raises WrongField when a field cannot be right."""
+    """Write the profile to `<name>.toml`; atomic, mode 0600. Raises WrongField for an invalid field."""
     _check(profile)
-    file = (directory / f"{profile.name}.toml").resolve()  # it may be a link to where it is kept
+    file = (directory / f"{profile.name}.toml").resolve()  # a link stays a link
     write_atomic(file, tomli_w.dumps(profile_table(profile)).encode())
 
 
 def profile_table(profile: ClusterProfile) -> dict[str, Any]:
-    """What a file holds of it."""
+    """Content of a profile's file: all fields that have a value."""
     return {key: value for key, value in profile_document(profile).items() if value not in (None, [], {})}
 
 
 def profile_document(profile: ClusterProfile) -> dict[str, Any]:
-    """Every field as JSON and TOML hold it: the mounts a list, the environment a table; and the kind unless Slurm."""
+    """All fields as in JSON and TOML: mounts as a list, environment as a table; the kind unless it is Slurm."""
     kind = {"kind": profile.kind} if profile.kind != UNNAMED else {}
     return {**kind, **asdict(profile), "mounts": list(profile.mounts), "env": dict(profile.env)}
 
@@ -82,29 +82,29 @@ def profile_document(profile: ClusterProfile) -> dict[str, Any]:
 def _read(path: Path) -> tuple[ClusterProfile, str]:
     kind = _kind_of(path)
     document, text = read_toml(path, _form_of(kind), ProfileProblem)
-    values = {one.name: getattr(document, one.name) for one in fields(kind.profile)}
+    values = {field.name: getattr(document, field.name) for field in fields(kind.profile)}
     return kind.profile(**{**values, "env": tuple(document.env.items())}), text
 
 
 def _kind_of(path: Path) -> ClusterKind[Any]:
-    """The kind that a file names; Slurm for a file that names none, and for one that cannot be read."""
+    """Kind that a file names; Slurm for a file that names none or cannot be read."""
     try:
         # Reading a pipe would block.
-        named = _KIND.search(path.read_text(encoding="utf-8")) if path.is_file() else None
+        match = _KIND.search(path.read_text(encoding="utf-8")) if path.is_file() else None
     except (OSError, ValueError):
-        named = None
-    return KINDS.get(named[1] if named else UNNAMED, KINDS[UNNAMED])
+        match = None
+    return KINDS.get(match[1] if match else UNNAMED, KINDS[UNNAMED])
 
 
 @cache
 def _form_of(kind: ClusterKind[Any]) -> type[Any]:
-    """A profile as its file holds it: the environment is a table, and a kind other than Slurm is named."""
+    """Make the class of a profile's file: its environment is a table, and it names its kind unless that is Slurm."""
     profile = kind.profile
-    own: list[tuple[str, Any, Any]] = [("env", dict[str, str], field(default_factory=dict))]
+    file_fields: list[tuple[str, Any, Any]] = [("env", dict[str, str], field(default_factory=dict))]
     if profile.kind != UNNAMED:
-        own.append(("kind", Literal[profile.kind], field(default=profile.kind, kw_only=True)))
+        file_fields.append(("kind", Literal[profile.kind], field(default=profile.kind, kw_only=True)))
     config = {"__pydantic_config__": {"strict": True, "extra": "forbid"}, "__module__": profile.__module__}
-    return make_dataclass(f"{profile.__name__}File", own, bases=(profile,), frozen=True, namespace=config)
+    return make_dataclass(f"{profile.__name__}File", file_fields, bases=(profile,), frozen=True, namespace=config)
 
 
 def _check(profile: ClusterProfile) -> None:

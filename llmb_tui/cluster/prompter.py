@@ -1,4 +1,4 @@
-"""`Prompter`: who is asked while a connection is made."""
+"""`Prompter`: the user interface for the questions of a login."""
 
 from __future__ import annotations
 
@@ -6,29 +6,29 @@ from typing import Protocol
 
 
 class Prompter(Protocol):
-    """Answers questions. It is called from the thread that connects or from one of the connection's own.
+    """Asks the user. It is called from the thread that connects, or from a thread of the connection.
 
-    Prompts are clean of control characters, may have several lines, and name the host where it asks. Answers are
-    used once and kept nowhere; only a key that a passphrase unlocked may be held in memory, and an accepted host key
-    that goes into no file.
+    Prompts are clean of control characters, may have several lines, and name the host if it asks. Answers are used
+    once and not kept. Only two results may stay in memory: a key that a passphrase unlocked, and an accepted host key
+    that is not written to a file.
     """
 
     def accept_host_key(self, host: str, key_type: str, fingerprint: str, note: str = "") -> bool:
-        """Is `fingerprint` (`SHA256:…`) the key of `host`? True stores it. `note`: a sentence to know before."""
+        """Ask whether `fingerprint` (`SHA256:…`) is the key of `host`. True stores it. `note`: a sentence to show."""
         ...
 
     def answer(self, prompt: str, echo: bool) -> str | None:
-        """A password, passphrase or code; None gives up. `echo` False: the answer must not be shown."""
+        """Ask for a password, passphrase or code; None cancels. `echo` False: do not show the answer."""
         ...
 
 
 class Unattended:
-    """Nobody is there: accepts no key, answers no question."""
+    """Prompter without a user: it accepts no host key and answers no question."""
 
     def accept_host_key(self, *_: str) -> bool:
-        """False: a key that nobody has compared is not accepted."""
+        """Reject the key, because no user has compared it."""
         return False
 
-    def answer(self, prompt: str, echo: bool) -> str | None:  # noqa: ARG002 - the protocol's
-        """None: there is nobody to ask."""
+    def answer(self, prompt: str, echo: bool) -> str | None:  # noqa: ARG002 - part of the protocol
+        """Cancel the question."""
         return None

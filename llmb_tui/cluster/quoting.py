@@ -1,8 +1,8 @@
-r"""Argument lists to command lines: the one place where text meets a shell.
+r"""Conversion of argument lists to command lines: the only place where text is quoted for a shell.
 
-sshd hands a command line to the user's login shell, which may be bash, zsh, csh or fish. They agree on
-less than they seem to: csh expands `!` inside single quotes and ends a line at a newline there, fish reads
-`\\` inside them, zsh expands a leading `=`. So an argument is quoted in the way that all of them read alike.
+sshd passes a command line to the user's login shell, which may be bash, zsh, csh or fish. Their quoting differs:
+csh expands `!` inside single quotes and ends a line at a newline there, fish reads `\\` inside them, zsh expands a
+leading `=`. Arguments are therefore quoted in a way that all of these shells read alike.
 """
 
 from __future__ import annotations
@@ -20,28 +20,28 @@ _ENCODED = re.compile(rb"[^A-Za-z0-9_./:,+ -]")
 
 
 def shell_join(argv: Sequence[str]) -> str:
-    """The arguments as words of one shell command, quoted for sh and every shell like it.
+    """Quote arguments as one command line for sh and its relatives.
 
-    Raises Trouble for an argument that no command can be given: one with a NUL or a lone surrogate.
+    Raises Trouble for an argument with a NUL or a lone surrogate, which a command cannot receive.
     """
     return " ".join(_quote(argument) for argument in argv)
 
 
 def command_line(argv: Sequence[str]) -> str:
-    """What to send to a login shell so that it runs `argv`, and not an alias or a function of that name.
+    """Make a command line for any login shell that runs the program `argv`, not an alias or function of that name.
 
     Raises Trouble for an argument with a NUL or a lone surrogate.
     """
     command = "exec " + shell_join(argv)
     if "\n" not in command:
         return command
-    # csh cannot be given a newline in an argument, so the whole command travels as octal escapes.
+    # csh cannot receive a newline in an argument: the whole command is sent as octal escapes.
     octal = _ENCODED.sub(lambda match: b"\\%03o" % match[0][0], command.encode())
     return f"""exec sh -c 'eval "$(printf "{octal.decode()}")"'"""
 
 
 def nul_joined(argv: Sequence[str]) -> bytes:
-    """The arguments as bytes with a NUL between them, for what runs them without a shell.
+    """Join arguments by NUL bytes, for a program that runs them without a shell.
 
     Raises Trouble for an argument with a NUL or a lone surrogate.
     """
@@ -49,17 +49,16 @@ def nul_joined(argv: Sequence[str]) -> bytes:
 
 
 def one_line(value: str, what: str) -> str:
-    """The value itself, if it is printable text on one line.
+    """Return the value if it is printable text on one line.
 
-    Raises Trouble (exit code 1) for a newline, NUL, or any other character that is not seen;
-    `what` names the value in its text.
+    Raises Trouble (exit code 1) for a newline, NUL, or any other invisible character; `what` names the value there.
     """
     if is_seen(value):
         return value
     raise Trouble(
-        f"{what} holds a character that does not print: {_excerpt(value)}",
-        "It goes into a script or a command, where one line could become two.",
-        "Type it again, as plain text on one line.",
+        f"{what} contains a character that does not print: {_excerpt(value)}",
+        "In a script or a command it could split one line into two.",
+        "Type the value again, as plain text on one line.",
         exit_code=1,
     )
 
@@ -67,8 +66,8 @@ def one_line(value: str, what: str) -> str:
 def _sendable(argument: str) -> str:
     if _UNSENDABLE.search(argument):
         raise Trouble(
-            f"A command cannot be given this argument: {_excerpt(argument)}",
-            "It holds a NUL, or text that is no Unicode.",
+            f"A command cannot receive this argument: {_excerpt(argument)}",
+            "The argument contains a NUL or text that is not Unicode.",
             "Type it again, as plain text.",
             exit_code=1,
         )

@@ -1,4 +1,4 @@
-"""`Reconnector`: makes a session's link, and makes it again when it is dead, without ever asking a person twice."""
+"""`Reconnector`: makes a session's link, and makes a broken one again without asking the user."""
 
 from __future__ import annotations
 
@@ -15,17 +15,17 @@ from llmb_tui.errors import Trouble
 from llmb_tui.language.states import LinkState
 
 FIRST_PAUSE_S, LONGEST_PAUSE_S = 0.5, 10.0
-# Many programs that lost the same login node should not come back to it in step.
+# Programs that lost the same login node should not all reconnect at the same moment.
 _JITTER = 0.3
 _LOOK_EVERY_S = 1.0
 _WANTED_S = 300.0
 
 
 class Reconnector:
-    """One thread dials while others wait for its outcome; failed tries are spaced by a pause that grows.
+    """Makes a link: one thread dials while others wait for the outcome. The pause after each failure grows.
 
-    A try asks whom its caller names, and nobody else. A link that broke is tried again by itself, asking nobody, for
-    five minutes after it was last wanted; where that is not enough a person has to say when.
+    A try asks only the prompter of its caller. A broken link is made again automatically, without questions, for
+    five minutes after its last use. After that, only the next use makes it again.
     """
 
     def __init__(self, dial: Callable[[Prompter], Link], name: str) -> None:
@@ -36,18 +36,18 @@ class Reconnector:
         self._failure: Trouble | None = None
         self._failures = 0
         self._has_asked = False
-        """Somebody was there to answer at the last try."""
+        """Whether the last try had a prompter."""
         self._is_refused = False
         self._pause_s = FIRST_PAUSE_S
         self._not_before = 0.0
         self._wanted_at = 0.0
         self.link: Link | None = None
-        """The last link that was made, alive or not."""
+        """The last link, alive or not."""
         self.trying = False
 
     @property
     def state(self) -> LinkState:
-        """`connecting` before the first try and during each; `lost` when the link broke or the last try failed."""
+        """`connecting` before the first try and during every try; `lost` if the link broke or the last try failed."""
         if self._closed.is_set():
             return "closed"
         if self._usable() is not None:
@@ -58,22 +58,22 @@ class Reconnector:
 
     @property
     def next_try_s(self) -> float | None:
-        """Seconds until a broken link is tried again by itself; None when it is not."""
+        """Seconds until the automatic retry of a broken link; None if there is none."""
         if self.link is None or self.state != "lost" or not self._is_wanted:
             return None
         return self._pause_left_s
 
     def live(self, prompter: Prompter | None = None) -> Link:
-        """The live link; one try to make it when there is none, after the pause.
+        """Return the live link. If there is none, wait for the pause and try once to make it.
 
-        `prompter`: the person who wants it now, who answers and whom the pause does not keep waiting; None: nobody.
-        Raises LoginNeeded, Disconnected after `close`, and what dialling raises.
+        `prompter`: answers questions of the login, and skips the pause, because a user is waiting.
+        Raises LoginNeeded, Disconnected after `close`, and the errors of dialling.
         """
         self._wanted_at = time.monotonic()
         return self._live(prompter)
 
     def close(self) -> None:
-        """End the link for good."""
+        """Close the link permanently."""
         self._closed.set()
         if self.link is not None:
             self.link.close()
@@ -105,10 +105,11 @@ class Reconnector:
             if link is not None:
                 return link
             if self._closed.is_set():
-                raise Disconnected(f"The connection to {self._name} was closed here.", may_have_run=False)
+                raise Disconnected(f"The connection to {self._name} was closed by this program.", may_have_run=False)
             if prompter is None and self._needs_login:
                 raise self._login_needed()
-            # Another thread may have tried while this one waited. A try that could ask nobody says nothing to a person.
+            # Another thread may have tried meanwhile. Its failure counts for a caller with a prompter only if that try
+            # had one, too.
             tried = self._failures != failures_before and (self._has_asked or prompter is None)
             if tried and self._failure is not None:
                 raise self._failure
@@ -150,7 +151,7 @@ class Reconnector:
         self._pause_s = min(self._pause_s * 2, LONGEST_PAUSE_S)
 
     def _keep(self) -> None:
-        """Dial again while somebody has lately wanted the link; a thread that ends with `close`."""
+        """Dial again while the link was used recently; runs in a thread that ends with `close`."""
         while not self._closed.wait(_LOOK_EVERY_S):
             if self.state == "lost" and self._is_wanted:
                 with contextlib.suppress(Trouble):
@@ -159,6 +160,6 @@ class Reconnector:
     def _login_needed(self) -> LoginNeeded:
         return LoginNeeded(
             f"{self._name} needs you to log in again.",
-            "The connection broke, and a password or code is never asked for unbidden.",
-            "Connect again when you are ready to answer.",
+            "The connection broke. The program asks for a password or code only when you connect.",
+            "Connect again.",
         )

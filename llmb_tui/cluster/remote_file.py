@@ -1,4 +1,4 @@
-"""`RemoteFile`, `FileTail`, `JobOutput`: what a job writes on a cluster, however that is read."""
+"""`RemoteFile`, `FileTail`, `JobOutput`: interfaces to the files that a job writes on a cluster."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from llmb_tui.errors import Trouble
 
 
 class Sample(NamedTuple):
-    """What is compared of a file: its first `head` bytes, and `length` bytes at the offset `start`."""
+    """Parts of a file that are compared: its first `head` bytes, and `length` bytes at the offset `start`."""
 
     head: int
     start: int
@@ -17,85 +17,85 @@ class Sample(NamedTuple):
 
 
 class Proof(NamedTuple):
-    """What a remote file is at one moment."""
+    """Identity of a remote file at one moment."""
 
     inode: str
     size: int
     checksum: str
-    """Of the sample that was asked for, as POSIX `cksum` prints it."""
+    """Checksum of the requested sample, in the form of POSIX `cksum`."""
     is_rotated: bool = False
-    """Its beginning is gone, and what is known of its end was found in it; then there is no checksum."""
+    """The file has lost its beginning, but contains the known bytes. In this case there is no checksum."""
 
 
 class OutOfReach(Trouble):
-    """What a job writes cannot be read from here, now or later."""
+    """A job's output cannot be read from this machine, now or later."""
 
 
 class Unreadable(Trouble):
-    """A remote file is not there any more, or may not be read; others may be."""
+    """A remote file was removed, or its permissions forbid reading; other files may be readable."""
 
 
 class FileTail(Protocol):
-    """The bytes of a remote file from an offset on, as they come. To be closed."""
+    """Reader of a remote file from an offset, which returns bytes as they arrive. Close it after use."""
 
     changed: bool
-    """It is no longer the same file: other bytes stand where reading stopped, or it is another one or gone."""
+    """True if the file was removed or replaced, or has other bytes before the position of the reader."""
     proof: Proof | None
-    """What the file was when reading began; None if there is none."""
+    """Identity of the file when reading began; None if it does not exist."""
 
     @property
     def fills_gap(self) -> bool:
-        """It ends when it has given what the file held when it began; read on with another one."""
+        """True if this reader ends at the size that the file had at its beginning; another reader continues."""
 
     def read(self, timeout_s: float) -> bytes | None:
-        """The next bytes; None when none came within `timeout_s`; b"" at the end. Raises Disconnected, Trouble."""
+        """The next bytes; None if none came within `timeout_s`; b"" at the end. Raises Disconnected and Trouble."""
 
     def close(self) -> None:
-        """End it."""
+        """Close the reader."""
 
 
 class RemoteFile(Protocol):
-    """The file at one place on the cluster, which may be another one later."""
+    """The file at one path on the cluster, where another file may appear later."""
 
     path: str
-    """How it is named to a person; not clean."""
+    """Path to show; not clean."""
 
     def prove(self, sample: Sample, known: bytes) -> Proof | None:
-        """What the file is, with the checksum of a sample of it; None if there is none. `known`: the sample's end.
+        """Read the identity of the file, with the checksum of a sample; None if the file does not exist.
 
-        Raises what the cluster's questions raise, and Trouble when it cannot be read.
+        `known`: the last bytes of the sample. Raises the errors of `Cluster`, and Trouble if the file cannot be read.
         """
 
     def tail(self, sample: Sample, offset: int, known: bytes) -> FileTail:
-        """The bytes from `offset` on, before which stands what is `known`, with the same proof as `prove`.
+        """Start reading at `offset`, with the same proof as `prove`. `known`: the bytes before the offset.
 
-        Raises as `prove` does.
+        Raises the errors of `prove`.
         """
 
 
 class JobOutput(Protocol):
-    """What a job writes, start by start."""
+    """Files that a job writes, by start of the job."""
 
     one_for_all: bool
-    """Every start of the job writes to the same file: after it, or over it from its beginning."""
+    """True if all starts of the job write to the same file: each appends to it, or overwrites it."""
     may_come_back: bool
-    """A log that is gone may be there again, as when its file system was away for a while."""
+    """True if a missing log may appear again, for example after its file system was away."""
 
     def starts(self) -> list[int]:
-        """The restarts of the job that have a log of their own, ascending. Raises as `RemoteFile.prove` does."""
+        """Restarts of the job that have their own log, ascending. Raises the errors of `RemoteFile.prove`."""
 
     def log(self, restart: int) -> RemoteFile:
-        """The training's log of one start of it."""
+        """Training log of one start of the job."""
 
     def beside(self, most: int) -> bytes:
-        """The ends, `most` bytes of each, of what it writes beside that; may be empty. Raises as above."""
+        """Ends of the job's other files, `most` bytes of each; may be empty. Raises the errors of `prove`."""
 
 
 _MIRRORED = bytes(int(f"{byte:08b}"[::-1], 2) for byte in range(256))
 
 
 def cksum(data: bytes) -> str:
-    """What POSIX `cksum` prints: its CRC is zlib's with the bits of each byte mirrored, over data and length."""
+    """Compute the output of POSIX `cksum`: zlib's CRC over data and length, with the bits of each byte mirrored."""
     length = len(data)
     mirrored = (data + length.to_bytes((length.bit_length() + 7) // 8, "little")).translate(_MIRRORED)
     crc = zlib.crc32(mirrored, 0xFFFFFFFF) ^ 0xFFFFFFFF

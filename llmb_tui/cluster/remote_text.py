@@ -1,4 +1,4 @@
-"""`remote_text`: the files of `llmb_tui.remote`, which are copied to a cluster or run there."""
+"""`remote_text`: the files of `llmb_tui.remote`, which run on a cluster."""
 
 from __future__ import annotations
 
@@ -8,5 +8,5 @@ from importlib import resources
 
 @cache
 def remote_text(*names: str) -> str:
-    """Text of these files, one behind the other."""
+    """Text of these files, concatenated."""
     return "".join(resources.files("llmb_tui.remote").joinpath(name).read_text(encoding="utf-8") for name in names)

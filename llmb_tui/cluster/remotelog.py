@@ -1,13 +1,13 @@
-"""`RemoteLog`: a file on the cluster that grows. What it is now, and its bytes from an offset on.
+"""`RemoteLog`: a growing file on the cluster: its identity, and its bytes from an offset.
 
-One remote command does both: it says first what the file is, so that nothing is taken from a file that is not the
-one that was copied, and then gives what follows. A long gap is read from the descriptor that was open before the proof,
-so no other file can come in between; after it each piece is a proof of its own, as it begins with bytes that are known.
-It looks at the file again and again, ten times a second while nothing comes; it is not woken by the kernel, which on a
-shared file system knows nothing of what other nodes write.
+One remote command reads both. It prints the identity of the file first, so that no bytes of another file are taken, and
+then the bytes after the offset. It reads a long gap from the descriptor that was open before the proof, so that the
+file cannot be replaced in between. Each later piece is its own proof, because it begins with known bytes. The command
+polls the file, ten times a second if nothing comes: on a shared file system the kernel does not report what other nodes
+write.
 
-Nothing of it outlives its reader: the end of stdin ends it at once. Where a line went silent and the server does not
-know yet, it misses what the reader says every few seconds; `timeout` ends it where no Perl listens.
+The remote command does not outlive its reader: it ends at the end of its stdin. If the line is silent and the server
+has not noticed, the command ends because the reader's keepalives are missing; without Perl, `timeout` ends it.
 """
 
 from __future__ import annotations
@@ -30,16 +30,16 @@ if TYPE_CHECKING:
     from llmb_tui.cluster.session import Session
 
 LEASE_S = 90
-"""Longest time for which the remote command lives."""
+"""Longest lifetime of the remote command, seconds."""
 
 SILENCE_S = 8
-"""It ends when its reader has not said for so long that it still reads."""
-_SPEAK_EVERY_S = 2.0
+"""The remote command ends after so many seconds without a keepalive of its reader."""
+_KEEPALIVE_EVERY_S = 2.0
 
 _HEADER_WITHIN_S = 20.0
 _MOST = 1 << 20
 _GAP_TO_COMPRESS = 4 << 20
-# A line within a building: plain bytes are there sooner than gzip packs them. zstd packs faster than any line carries.
+# Round trip within a building: there plain bytes arrive sooner than gzip compresses them. zstd is faster than any line.
 _NEAR_S = 0.003
 _OVERLAP = 1 << 10
 _MOST_IN_FRAME = 1 << 18
@@ -49,12 +49,12 @@ _HEADER = re.compile(rb"^llmb-log (?:missing|(\d+) (\d+) (\d+) (\d+) (plain|gzip
 _LONGEST_HEADER = 1 << 16
 _FRAME_END = b"-\n"
 
-# timeout ends all that was started below it; what it is given is a script and its arguments.
+# `timeout` ends all processes that it started. Its arguments are a script and the arguments of the script.
 _LEASE = 'if command -v timeout > /dev/null; then exec timeout "$0" sh -c "$@"; fi; exec sh -c "$@"'
 
 
 class _Unpacker(Protocol):
-    """As those of the standard library but zlib's."""
+    """Interface of the standard library's decompressors, except zlib's."""
 
     @property
     def needs_input(self) -> bool: ...
@@ -66,7 +66,7 @@ class _Unpacker(Protocol):
 
 
 class _Gunzip:
-    """zlib's, as one of the others."""
+    """Adapter of zlib's decompressor to that interface."""
 
     def __init__(self) -> None:
         self._inflate = zlib.decompressobj(wbits=31)
@@ -84,27 +84,27 @@ class _Gunzip:
 
 
 class Tail:
-    """A `FileTail`."""
+    """A `FileTail` that reads through a login node."""
 
     def __init__(self, stream: Stream, path: str, known: bytes) -> None:
-        """`known`: what stands before the offset."""
+        """`known`: the bytes before the offset."""
         self._stream = stream
         self._path = path
         self._known = known[-_OVERLAP:]
         self._unpacker: _Unpacker | None = None
         self._damaged: type[Exception] = zlib.error
         self._rest = b""
-        self._speak_at = 0.0
+        self._keepalive_at = 0.0
         self.changed = False
         self.proof: Proof | None = None
 
     @property
     def fills_gap(self) -> bool:
-        """As `FileTail.fills_gap`."""
+        """True while a long gap is read; see `FileTail.fills_gap`."""
         return self._unpacker is not None
 
     def begin(self, sample: Sample) -> None:
-        """Wait for what the file is. Raises DeadlinePassed, Disconnected, and Trouble when it cannot be read."""
+        """Read the identity of the file. Raises DeadlinePassed, Disconnected, and Trouble if it cannot be read."""
         ends = time.monotonic() + _HEADER_WITHIN_S
         header = b""
         while (match := _HEADER.search(header)) is None:
@@ -114,8 +114,8 @@ class Tail:
             if data is None:
                 raise DeadlinePassed(
                     f"The log {clean_line(self._path)} cannot be read.",
-                    "The login node or the file system there does not answer.",
-                    "It is tried again.",
+                    "The login node or its file system does not answer.",
+                    "The program tries again.",
                 )
             if not data:
                 raise _unreadable(self._path, self._stream.stderr)
@@ -132,10 +132,10 @@ class Tail:
             self._unpacker, self._damaged = zstd.ZstdDecompressor(), zstd.ZstdError
 
     def read(self, timeout_s: float) -> bytes | None:
-        """As `FileTail.read`."""
-        if time.monotonic() >= self._speak_at:
-            self._stream.speak()
-            self._speak_at = time.monotonic() + _SPEAK_EVERY_S
+        """The next bytes, as `FileTail.read`."""
+        if time.monotonic() >= self._keepalive_at:
+            self._stream.send_keepalive()
+            self._keepalive_at = time.monotonic() + _KEEPALIVE_EVERY_S
         if self._unpacker is not None:
             return self._read_gap(self._unpacker, timeout_s)
         ends = time.monotonic() + timeout_s
@@ -147,11 +147,11 @@ class Tail:
         return data
 
     def close(self) -> None:
-        """End the remote command."""
+        """Close the stream, which ends the remote command."""
         self._stream.close()
 
     def _next_frame(self) -> bytes | None:
-        """What is new in the next frame; None while it is not whole, b"" where it is not of the same log."""
+        """New bytes of the next frame; None while the frame is incomplete, b"" if it is not of the same log."""
         head, newline, rest = self._rest.partition(b"\n")
         if not newline and len(head) < _LONGEST_HEAD:
             return None
@@ -178,21 +178,21 @@ class Tail:
         try:
             return unpacker.decompress(packed, _MOST) or None
         except self._damaged as error:
-            raise _unreadable(self._path, f"What was compressed there is damaged: {error}.") from error
+            raise _unreadable(self._path, f"The compressed data is damaged: {error}.") from error
 
 
 class RemoteLog:
-    """The file at one path on the cluster, which may be another one later."""
+    """The file at one path on the cluster, where another file may appear later."""
 
     def __init__(self, session: Session, path: str, *, no_links: bool = False, limit: Limit | None = None) -> None:
-        """`no_links`: the path is the true one, and is not read where a link is on it. `limit`: of what is read."""
+        """`no_links`: do not read a path that contains a symbolic link. `limit`: bandwidth limit of `tail`."""
         self.path = path
         self._session = session
         self._proof = (*(("no_links.sh",) if no_links else ()), "log_proof.sh")
         self._limit = limit
 
-    def prove(self, sample: Sample, known: bytes) -> Proof | None:  # noqa: ARG002 - the checksum is made there
-        """As `RemoteFile.prove`."""
+    def prove(self, sample: Sample, known: bytes) -> Proof | None:  # noqa: ARG002 - the cluster computes the checksum
+        """Read the identity of the file, as `RemoteFile.prove`."""
         result = self._session.run_script(remote_text(*self._proof), self._args(sample, 0), only_looks=True)
         match = _HEADER.search(result.stdout.encode())
         if match is None:
@@ -200,11 +200,11 @@ class RemoteLog:
         return _proof(match, sample, self.path, result.stderr)
 
     def tail(self, sample: Sample, offset: int, known: bytes) -> Tail:
-        """As `RemoteFile.tail`."""
+        """Start reading at an offset, as `RemoteFile.tail`."""
         script = remote_text(*self._proof, "log_tail.sh")
         by_perl = (remote_text("log_tail.pl"), str(SILENCE_S))
         argv = ["sh", "-c", _LEASE, str(LEASE_S), script, "sh", *self._args(sample, offset), *by_perl]
-        # What is slowed down here waits in a window, and is lost when reading begins anew: a small one then.
+        # With a limit, received bytes wait in the window, and are lost when reading begins again: use the small window.
         stream = self._session.stream(argv, bulk=self._limit is None)
         tail = Tail(LimitedStream(stream, self._limit) if self._limit else stream, self.path, known)
         try:
@@ -215,14 +215,14 @@ class RemoteLog:
         return tail
 
     def _args(self, sample: Sample, offset: int) -> list[str]:
-        asked = (sample.head, sample.start + 1, sample.length, offset + 1, _GAP_TO_COMPRESS)
+        numbers = (sample.head, sample.start + 1, sample.length, offset + 1, _GAP_TO_COMPRESS)
         packers = "zstd" if self._is_near else "gzip zstd"
         installs = self._session.profile.install_dir
-        return [self.path, *map(str, asked), packers, str(_OVERLAP), str(_MOST_IN_FRAME), installs]
+        return [self.path, *map(str, numbers), packers, str(_OVERLAP), str(_MOST_IN_FRAME), installs]
 
     @property
     def _is_near(self) -> bool:
-        """A line that is surely faster than gzip."""
+        """True if the line is certainly faster than gzip."""
         round_trip_s = self._session.health.round_trip_s
         return self._session.profile.transport == "local" or (round_trip_s is not None and round_trip_s < _NEAR_S)
 
@@ -237,12 +237,12 @@ def _proof(match: re.Match[bytes], sample: Sample, path: str, stderr: str) -> Pr
 
 
 def _unreadable(path: str, stderr: str) -> Unreadable:
-    why = clean_line(stderr.strip().partition("\n")[0]) or "The command there ended without an answer."
-    return Unreadable(f"The log {clean_line(path)} cannot be read.", why, "It is tried again.")
+    why = clean_line(stderr.strip().partition("\n")[0]) or "The remote command ended without an answer."
+    return Unreadable(f"The log {clean_line(path)} cannot be read.", why, "The program tries again.")
 
 
 class LoginNodeOutput:
-    """What a job writes, as it is read through a login node."""
+    """Files that a job writes, read through a login node."""
 
     may_come_back = True
 
@@ -253,18 +253,18 @@ class LoginNodeOutput:
         self.one_for_all = log.one_for_all
 
     def starts(self) -> list[int]:
-        """The restarts that have a log of their own, ascending. Raises what `Session.run` raises."""
-        # The echo ends a line that a login shell may have begun.
+        """Restarts that have their own log, ascending. Raises the errors of `Session.run`."""
+        # The echo ends a line that the login shell may have begun.
         script = 'cd "$1" 2> /dev/null && echo && ls'
         names = self._session.run_script(script, [self._log.folder], only_looks=True).stdout
         return self._log.restarts(self._job_id, names.splitlines())
 
     def log(self, restart: int) -> RemoteLog:
-        """The training's log of one start of it."""
+        """Training log of one start of the job."""
         return RemoteLog(self._session, self._log.path(self._job_id, restart))
 
     def beside(self, most: int) -> bytes:
-        """The ends of the files beside the log; tail passes over those that are not there."""
+        """Ends of the job's other files; `tail` skips files that do not exist."""
         files = self._log.beside_of(self._job_id)
         if not files:
             return b""

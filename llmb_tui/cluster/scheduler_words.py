@@ -1,4 +1,4 @@
-"""`JobWords`: what the jobs of one scheduler are called."""
+"""`JobWords`: the words for the jobs of one scheduler."""
 
 from __future__ import annotations
 
@@ -10,17 +10,17 @@ from llmb_tui.language.text import plural
 
 @dataclass(frozen=True, slots=True)
 class JobWords:
-    """What the jobs of one scheduler are called."""
+    """Words for the jobs of one scheduler."""
 
     scheduler: str
     job: str
     cancelling: str
-    """What a cancel leaves."""
+    """Sentence that says what remains of a cancelled job."""
 
     def named(self, job_ids: Sequence[str]) -> str:
-        """`job 42`, `jobs 41, 42`."""
+        """Text that names jobs, such as `job 42` or `jobs 41, 42`."""
         return f"{self.job}{'s' * (len(job_ids) != 1)} {', '.join(job_ids)}"
 
     def count(self, number: int) -> str:
-        """`1 job`, `2 jobs`."""
+        """Text for a number of jobs, such as `1 job` or `2 jobs`."""
         return plural(number, self.job)

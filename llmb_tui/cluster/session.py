@@ -1,13 +1,13 @@
-"""`Session`: one cluster that is always there: a live link, made again when it is dead."""
+"""`Session`: a cluster with a login node, whose broken link is made again."""
 
-# ruff: noqa: PLC0415 - many take a session who never open one, and paramiko takes a while to import
+# ruff: noqa: PLC0415 - most importers open no session, and paramiko is slow to import
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, TypeVar
 
 from llmb_tui.cluster.call_rate import CallRate
-from llmb_tui.cluster.cluster import AsksOnce, Cluster
+from llmb_tui.cluster.cluster import AnswerCache, Cluster
 from llmb_tui.cluster.failures import Disconnected
 from llmb_tui.cluster.link import Commands, Completed, Link, LinkHealth, Pulse, Stream, note
 from llmb_tui.cluster.local import LocalConnection
@@ -25,12 +25,12 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 
 
-class Session(AsksOnce, Commands, Cluster):
-    """Runs commands on a cluster from any thread. Nothing is connected before the first command.
+class Session(AnswerCache, Commands, Cluster):
+    """Runs commands on a cluster from any thread. The first command connects.
 
-    A command whose outcome is unknown is never run again: it raises Disconnected or DeadlinePassed. One that only looks
-    is, once, where the connection breaks; `patiently` does so twice.
-    Only `connect` asks a person anything, and only the one that it is given; commands and links made again ask nobody.
+    A command with an unknown outcome is not run again: it raises Disconnected or DeadlinePassed. A read-only command is
+    run again once if the connection breaks; `patiently` runs it again twice.
+    Only `connect` asks questions, through its prompter; commands and automatic retries ask none.
     """
 
     profile: LoginProfile
@@ -40,7 +40,7 @@ class Session(AsksOnce, Commands, Cluster):
 
         self.profile = profile
         self.read_only = profile.read_only
-        """Observer mode: whatever would change the cluster is refused."""
+        """Observer mode: everything that would change the cluster is refused."""
         self._dialer = Reconnector(self._dial, profile.name or profile.host)
         self._unlocked: UnlockedKeys = {}
         self._accepted: AcceptedKeys = set()
@@ -50,21 +50,21 @@ class Session(AsksOnce, Commands, Cluster):
 
     @property
     def state(self) -> LinkState:
-        """`connecting` before the first try and during each; `lost` when it broke or the last try failed.
+        """`connecting` before the first try and during every try; `lost` if the link broke or the last try failed.
 
-        `needs-login` when it broke and logging in again would ask somebody: `connect` with a prompter does.
+        `needs-login` if the link broke and a new login would ask a question: call `connect` with a prompter.
         """
         return self._dialer.state
 
     @property
     def banner(self) -> str:
-        """What the login node greets with, clean of control characters; empty before the first connection."""
+        """Greeting of the login node, clean of control characters; empty before the first connection."""
         link = self._dialer.link
         return link.banner if link is not None else ""
 
     @property
     def health(self) -> LinkHealth:
-        """What is known of the link at this moment. Never waits."""
+        """Present health of the link. Never waits."""
         state = self._dialer.state
         link = self._dialer.link
         pulse = link.pulse if link is not None and state == "live" else Pulse()
@@ -73,51 +73,51 @@ class Session(AsksOnce, Commands, Cluster):
 
     @property
     def calls_last_minute(self) -> int:
-        """Commands sent in the last 60 seconds. Heartbeats are none."""
+        """Number of commands in the last 60 seconds, without heartbeats."""
         return self._calls.last_minute
 
     def connect(self, prompter: Prompter | None = None) -> None:
-        """Connect unless that is done.
+        """Connect unless connected.
 
-        `prompter`: who answers the questions of this attempt, also when an earlier connection broke; None: nobody.
-        One thread connects while others wait for its outcome; who has a prompter tries again where the one that was
-        waited for had none. Between failed tries passes a pause that grows from 0.5 to some 10 seconds.
-        Raises LoginNeeded, and what `cluster.ssh.connect.connect` raises.
+        `prompter`: answers the questions of this attempt, also after an earlier connection broke.
+        One thread connects while others wait for its outcome. A caller with a prompter tries again if the failed try
+        of another thread had none. The pause after a failed try grows from 0.5 to about 10 seconds.
+        Raises LoginNeeded, and the errors of `cluster.ssh.connect.connect`.
         """
         self._dialer.live(prompter)
 
     def ping(self) -> None:
-        """Run a command that does nothing. Raises what `run` raises."""
+        """Run a command that does nothing. Raises the errors of `run`."""
         self.run(("true",), only_looks=True)
 
     def run(
         self, argv: Sequence[str], *, stdin: bytes = b"", deadline_s: float = 20.0, only_looks: bool = False
     ) -> Completed:
-        """`Link.run` on a live link."""
+        """Run a command on a live link, as `Link.run`."""
 
         def run(link: Link) -> Completed:
-            with self.bulk.making_way():
+            with self.bulk.pausing():
                 return link.run(argv, stdin=stdin, deadline_s=deadline_s, only_looks=only_looks)
 
         return self.once((tuple(argv), stdin), lambda: self._on_live(run, only_looks))
 
     def stream(self, argv: Sequence[str], *, bulk: bool = False) -> Stream:
-        """`Link.stream` on a live link; `bulk`: on a connection of its own where logging in again asks nobody."""
+        """Start a stream on a live link. `bulk`: use a second connection if its login asks no question."""
 
         def start(link: Link) -> Stream:
-            may_have_two = self.profile.transport == "ssh" and link.asks_nobody
-            own = self.bulk.stream(argv) if bulk and may_have_two else None
-            return own or link.stream(argv)
+            can_open_second = self.profile.transport == "ssh" and link.asks_nobody
+            bulk_stream = self.bulk.stream(argv) if bulk and can_open_second else None
+            return bulk_stream or link.stream(argv)
 
         return self._on_live(start)
 
     def write_file(self, path: str, data: bytes) -> None:
-        """`Link.write_file` on a live link. Raises `ObserverMode` where the cluster is only looked at."""
+        """Replace a file, as `Link.write_file`. Raises `ObserverMode` if the cluster is read-only."""
         self.require_changes()
         self._on_live(lambda link: link.write_file(path, data))
 
     def close(self) -> None:
-        """Close the connections for good; later commands raise Disconnected."""
+        """Close the connections permanently; later commands raise Disconnected."""
         self._dialer.close()
         self.bulk.close()
 
@@ -137,7 +137,7 @@ class Session(AsksOnce, Commands, Cluster):
         except Disconnected as broken:
             if (broken.may_have_run and not only_looks) or self.state == "closed":
                 raise
-        # The link was dead before the command went out, which only shows when it is used.
+        # The link was already dead before the command was sent, which only its use shows.
         return self._use(use)
 
     def _use(self, use: Callable[[Link], T]) -> T:
@@ -147,12 +147,12 @@ class Session(AsksOnce, Commands, Cluster):
 
 
 def login_node(cluster: Cluster) -> Session:
-    """The session on the cluster's login node. Raises Trouble (exit code 1) where it has none."""
+    """Return the session of a cluster with a login node. Raises Trouble (exit code 1) for other clusters."""
     if isinstance(cluster, Session):
         return cluster
     raise Trouble(
         f"{cluster.profile.name} has no login node.",
-        "Keys, images and scripts lie on one; this cluster is asked over HTTPS.",
+        "This command needs files on a login node, but this cluster is reached over HTTPS.",
         "Choose a cluster with Slurm.",
         exit_code=1,
     )

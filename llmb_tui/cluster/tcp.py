@@ -1,4 +1,4 @@
-"""A TCP connection to a host, however many addresses its name has."""
+"""TCP connections to a host, whose name may have several addresses."""
 
 from __future__ import annotations
 
@@ -7,9 +7,10 @@ import time
 
 
 def connect_tcp(host: str, port: int, within_s: float) -> socket.socket:
-    """A connection to the first of its addresses that answers; each has a fair share of the time that is left.
+    """Connect to the first address of a host that answers, in at most `within_s` seconds.
 
-    `socket.create_connection`, whose errors it raises, gives each of them all of it.
+    Each address gets an equal share of the remaining time; `socket.create_connection` would give each the whole time.
+    Raises the errors of `socket.create_connection`.
     """
     ends = time.monotonic() + within_s
     addresses = socket.getaddrinfo(host, port, 0, socket.SOCK_STREAM)
@@ -17,7 +18,7 @@ def connect_tcp(host: str, port: int, within_s: float) -> socket.socket:
     for number, (family, kind, protocol, _, address) in enumerate(addresses):
         try:
             sock = socket.socket(family, kind, protocol)
-        except OSError as error:  # a family of addresses that this machine does not have
+        except OSError as error:  # this machine does not support the address family
             failure = error
             continue
         try:

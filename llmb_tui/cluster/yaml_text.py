@@ -1,4 +1,4 @@
-"""`yaml_of` and `nodes_of`: YAML that somebody else wrote, as plain values or with its lines."""
+"""`yaml_of` and `nodes_of`: parsers of foreign YAML, to plain values or to nodes with line numbers."""
 
 from __future__ import annotations
 
@@ -8,26 +8,26 @@ from typing import Any
 
 
 class NotYaml(ValueError):
-    """A text that is no YAML."""
+    """A text is not valid YAML."""
 
     def __init__(self, problem: str = "", line: int | None = None) -> None:
         super().__init__(problem)
         self.problem = problem
-        """What is wrong, as PyYAML says it, which quotes a few characters; empty where it does not."""
+        """Problem in PyYAML's words, which quote a few characters of the text; may be empty."""
         self.line = line
-        """Where, from 1 on."""
+        """Line number, from 1."""
 
 
 def yaml_of(text: str | bytes) -> Any:
-    """The value of a text. Raises NotYaml."""
-    import yaml  # noqa: PLC0415 - the first frame needs none
+    """Parse a text to plain values. Raises NotYaml."""
+    import yaml  # noqa: PLC0415 - the first frame needs no YAML
 
     with _not_yaml():
         return yaml.safe_load(text)
 
 
 def nodes_of(text: str) -> Any:
-    """The node at its root, each of which knows its line; None of an empty text. Raises NotYaml."""
+    """Parse a text to its root node, with line numbers; None for an empty text. Raises NotYaml."""
     import yaml  # noqa: PLC0415 - as above
 
     with _not_yaml():
@@ -43,6 +43,6 @@ def _not_yaml() -> Iterator[None]:
     except yaml.MarkedYAMLError as error:
         line = error.problem_mark.line + 1 if error.problem_mark else None
         raise NotYaml(error.problem or "it ends too early", line) from None
-    # Its own conversions let through what they meet: KeyError of `!!bool maybe`, AttributeError of `!!timestamp x`.
+    # PyYAML does not catch errors of its conversions: `!!bool maybe` is a KeyError, `!!timestamp x` an AttributeError.
     except (yaml.YAMLError, ValueError, LookupError, AttributeError, TypeError, ArithmeticError, RecursionError):
         raise NotYaml from None

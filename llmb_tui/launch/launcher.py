@@ -123,7 +123,8 @@ class Launcher:
         cluster = self.cluster_of(request.profile)
         cluster.connect(prompter)
         prepared = self.prepare(request, prompter, run.id)
-        if prepared.run.spec != run.spec or prepared.script != self.runs.script(run.id):
+        spec = prepared.run.spec
+        if spec is None or not spec.is_same_job(run.spec) or prepared.script != self.runs.script(run.id):
             raise Trouble(
                 f"Run {run.id} was not submitted: its request would now result in a different job.",
                 "The cluster's profile, the recipe or this program has changed since the run was prepared.",

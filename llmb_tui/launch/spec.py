@@ -6,7 +6,7 @@ Field names are the keys in the run's stored file.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import ClassVar, Literal, TypeAlias, TypeVar
 
 from llmb_tui.cluster.job_log import JobLog
@@ -27,6 +27,12 @@ class Spec:
     """Differences between the job and the recipe or the selection, apart from changed variables: a few words each."""
     otherwise: tuple[str, ...] = ()
     """Conditions that affect the step time and differ from the runs behind the expected one: a few words each."""
+
+    def is_same_job(self, other: Spec | None) -> bool:
+        """True if both specs make the same job. Their prose may differ: another version may word it differently."""
+        if other is None:
+            return False
+        return replace(self, notes=(), otherwise=()) == replace(other, notes=(), otherwise=())
 
     def results_folder(self, log: JobLog | None) -> str:  # noqa: ARG002 - only some need the log
         """Folder on the cluster with the run's results; empty if the procedure has none."""

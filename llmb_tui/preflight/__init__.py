@@ -1,1 +1,1 @@
-"""What a cluster must have before anything is installed or queued, checked from its login node."""
+"""Checks of a cluster before an install or a submission."""

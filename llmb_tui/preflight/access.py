@@ -1,4 +1,4 @@
-"""Which keys are on a cluster, and what they open from there. What lies on the cluster is never read back here."""
+"""API keys on a cluster, and tests of their access. A stored key is never read back from the cluster."""
 
 from __future__ import annotations
 
@@ -34,26 +34,26 @@ TestResult = Literal["valid", "refused", "no access yet", "not tested"]
 
 _SERVERS: dict[SecretId, str] = {"ngc": REGISTRY_CHECK, "hugging-face": HUB}
 FILES: dict[SecretId, str] = {"ngc": ENROOT_CREDENTIALS, "hugging-face": HUB_TOKEN}
-"""File of each key, below the home directory on the cluster."""
+"""File of each API key, relative to the home directory on the cluster."""
 
 
 @dataclass(frozen=True, slots=True)
 class SecretState:
-    """Where a secret is. Nothing is said about its value."""
+    """Places where a secret is stored, without its value."""
 
     id: SecretId
     title: str
     on_cluster: bool
-    """In the file of ours."""
+    """Whether it is in this program's file."""
     own: bool
-    """In a file that the operator, or another program, made there."""
+    """Whether it is in a file that the user or another program made there."""
     in_keyring: bool = False
-    """Of this computer."""
+    """Whether it is in this computer's keyring."""
 
 
 @dataclass(frozen=True, slots=True)
 class SecretTest:
-    """What the servers say to a secret."""
+    """Result of the test of a secret with the servers."""
 
     id: SecretId
     result: TestResult
@@ -62,15 +62,15 @@ class SecretTest:
 
 
 def secret_states(session: Session, *, keyring: bool = False) -> tuple[SecretState, ...]:
-    """Which secrets are on the cluster and, where that is asked for, in this computer's keyring.
+    """Find the secrets on the cluster and, with `keyring`, in this computer's keyring.
 
-    Raises what `Session.run` raises, and Trouble when nobody can say.
+    Raises Trouble if the cluster does not answer as expected, and the errors of `Session.run`.
     """
     files = [FILES[secret_id] for secret_id in SECRETS]
     result = session.run_script(remote_text("secret_states.sh"), files, only_looks=True)
-    lines = [line.split() for line in result.stdout.splitlines()[-len(SECRETS) :]]  # a login shell may print before
+    lines = [line.split() for line in result.stdout.splitlines()[-len(SECRETS) :]]  # the login shell may print before
     if [len(words) for words in lines] != [2] * len(SECRETS):
-        raise Trouble("It could not be found out which keys are on the cluster.", clean(result.stderr).strip())
+        raise Trouble("Could not check which API keys are on the cluster.", clean(result.stderr).strip())
     return tuple(
         SecretState(secret_id, TITLES[secret_id], ours == "ours", own == "own", keyring and _is_kept(secret_id))
         for secret_id, (ours, own) in zip(SECRETS, lines, strict=True)
@@ -85,13 +85,14 @@ def _is_kept(secret_id: SecretId) -> bool:
 
 
 def try_secret(session: Session, need: SecretNeed, secret: SecretValue | None, sources: Sources) -> SecretTest:
-    """Ask, from the cluster, whether a secret opens what a plan needs: the given one, else the one that lies there.
+    """Test from the cluster whether a secret gives the access that a plan needs.
 
-    For the registry, without either, whether it hands the image out to anybody. Raises what `Session.run` raises.
+    It tests the given secret, or the one on the cluster. Without both, it tests whether the registry provides the image
+    to everyone. Raises the errors of `Session.run`.
     """
     if need.id == "ngc":
         answer = ask_registry(session, need.opens[0], secret, sources.registry)
-        return _of_registry(answer, need, keyless=secret is None and not _is_there(session, "ngc"))
+        return _registry_test(answer, need, keyless=secret is None and not _is_there(session, "ngc"))
     return _try_hub_token(session, need, secret, sources.hub)
 
 
@@ -99,45 +100,45 @@ def _is_there(session: Session, secret_id: SecretId) -> bool:
     return next(state.on_cluster for state in secret_states(session) if state.id == secret_id)
 
 
-def _of_registry(answer: RegistryAnswer, need: SecretNeed, *, keyless: bool) -> SecretTest:
+def _registry_test(answer: RegistryAnswer, need: SecretNeed, *, keyless: bool) -> SecretTest:
     image = need.opens[0]
     if answer.granted == "granted":
-        words = f"The registry hands {image} out" + (" without a key." if keyless else " with this key.")
+        words = f"The registry provides {image}" + (" without an API key." if keyless else " with this API key.")
         return SecretTest("ngc", "valid", words)
     if answer.granted == "no such image":
         return SecretTest("ngc", "not tested", f"The registry has no image {image} for this login ({answer.words}).")
     if answer.granted == "unknown":
         return _not_tested(need, answer.words)
     if keyless:
-        words = f"The registry does not hand {image} out without a key ({answer.words})."
-        return SecretTest("ngc", "refused", words, f"Make a key at {need.where}, and give it.")
+        words = f"The registry does not provide {image} without an API key ({answer.words})."
+        return SecretTest("ngc", "refused", words, f"Create an API key at {need.where}, and enter it here.")
     if answer.granted == "login refused":
-        fix = f"Copy it again, as a whole, or make a new one at {need.where}."
-        return SecretTest("ngc", "refused", f"The registry does not take this key ({answer.words}).", fix)
-    fix = "Choose the organisation that has access when you make the key, or accept the image's terms on its page."
-    return SecretTest("ngc", "no access yet", f"The key is valid, but not for {image} ({answer.words}).", fix)
+        fix = f"Copy the complete API key again, or create a new one at {need.where}."
+        return SecretTest("ngc", "refused", f"The registry rejects this API key ({answer.words}).", fix)
+    fix = "Create the API key for the organisation that has access, or accept the image's terms on its page."
+    return SecretTest("ngc", "no access yet", f"The API key is valid, but not for {image} ({answer.words}).", fix)
 
 
 def _try_hub_token(session: Session, need: SecretNeed, secret: SecretValue | None, hub: str) -> SecretTest:
     if secret is None and not _is_there(session, "hugging-face"):
-        return _not_tested(need, "none is on the cluster")
+        return _not_tested(need, "there is none on the cluster")
     credentials = Credentials(token=secret.value) if secret else Credentials(bearer=HUB_TOKEN)
-    who = fetch(session, f"{hub}/api/whoami-v2", credentials=credentials)
-    if who.status in (401, 403):
-        fix = f"Copy it again, as a whole, or make a new one at {need.where}."
-        return SecretTest(need.id, "refused", f"The model hub does not take this token (HTTP {who.status}).", fix)
-    if who.status != 200:
-        return _not_tested(need, who.error or f"HTTP {who.status}")
+    user = fetch(session, f"{hub}/api/whoami-v2", credentials=credentials)
+    if user.status in (401, 403):
+        fix = f"Copy the complete token again, or create a new one at {need.where}."
+        return SecretTest(need.id, "refused", f"The model hub rejects this token (HTTP {user.status}).", fix)
+    if user.status != 200:
+        return _not_tested(need, user.error or f"HTTP {user.status}")
     for repository in need.opens:
         url = f"{hub}/{repository}/resolve/main/config.json"
         answer = fetch(session, url, credentials=credentials, head=True)
         if answer.status in (401, 403, 404):
             fix = f"Ask for access at {hub}/{repository}. {need.how_long}".rstrip()
-            words = f"The token is valid, but {repository} is not open to it yet (HTTP {answer.status})."
+            words = f"The token is valid, but has no access to {repository} yet (HTTP {answer.status})."
             return SecretTest(need.id, "no access yet", words, fix)
         if not 200 <= answer.status < 400:
             return _not_tested(need, answer.error or f"HTTP {answer.status}")
-    opened = f", and opens {' and '.join(need.opens)}" if need.opens else ""
+    opened = f", with access to {' and '.join(need.opens)}" if need.opens else ""
     return SecretTest(need.id, "valid", f"The token is valid{opened}.")
 
 
@@ -146,7 +147,7 @@ def _not_tested(need: SecretNeed, why: str) -> SecretTest:
 
 
 def access_group(needs: Sequence[SecretNeed], sources: Sources) -> CheckGroup:
-    """For the preflight: what the keys open of the servers in use. Asks nothing where none was reached."""
+    """Make the check group for the API keys of the servers in use. It asks no server that was not reached."""
 
     def group(cluster: Cluster, report: Preflight) -> tuple[Check, ...]:
         servers = servers_in_use(report)
@@ -157,9 +158,9 @@ def access_group(needs: Sequence[SecretNeed], sources: Sources) -> CheckGroup:
 
 
 def secret_checks(session: Session, needs: Sequence[SecretNeed], sources: Sources) -> tuple[Check, ...]:
-    """What each needed secret opens. One that is not required is only looked at where it is given.
+    """Check the access of each secret. An optional secret is only tested if it is on the cluster.
 
-    Raises what `Session.run` raises.
+    Raises the errors of `Session.run`.
     """
     present = {state.id for state in secret_states(session) if state.on_cluster}
     tests = [

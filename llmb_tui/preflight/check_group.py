@@ -1,4 +1,4 @@
-"""`CheckGroup`: what the checks of a preflight have in common."""
+"""`CheckGroup`: the form of a preflight's checks, and functions that make them."""
 
 from __future__ import annotations
 
@@ -14,19 +14,19 @@ from llmb_tui.language.text import clean_line, short_line
 from llmb_tui.preflight.report import Check, Preflight
 
 Answers = Mapping[str, Answer]
-"""By the name of the command."""
+"""Answers by the name of the command."""
 CheckGroup = Callable[[Cluster, Preflight], Iterable[Check]]
-"""Checks that are made together, of a cluster, when those before them are known. Raises what its questions raise."""
+"""Checks that run together, after the earlier groups in the report. It raises the errors of the cluster."""
 
 ADMINISTRATORS = "Ask the cluster's administrators."
 _NOT_LIMITED_S = 5.0
 _LONGEST = 400
-"""Characters of what was found that are shown; some programs answer with megabytes."""
+"""Most characters of `found` that are shown; some programs print megabytes."""
 
 
 @dataclass(frozen=True, slots=True)
 class CommandChecks:
-    """A group whose facts come with one remote call."""
+    """A group that needs one remote call."""
 
     commands: Mapping[str, str]
     """sh snippets by name, for `run_batch`."""
@@ -34,11 +34,11 @@ class CommandChecks:
 
     @property
     def deadline_s(self) -> float:
-        """As long as they may take one after the other: what answers slowly answers all the same."""
+        """Sum of the commands' time limits, seconds: a slow answer is still an answer."""
         return _NOT_LIMITED_S + sum(map(int, re.findall(r"\blimited (\d+) ", "\n".join(self.commands.values()))))
 
-    def __call__(self, cluster: Cluster, report: Preflight) -> Iterable[Check]:  # noqa: ARG002 - a `CheckGroup`'s
-        """Its checks, by the answers to its commands; by none where a file system hung until the deadline."""
+    def __call__(self, cluster: Cluster, report: Preflight) -> Iterable[Check]:  # noqa: ARG002 - part of `CheckGroup`
+        """Run the commands, and evaluate their answers; all answers are missing if a file system hung."""
         try:
             return self.evaluate(run_batch(login_node(cluster), self.commands, self.deadline_s))
         except DeadlinePassed:
@@ -46,29 +46,29 @@ class CommandChecks:
 
 
 def ok(name: str, title: str, found: str, needed: str) -> Check:
-    """A check that passed."""
+    """Make a check that passed."""
     return Check(name, title, "ok", found, needed, "")
 
 
 def warning(name: str, title: str, found: str, needed: str, fix: str) -> Check:
-    """A check that does not gate."""
+    """Make a check that does not block the next step."""
     return Check(name, title, "warning", found, needed, fix)
 
 
 def failed(name: str, title: str, found: str, needed: str, fix: str) -> Check:
-    """A check that gates the next step."""
+    """Make a check that blocks the next step."""
     return Check(name, title, "failed", found, needed, fix)
 
 
 def unserved(name: str, title: str, found: str, needed: str, fix: str) -> Check:
-    """A check that gates although what is asked for may be right: it is the cluster that fails."""
+    """Make a check that blocks the next step because of the cluster, although the request may be right."""
     return replace(failed(name, title, found, needed, fix), unserved=True)
 
 
 def clean_check(check: Check) -> Check:
-    """The check with its texts made harmless."""
+    """Return the check with clean and shortened texts."""
     found = short_line(check.found[: 2 * _LONGEST], _LONGEST) or "no answer"
-    # A value that is not plain is no name of an adapter.
+    # A value with control characters is not the name of an adapter.
     variables = tuple((name, value) for name, value in check.variables if clean_line(value) == value)
     return replace(
         check,
@@ -80,17 +80,17 @@ def clean_check(check: Check) -> Check:
     )
 
 
-def of_cards(gpu: str, names: Iterable[str]) -> str:
-    """A warning's words on PCIe and NVL cards of a GPU type."""
+def card_warning(gpu: str, names: Iterable[str]) -> str:
+    """Text of the warning about PCIe and NVL cards of a GPU type."""
     cards = " and ".join(dict.fromkeys(names))
     return (
-        f"The published step times are of {gpu.upper()} SXM, and {cards} is slower: "
+        f"The published step times were measured on {gpu.upper()} SXM, and {cards} is slower: "
         "the verdict of a run on it will be WARN."
     )
 
 
 def first_line(answer: Answer) -> str:
-    """The first line of what a command said."""
+    """First line of a command's answer."""
     if answer.exit_code in (TIMED_OUT, NO_ANSWER.exit_code):
         return "no answer in time"
     return answer.text.strip().partition("\n")[0]

@@ -1,4 +1,4 @@
-"""`fetch`: ask a web server from the cluster, as what is installed there will; a secret goes over stdin only."""
+"""`fetch`: requests to web servers from the cluster, where installs will make them. Secrets are sent over stdin."""
 
 from __future__ import annotations
 
@@ -14,28 +14,28 @@ _BEGINS = "\nllmb-fetch\n"
 
 @dataclass(frozen=True, slots=True)
 class WebAnswer:
-    """What a server answered. Header and body are remote text."""
+    """Answer of a web server. Header and body are remote text."""
 
     status: int
-    """0: there was no answer."""
+    """HTTP status; 0: there was no answer."""
     header: str
     body: str
     error: str
-    """What curl said where there was no answer; clean."""
+    """Message of curl if there was no answer; clean."""
 
 
 @dataclass(frozen=True, slots=True)
 class Credentials:
-    """How a request says who asks; at most one of these. What is secret consists of what `secret_of` lets through."""
+    """Credentials of a request, at most one of these. The characters of secrets are those that `secret_of` allows."""
 
     token: str = field(default="", repr=False)
     """A bearer token."""
     login: str = field(default="", repr=False)
     """`user:password`."""
     netrc: str = ""
-    """File with logins, below the home directory of the cluster, used if it is there."""
+    """File with logins, relative to the home directory on the cluster; may be missing."""
     bearer: str = ""
-    """File that is a bearer token, likewise."""
+    """File with a bearer token, relative to the home directory on the cluster; may be missing."""
 
 
 NOBODY = Credentials()
@@ -44,7 +44,7 @@ NOBODY = Credentials()
 def fetch(
     session: Session, url: str, *, accept: str = "", credentials: Credentials = NOBODY, head: bool = False
 ) -> WebAnswer:
-    """One request with the cluster's curl, answered within 15 s or not at all. Raises what `Session.run` raises."""
+    """Make one request with the cluster's curl, which waits 15 s at most. Raises the errors of `Session.run`."""
     lines = [f'header = "Accept: {accept}"'] if accept else []
     lines += [f'header = "Authorization: Bearer {credentials.token}"'] if credentials.token else []
     lines += [f'user = "{credentials.login}"'] if credentials.login else []
@@ -55,8 +55,8 @@ def fetch(
     _, _, text = result.stdout.replace("\r\n", "\n").partition(_BEGINS)
     page, _, status = text.rstrip("\n").rpartition("\n")
     if not status.isdecimal() or int(status) == 0:
-        complaints = result.stderr.strip().splitlines() or [f"curl ended with exit code {result.exit_code}."]
-        return WebAnswer(0, "", "", clean_line(complaints[-1]))
+        messages = result.stderr.strip().splitlines() or [f"curl returned exit code {result.exit_code}."]
+        return WebAnswer(0, "", "", clean_line(messages[-1]))
     header = ""
     while page.startswith("HTTP/"):  # a proxy's answer comes before the server's
         header, _, page = page.partition("\n\n")

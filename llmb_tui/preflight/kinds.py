@@ -1,4 +1,4 @@
-"""`PREFLIGHTS`: the registry of what is checked on each kind of cluster. Another kind is a module, and a line here."""
+"""`PREFLIGHTS`: the registry of the checks for each kind of cluster. A new kind is a module, and one line here."""
 
 from __future__ import annotations
 
@@ -22,16 +22,16 @@ N = TypeVar("N", bound=ClusterNeeds)
 
 @dataclass(frozen=True, slots=True)
 class PreflightKind(Generic[P, N]):
-    """What is checked on one kind of cluster."""
+    """Checks for one kind of cluster."""
 
     needs: Callable[[P, Sources], N]
-    """Makes the needs of a cluster for which no plan is chosen."""
+    """Makes the needs of a cluster without a plan."""
     checks: Callable[[N], tuple[CheckGroup, ...]]
-    """Makes the checks of a cluster itself, in their order."""
+    """Makes the checks of the cluster itself, in their order."""
 
 
 def _slurm(needs: Needs) -> tuple[CheckGroup, ...]:
-    """The scheduler, the login node, its environment and the servers that it reaches."""
+    """Checks of the scheduler, the login node, its environment and its access to servers."""
     return (slurm_group(needs), login_node_group(needs), environment_group(needs), network_group(needs))
 
 
@@ -45,15 +45,15 @@ PREFLIGHTS: dict[str, PreflightKind[Any, Any]] = {
     SlurmProfile.kind: PreflightKind(lambda profile, sources: Needs(profile, sources=sources), _slurm),
     RunaiProfile.kind: PreflightKind(lambda profile, _: RunaiNeeds(profile), _runai),
 }
-"""By the `kind` of a profile."""
+"""Preflights by the `kind` of a profile."""
 
 
 def needs_of(profile: ClusterProfile, sources: Sources) -> ClusterNeeds:
-    """The needs of a cluster for which no plan is chosen."""
+    """Needs of a cluster without a plan."""
     needs: ClusterNeeds = PREFLIGHTS[profile.kind].needs(profile, sources)
     return needs
 
 
 def cluster_checks(needs: ClusterNeeds) -> tuple[CheckGroup, ...]:
-    """The checks of a cluster itself."""
+    """Checks of the cluster itself."""
     return PREFLIGHTS[needs.profile.kind].checks(needs)

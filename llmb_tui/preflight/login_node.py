@@ -1,4 +1,4 @@
-"""Checks of the login node itself: Enroot, Python, and the room and the quota where is installed. Pure."""
+"""Checks of the login node: Enroot, Python, the install directory, its free space and quota. Pure."""
 
 from __future__ import annotations
 
@@ -14,27 +14,28 @@ from llmb_tui.preflight.check_group import Answers, CommandChecks, failed, first
 from llmb_tui.preflight.needs import Needs
 from llmb_tui.preflight.report import Check
 
-# The recipes' documentation: a container image takes 5 to 60 GB, an environment that nobody measured 1 to 10 GB.
+# Source: the recipes' documentation. An image needs 5 to 60 GB, an environment without a measurement 1 to 10 GB.
 _SMALLEST_IMAGE_GB, _BIGGEST_IMAGE_GB = 5, 60
 _SMALLEST_VENV_GB, _BIGGEST_VENV_GB = 1, 10
-# NVIDIA/dgxc-benchmarking 841f546 (2026-07-30), README.md, Cluster-Specific Prerequisites and Enroot / Pyxis settings.
+# Source: NVIDIA/dgxc-benchmarking 841f546 (2026-07-30), README.md, Cluster-Specific Prerequisites and Enroot / Pyxis
+# settings.
 _HOOK = "50-slurm-pytorch.sh"
 _SITE_SETTINGS = ("ENROOT_REMAP_ROOT", "ENROOT_ROOTFS_WRITABLE")
 _ADAPTERS = {"NCCL_IB_HCA", "MELLANOX_VISIBLE_DEVICES"}
-# Values that Enroot takes for no, and none at all.
+# Values that Enroot reads as no, and an empty value.
 _OFF = re.compile(r"(no?|f|false)?", re.IGNORECASE)
-_NO_ENROOT = "not on the login node, so its settings were not looked at"
+_NO_ENROOT = "not on the login node, so its settings were not checked"
 # Script, configuration and log of a run; tens of MB at most.
 _RUN_GB = 1
-# An environment with PyTorch and its libraries has some 60,000 files.
+# An environment with PyTorch and its libraries has about 60,000 files.
 _VENV_FILES = 100_000
 _RUN_FILES = 1000
-# Below an install directory. Whatever else lies there is its owner's affair.
+# This program's names in an install directory. Other files there are not checked.
 _OWN_NAMES = (
     ".llmb-tui .llmb-tui/steps .llmb-tui/code .llmb-tui/published images venvs workloads published offline .cache"
 )
-# The nearest directory that exists, and whether it may be written to; of the install directory itself also whose it is,
-# and whose is what has the program's own names in it.
+# Prints the nearest existing directory and whether it is writable. For the install directory itself it also prints its
+# owner, and the owners of the entries with this program's names.
 _DIRECTORY = """
 directory=%s
 install=$directory
@@ -56,22 +57,22 @@ fi
 
 @dataclass(frozen=True, slots=True)
 class _Quota:
-    """One quota of the user's."""
+    """One quota of the user."""
 
     left_gb: float | None
-    """Decimal GB; None where blocks are not limited."""
+    """Remaining decimal GB; None if space is not limited."""
     files_left: int | None
 
 
 def login_node_group(needs: Needs) -> CommandChecks:
-    """What is installed on the login node, and where there is room. A file system that hangs costs its deadline."""
+    """Make the checks of the login node. A hanging file system delays them until their deadline."""
     commands = {
         "install": _DIRECTORY % (shell_join([needs.profile.install_dir.rstrip("/") or "/"]), _OWN_NAMES),
         "image": "limited 4 " + shell_join(["test", "-s", needs.image]) if needs.image else "false",
         "set_up": "limited 4 " + shell_join(["test", "-s", needs.set_up]) if needs.set_up else "false",
         "df": 'limited 6 df -Pk "$directory"',
         "inodes": 'limited 6 df -Pi "$directory"',
-        # Without -s, which would print rounded numbers with letters; -w keeps a line in one.
+        # No -s, which would print rounded numbers with units; -w does not split lines.
         "quota": "limited 5 quota -w",
         "lfs": 'limited 5 lfs quota -q -u "$(id -un)" "$directory"',
         "enroot": f"( {remote_text('enroot_settings.sh')} )",
@@ -82,7 +83,7 @@ def login_node_group(needs: Needs) -> CommandChecks:
 
 
 def login_node_checks(answers: Answers, needs: Needs) -> Iterator[Check]:
-    """All checks of the login node."""
+    """Make all checks of the login node."""
     image_is_there = answers["image"].exit_code == 0
     yield from _enroot_checks(answers, needs, image_is_there=image_is_there)
     yield _install_dir(answers, needs.profile)
@@ -94,42 +95,42 @@ def _install_dir(answers: Answers, profile: SlurmProfile) -> Check:
     install_dir = profile.install_dir
     lines, needed = answers["install"].text.splitlines(), f"{install_dir}, writable"
     if len(lines) < 2:
-        fix = "Check the path; the file system may hang."
+        fix = "Check the path. The file system may hang."
         return failed("install-dir", "Install directory", first_line(answers["install"]), needed, fix)
     directory, access = lines[:2]
     if access != "writable":
         fix = "Choose a directory that you may write to, on a file system that all nodes share."
         return failed("install-dir", "Install directory", f"{directory} is not writable", needed, fix)
     if directory.rstrip("/") != install_dir.rstrip("/"):
-        return ok("install-dir", "Install directory", f"to be made in {directory}", needed)
-    return _who_may_write(answers["install"].text, profile, needed)
+        return ok("install-dir", "Install directory", f"will be created in {directory}", needed)
+    return _write_access(answers["install"].text, profile, needed)
 
 
-def _who_may_write(text: str, profile: SlurmProfile, needed: str) -> Check:
-    """Whether others can change what jobs run there, or lead what the program does there elsewhere.
+def _write_access(text: str, profile: SlurmProfile, needed: str) -> Check:
+    """Check that other users cannot change what jobs run there, or redirect the program by links.
 
-    A sticky bit makes no difference where everyone may write: anyone could make the program's own names there first.
+    A sticky bit does not help in a world-writable directory: anyone could create the program's own names there first.
     """
     name, directory = ("install-dir", "Install directory"), profile.install_dir.rstrip("/")
     me = "".join(re.findall(r"(?m)^me (\d+)$", text))
     links = re.findall(r"(?m)^link (\S+)$", text)
     if links:
-        fix = "Links below an install directory are not followed: move what they lead to there, or choose another one."
+        fix = "Links in an install directory are not followed: move their targets there, or choose another directory."
         return failed(*name, f"{', '.join(links)}: a symbolic link", f"{needed}, without links", fix)
     entries = re.findall(r"(?m)^is (\d+) (\d+) (\S+) (\S+)$", text)
     open_to_all = [below for _, mode, _, below in entries if int(mode, 8) & 0o002]
     if open_to_all:
         paths = [directory if below == "." else f"{directory}/{below}" for below in open_to_all]
         fix = (
-            f"Everyone could change what your jobs run. If it is yours: `chmod o-w {' '.join(paths)}`; else choose a "
-            "directory of your own, or of your group."
+            f"Every user could change what your jobs run. If it is yours, run `chmod o-w {' '.join(paths)}`; else "
+            "choose a directory of your own or of your group."
         )
-        return failed(*name, f"{', '.join(paths)}: everyone may write", f"{needed}, not by everyone", fix)
+        return failed(*name, f"{', '.join(paths)}: every user may write", f"{needed}, not by every user", fix)
     foreign = {owner: below for uid, _, owner, below in reversed(entries) if me and uid not in (me, "0")}
     owners = ", ".join(f"{directory if below == '.' else below} belongs to {owner}" for owner, below in foreign.items())
     if foreign and not profile.group_writable:
         fix = (
-            "Its owner can change what your jobs run. Choose a directory of your own; or, if your group shares this "
+            "Its owner can change what your jobs run. Choose a directory of your own. If your group shares this "
             "install and you trust its members, set `group_writable = true` in the profile."
         )
         return failed(*name, owners, f"{needed}, your own", fix)
@@ -143,7 +144,9 @@ def _python(answers: Answers, needs: Needs) -> Check:
             pythons[name] = (version, kind == "python")
     tools = re.findall(r"(?m)^tool (\S+)$", answers["python"].text)
     modules = re.findall(r"(?im)^(python\S*/(\d+\.\d+(?:\.\d+)?))", answers["modules"].text)
-    words = [f"{name} {version}" + ("" if whole else ", without venv") for name, (version, whole) in pythons.items()]
+    words = [
+        f"{name} {version}" + ("" if has_venv else ", without venv") for name, (version, has_venv) in pythons.items()
+    ]
     words += [*tools, *(f"module {name}" for name, _ in modules)]
     text = "; ".join(words) or "none"
     if not needs.venv:
@@ -151,7 +154,7 @@ def _python(answers: Answers, needs: Needs) -> Check:
         return ok("python", "Python", text, f"{least}only for NVIDIA's own scripts" if needs.known else "any")
     required = needs.python or "3.10.12"
     needed = f"{required}{'' if needs.python_only else ' or newer'}, for the environment"
-    versions = [version for version, whole in pythons.values() if whole] + [version for _, version in modules]
+    versions = [version for version, has_venv in pythons.values() if has_venv] + [version for _, version in modules]
     if tools or any(_fits(version, required, only=needs.python_only) for version in versions):
         return ok("python", "Python", text, needed)
     fix = f"Load a module with Python {required}, or install uv (one file, without root) in your home directory."
@@ -159,23 +162,23 @@ def _python(answers: Answers, needs: Needs) -> Check:
 
 
 def _fits(version: str, required: str, *, only: bool) -> bool:
-    """Whether it is the named version, as far as that names one; or, unless only that is right, a newer one."""
+    """True if a version has the parts of the required one or, unless `only`, is newer."""
     if only:
         return version.split(".")[: required.count(".") + 1] == required.split(".")
     return _parts(version) >= _parts(required)
 
 
 def _parts(version: str) -> tuple[int, ...]:
-    """To compare by; a module that names no third part may have any."""
+    """Parts of a version for comparison; a missing third part may be any number."""
     return (*map(int, version.split(".")), 99, 99)[:3]
 
 
 def _enroot_checks(answers: Answers, needs: Needs, *, image_is_there: bool) -> Iterator[Check]:
-    """Enroot with its settings, and the space where it unpacks an image."""
+    """Check Enroot, its settings, and the space where it unpacks images."""
     enroot, needed = answers["enroot"], "enroot on the login node"
     if enroot.exit_code != 0:
         where = f"in partition {needs.profile.cpu_partition or needs.profile.partition}"
-        fix = f"The container image will be imported in a job {where}, which waits in the queue like any other."
+        fix = f"A job {where} will import the container image; like other jobs, it waits in the queue."
         if image_is_there:
             yield ok("enroot", "Enroot", f"{_NO_ENROOT}; the image is there", needed)
         else:
@@ -191,34 +194,34 @@ def _enroot_checks(answers: Answers, needs: Needs, *, image_is_there: bool) -> I
 
 
 def _site_settings(lines: list[str], needs: Needs) -> Check:
-    """What NVIDIA's newest README asks of a site. The nodes' own files are out of sight, so nothing gates."""
+    """Check the settings of NVIDIA's newest README. It only warns, because the nodes may have other settings."""
     name = ("enroot-settings", "Enroot's settings")
     given = dict(line.partition(" ")[::2] for line in lines)
     one_node = needs.plan is not None and needs.plan.nodes == 1
     wanted = [
         (f"hook {_HOOK}", "hook" in given, f"copy {_HOOK} from Enroot's extra hooks into hooks.d"),
-        *((each, not _OFF.fullmatch(given.get(each, "")), f"set {each} yes in enroot.conf") for each in _SITE_SETTINGS),
+        *((key, not _OFF.fullmatch(given.get(key, "")), f"set {key} yes in enroot.conf") for key in _SITE_SETTINGS),
     ]
     if not one_node:
         named = "adapters" in given or not _ADAPTERS.isdisjoint(dict(needs.profile.env))
-        wanted.append(("network adapters", named, "name the adapters (NCCL_IB_HCA) in environ.d/*.env"))
-    needed = f"{', '.join(each for each, _, _ in wanted)}, as NVIDIA's newest README asks"
+        wanted.append(("network adapters", named, "set the adapters (NCCL_IB_HCA) in environ.d/*.env"))
+    needed = f"{', '.join(setting for setting, _, _ in wanted)}, as in NVIDIA's newest README"
     site = given.get("site")
-    where = f"in {site} of the login node" if site else "on the login node, where no enroot.conf can be read"
-    missing = [(each, mend) for each, is_there, mend in wanted if not is_there]
+    where = f"in {site} of the login node" if site else "on the login node, which has no readable enroot.conf"
+    missing = [(setting, remedy) for setting, is_there, remedy in wanted if not is_there]
     if not missing:
-        return ok(*name, f"{', '.join(each for each, _, _ in wanted)} {where}", needed)
+        return ok(*name, f"{', '.join(setting for setting, _, _ in wanted)} {where}", needed)
     fix = (
-        "The nodes may be set up otherwise than the login node, and a run may do without. If not, ask the "
-        f"administrators to {', '.join(mend for _, mend in missing)}, on all nodes."
+        "The nodes may have other settings than the login node, and a run may not need them. If it does, ask the "
+        f"administrators to {', '.join(remedy for _, remedy in missing)}, on all nodes."
     )
-    return warning(*name, f"no {', no '.join(each for each, _ in missing)} {where}", needed, fix)
+    return warning(*name, f"no {', no '.join(setting for setting, _ in missing)} {where}", needed, fix)
 
 
 def _unpacking(free_gb: float, directory: str) -> Check:
     name, found = ("enroot-space", "Space to unpack"), f"{gigabytes(free_gb)} in {directory}"
     needed = f"{gigabytes(_SMALLEST_IMAGE_GB)} to {gigabytes(_BIGGEST_IMAGE_GB)} for the layers of an image"
-    fix = "Set ENROOT_TEMP_PATH in ~/.bashrc to a directory with more room, on a disk of the login node itself."
+    fix = "In ~/.bashrc, set ENROOT_TEMP_PATH to a directory with more space on a local disk of the login node."
     if free_gb < _SMALLEST_IMAGE_GB:
         return failed(*name, found, needed, fix)
     if free_gb < _BIGGEST_IMAGE_GB:
@@ -227,7 +230,7 @@ def _unpacking(free_gb: float, directory: str) -> Check:
 
 
 def _space_checks(answers: Answers, needs: Needs) -> Iterator[Check]:
-    """Free space always; files and quota where somebody limits them."""
+    """Check the free space, and files and quota if they are limited."""
     image, environment = answers["image"].exit_code != 0, needs.venv and answers["set_up"].exit_code != 0
     least, most, needed = _needed(needs, image=image, environment=environment)
     device, free_gb = _free(answers["df"].text)
@@ -236,14 +239,14 @@ def _space_checks(answers: Answers, needs: Needs) -> Iterator[Check]:
     inodes = _inodes(answers["inodes"].text)
     if inodes is not None and inodes < files:
         fix = "Remove files that are no longer needed, or choose another directory."
-        yield failed("inodes", "Files", f"{count(inodes)} more can be made", count(files), fix)
+        yield failed("inodes", "Files", f"{count(inodes)} more possible", count(files), fix)
     quota = _lustre_quota(answers["lfs"].text) or _unix_quota(answers["quota"].text, device)
     if quota is not None:
         yield _quota(quota, least, most, needed, files)
 
 
 def _needed(needs: Needs, *, image: bool, environment: bool) -> tuple[float, float, str]:
-    """Least and most GB that are needed yet, for an image and an environment that are not there; the same in words."""
+    """Least and most GB for the missing image and environment, and the same as a text."""
     least, most, parts = float(_RUN_GB), float(_RUN_GB), ["runs"]
     if image:
         least, most, parts = _SMALLEST_IMAGE_GB, _BIGGEST_IMAGE_GB, ["a container image"]
@@ -252,14 +255,14 @@ def _needed(needs: Needs, *, image: bool, environment: bool) -> tuple[float, flo
         least += measured or _SMALLEST_VENV_GB
         most += measured or _BIGGEST_VENV_GB
         parts.append("a Python environment" + (f" (measured: {gigabytes(measured)})" if measured else ""))
-    what = " and ".join(parts)
+    purpose = " and ".join(parts)
     at_least = f"{gigabytes(least)} to " if most > least else ""
-    return least, most, f"{at_least}{gigabytes(most)} for {what}"
+    return least, most, f"{at_least}{gigabytes(most)} for {purpose}"
 
 
 def _space(free_gb: float | None, least: float, most: float, needed: str) -> Check:
     if free_gb is None:
-        return warning("disk", "Free space", "unknown", needed, "`df` gave no number: look for yourself.")
+        return warning("disk", "Free space", "unknown", needed, "`df` printed no number: check it yourself.")
     found = gigabytes(free_gb)
     if free_gb < least:
         return failed("disk", "Free space", found, needed, "Free some space, or choose another directory.")
@@ -270,7 +273,7 @@ def _space(free_gb: float | None, least: float, most: float, needed: str) -> Che
 
 def _quota(quota: _Quota, least: float, most: float, needed: str, files: int) -> Check:
     found = "no limit" if quota.left_gb is None else f"{gigabytes(quota.left_gb)} left"
-    fix = "Remove what you no longer need, ask for more, or choose a directory on another file system."
+    fix = "Remove files, ask for a larger quota, or choose a directory on another file system."
     if quota.files_left is not None:
         found += f", {count(quota.files_left)} files"
     if (quota.left_gb is not None and quota.left_gb < least) or (
@@ -283,14 +286,14 @@ def _quota(quota: _Quota, least: float, most: float, needed: str, files: int) ->
 
 
 def _free(text: str) -> tuple[str, float | None]:
-    """Device and free decimal GB by the last line of `df -Pk`."""
+    """Parse device and free decimal GB from the last line of `df -Pk`."""
     last = text.strip().rpartition("\n")[2]
     cells = re.fullmatch(r"(.*?)\s+\d+\s+\d+\s+(\d+)\s+\S+\s+/.*", last)
     return (cells[1], int(cells[2]) * 1024 / 1e9) if cells else ("", None)
 
 
 def _inodes(text: str) -> int | None:
-    """How many files can be made, by `df -Pi`; None where the file system does not count them, or df is another."""
+    """Parse the number of free inodes from `df -Pi`; None if the file system or this `df` does not count them."""
     heading, _, last = text.strip().rpartition("\n")
     cells = re.fullmatch(r".*?\s(\d+)\s+\d+\s+(\d+)\s+\S+\s+/.*", last)
     counted = cells is not None and "IFree" in heading and int(cells[1]) > 0
@@ -298,7 +301,7 @@ def _inodes(text: str) -> int | None:
 
 
 def _unix_quota(text: str, device: str) -> _Quota | None:
-    """The user's quota on a device, by `quota -w`; None where there is none."""
+    """Parse the user's quota on a device from `quota -w`; None if there is none."""
     for line in text.splitlines():
         words = line.split()
         if len(words) >= 7 and words[0] == device:
@@ -307,13 +310,13 @@ def _unix_quota(text: str, device: str) -> _Quota | None:
 
 
 def _lustre_quota(text: str) -> _Quota | None:
-    """The user's quota by `lfs quota -q`; None where there is none, or no Lustre."""
+    """Parse the user's quota from `lfs quota -q`; None if there is no quota or no Lustre."""
     words = text.split()
     return _quota_of(words[1:]) if len(words) >= 9 and words[0].startswith("/") else None
 
 
 def _quota_of(cells: list[str]) -> _Quota | None:
-    """Both print: used, soft, hard, [grace], then the same for files; KiB. A star marks what is exceeded."""
+    """Parse the cells of both programs, in KiB: used, soft, hard, [grace], and the same for files; `*` is exceeded."""
     numbers = [int(cell.rstrip("*")) for cell in cells if cell.rstrip("*").isdecimal()]
     if len(numbers) < 6:
         return None

@@ -1,4 +1,4 @@
-"""`Needs`: what installing and running take from a cluster: software, servers, the CPU architecture of an image."""
+"""`Needs`: the requirements of an install and a run on a cluster: software, servers, CPU architecture."""
 
 from __future__ import annotations
 
@@ -17,75 +17,75 @@ _GRACE = re.compile(r"g[bh]\d+", re.IGNORECASE)
 
 @dataclass(frozen=True, slots=True)
 class Sources:
-    """Servers that installs download from: scheme, host and port of each, without a path; and one repository."""
+    """Servers for the downloads of installs: scheme, host and port without a path; for git a repository."""
 
     registry: str = "https://nvcr.io"
     """Container registry."""
     git: str = "https://github.com/NVIDIA/dgxc-benchmarking.git"
-    """NVIDIA's recipes: git is asked for this repository where the procedure names none."""
+    """Repository of NVIDIA's recipes, which git lists if the procedure names no repository."""
     hub: str = "https://huggingface.co"
     """Model hub."""
 
 
 PUBLIC = Sources()
-"""The servers that everybody uses."""
+"""The public servers."""
 
 
 @dataclass(frozen=True, slots=True)
 class Needs:
-    """What the chosen procedure needs of a plan's cluster. Without a plan nothing is known, and nothing is gated."""
+    """Requirements of a procedure for a plan's cluster. Without a plan there are none, and no check blocks."""
 
     profile: SlurmProfile
     plan: Plan | None = None
-    """None: no plan is chosen, and the rest says nothing."""
+    """None: no plan is chosen, and the other fields have no meaning."""
     image: str = ""
-    """Path of the imported container image: once it is there, neither its space nor the registry is needed."""
+    """Path of the imported container image. If it exists, its space and the registry are not needed."""
     brought_image: str = ""
-    """Path where the install finds an image that a person brought."""
+    """Path where the install finds an image that the user copied there."""
     brought_sources: tuple[str, ...] = ()
-    """Paths where it finds what a person brought in place of all that is fetched from the git host."""
+    """Paths where it finds copies of everything that it would fetch from the git host."""
     brought_packages: str = ""
-    """Directory of Python packages that a person brought; it may be that pip reaches an index all the same."""
+    """Directory of Python packages that the user copied there; pip may also reach an index."""
     venv: bool = False
-    """True where the procedure makes a Python environment on the cluster."""
+    """True if the procedure makes a Python environment on the cluster."""
     environment_gb: float | None = None
-    """Its size in decimal GB, as measured for the recipe; None: nobody has measured it."""
+    """Measured size of the recipe's environment in decimal GB; None: not measured."""
     python: str | None = None
-    """Oldest Python version for that environment, such as `3.10.12`; None where the recipe names none."""
+    """Oldest Python version for that environment, such as `3.10.12`; None if the recipe names none."""
     python_only: bool = False
-    """True where `python`, such as `3.12`, is the only version that is right."""
+    """True if `python`, such as `3.12`, is the only possible version."""
     repository: str = ""
-    """Address of the recipe's repository, which git fetches; empty: nothing is fetched by git."""
+    """Address of the recipe's repository, which git fetches; empty if git fetches none."""
     hub: bool = False
-    """True where something is fetched from the model hub."""
+    """True if the procedure fetches files from the model hub."""
     set_up: str = ""
-    """File that says that the install is whole: once it is there, git fetches nothing, and the environment is there."""
+    """File that marks a complete install: if it exists, git fetches nothing, and the environment exists."""
     hub_each_run: bool = False
-    """True where every run fetches from the model hub, and not only the install."""
+    """True if every run fetches from the model hub, not only the install."""
     sbatch_variables: bool = False
-    """True where the job's sbatch heeds the person's own SBATCH_ variables, as NVIDIA's scripts let it."""
+    """True if the job's sbatch reads the user's SBATCH_ variables, as in NVIDIA's scripts."""
     sources: Sources = PUBLIC
 
     @property
     def known(self) -> bool:
-        """True where a plan says what is needed."""
+        """True if there is a plan, so that the requirements are known."""
         return self.plan is not None
 
 
 @dataclass(frozen=True, slots=True)
 class RunaiNeeds:
-    """What a workload needs of a plan's Run:ai cluster. Without a plan nothing is known, and nothing is gated."""
+    """Requirements of a workload for a Run:ai cluster. Without a plan there are none, and no check blocks."""
 
     profile: RunaiProfile
     plan: Plan | None = None
     image: str = ""
-    """The image's whole name, such as `nvcr.io/nvidia/nemo:25.09.00`."""
+    """Full name of the image, such as `nvcr.io/nvidia/nemo:25.09.00`."""
     hub: bool = False
-    """True where the run fetches from the model hub."""
+    """True if the run fetches from the model hub."""
 
 
 class ClusterNeeds(Protocol):
-    """What is needed of a cluster, whatever its kind."""
+    """Requirements for a cluster of any kind."""
 
     @property
     def profile(self) -> ClusterProfile:
@@ -93,12 +93,12 @@ class ClusterNeeds(Protocol):
 
     @property
     def plan(self) -> Plan | None:
-        """Plan that is to run there; None: none is chosen."""
+        """Plan to run there; None: none is chosen."""
 
 
 def architecture_of(gpu: str) -> str:
-    """CPU architecture of the nodes that a GPU type comes in, as `uname -m`: images are built for one.
+    """CPU architecture, as in `uname -m`, of the nodes of a GPU type: images are built for one architecture.
 
-    `aarch64` for GPUs that sit beside a Grace CPU, such as GB200 and GB300; `x86_64` for others.
+    `aarch64` for GPUs with a Grace CPU, such as GB200 and GB300; `x86_64` for others.
     """
     return "aarch64" if _GRACE.fullmatch(gpu) else "x86_64"

@@ -1,4 +1,4 @@
-"""Checks of what the login node can reach: container registry, git host, model hub. Pure."""
+"""Checks of the servers that the login node reaches: container registry, git host, model hub. Pure."""
 
 from __future__ import annotations
 
@@ -24,12 +24,12 @@ _LISTED = re.compile(r"\b[0-9a-f]{40,64}\s+HEAD$")
 
 
 def network_group(needs: Needs) -> CommandChecks:
-    """One request to each server, all at the same time."""
+    """Make the checks of the servers, which send all requests at the same time."""
     sources = needs.sources
     probes = (
         ["probe", REGISTRY, f"{sources.registry}/v2/"],
         ["probe", HUB, f"{sources.hub}/robots.txt"],
-        # By git itself: a mirror or a proxy of its own settings counts, and curl would not know of it.
+        # git makes the request: its settings may have a mirror or a proxy, which curl would not use.
         ["probe_git", GIT, needs.repository or sources.git],
     )
     places = (needs.brought_image, *needs.brought_sources, needs.brought_packages)
@@ -44,7 +44,7 @@ def network_group(needs: Needs) -> CommandChecks:
 
 
 def network_checks(answers: Answers, needs: Needs) -> Iterator[Check]:
-    """One check for each server. Only what the plan's procedure fetches from the login node gates."""
+    """Make one check for each server. Only servers from which the plan's procedure fetches files may fail it."""
     sources = needs.sources
     has_image, set_up = answers["image"].exit_code == 0, answers["set_up"].exit_code == 0
     fetches = bool(needs.repository)
@@ -54,41 +54,43 @@ def network_checks(answers: Answers, needs: Needs) -> Iterator[Check]:
         GIT: ("Git host", needs.repository or sources.git, fetches and not set_up, "the recipe's repository"),
         HUB: ("Model hub", sources.hub, needs.hub and (needs.hub_each_run or not set_up), "the tokenizer"),
     }
-    instead = {REGISTRY: tuple(filter(None, [needs.brought_image])), GIT: needs.brought_sources, HUB: ()}
+    copies = {REGISTRY: tuple(filter(None, [needs.brought_image])), GIT: needs.brought_sources, HUB: ()}
     brought = answers["brought"].text.splitlines()
     for name, (title, address, is_needed, what) in servers.items():
-        missing = tuple(path for path in instead[name] if path not in brought)
+        missing = tuple(path for path in copies[name] if path not in brought)
         match = re.search(rf"(?m)^{name} (.*)$", answers["probe"].text)
-        words = (_in_short(match[1].strip()) if match else "") or "no answer in time"
+        words = (_shortened(match[1].strip()) if match else "") or "no answer in time"
         is_there = {REGISTRY: has_image, GIT: fetches and set_up, HUB: needs.hub and set_up}[name]
         needed = f"{address}, for {what}" if is_needed else _not_needed(address, what if is_there else "", needs)
         if _is_reached(name, words):
             yield ok(name, title, f"{_REACHED} ({words})", needed)
         elif not needs.known:
-            yield warning(name, title, words, needed, f"Who needs {what} from there has to bring it by hand.")
+            yield warning(name, title, words, needed, f"If you need {what}, copy it to the cluster yourself.")
         elif not is_needed:
             yield ok(name, title, f"not needed, and not reached: {words}", needed)
-        elif instead[name] and not missing:
-            yield ok(name, title, f"not reached ({words}), and brought by hand", needed)
+        elif copies[name] and not missing:
+            yield ok(name, title, f"not reached ({words}), but already copied", needed)
         elif name == REGISTRY and in_job:
-            fix = "The image is imported in a job, whose node may reach more; if not, put the image there by hand."
+            fix = "A job imports the image, and its node may reach the registry; if not, copy the image there yourself."
             yield warning(name, title, words, needed, fix)
         else:
             packages = needs.brought_packages if name == GIT else ""
             bring = (*missing, *([packages] if packages and packages not in brought else []))
-            yield replace(failed(name, title, words, needed, _mend(words, what, bring)), bring=bring if missing else ())
+            yield replace(
+                failed(name, title, words, needed, _remedy(words, what, bring)), bring=bring if missing else ()
+            )
 
 
 def servers_in_use(report: Preflight) -> set[str]:
-    """Ids of the servers that were reached, and that the plan's procedure fetches something from."""
+    """Ids of the reached servers from which the plan's procedure fetches files."""
     reached = [
         check for check in report.checks if check.id in (REGISTRY, GIT, HUB) and check.found.startswith(_REACHED)
     ]
     return {check.id for check in reached if ", for " in check.needed}
 
 
-def _in_short(words: str) -> str:
-    """The first status, or that git has listed the repository; else the words of what could not even connect."""
+def _shortened(words: str) -> str:
+    """First HTTP status, or the mark of a listed repository; else the message of the failed connection."""
     if _LISTED.search(words):
         return _LS_REMOTE
     status = re.search(r"HTTP (?!000)\d{3}", words)
@@ -96,7 +98,7 @@ def _in_short(words: str) -> str:
 
 
 def _is_reached(name: str, words: str) -> bool:
-    """Git has to list; of another server any answer of its own will do: 401 is what a registry says without a key."""
+    """True if git listed the repository, or another server answered itself, also with 401 (no login)."""
     if name == GIT:
         return words == _LS_REMOTE
     status = re.search(r"HTTP (\d{3})", words)
@@ -106,15 +108,15 @@ def _is_reached(name: str, words: str) -> bool:
 def _not_needed(address: str, present: str, needs: Needs) -> str:
     if not needs.known:
         return address
-    return f"nothing from {address}: {f'{present} is there' if present else 'this procedure fetches nothing there'}"
+    return f"nothing from {address}: {f'{present} exists' if present else 'this procedure fetches nothing there'}"
 
 
-def _mend(words: str, what: str, bring: tuple[str, ...]) -> str:
+def _remedy(words: str, what: str, bring: tuple[str, ...]) -> str:
     if "407" in words or _PROXY.search(words):
-        return "The site's proxy refuses: set http_proxy and https_proxy in ~/.bashrc as the site describes."
+        return "The site's proxy does not work: set http_proxy and https_proxy in ~/.bashrc as the site describes."
     if words == _NO_GIT:
-        return "Make git known to non-interactive shells in ~/.bashrc, such as by a module: the install clones with it."
+        return "The install needs git: add it to the PATH of non-interactive shells in ~/.bashrc, such as by a module."
     if _LOGIN in words:
-        return "Git is asked for a name there: see whether `git config --get-regexp '^url'` sends it elsewhere."
-    instead = f" to {' and '.join(bring)}" if bring else ""
-    return f"Set https_proxy in ~/.bashrc if the site has a proxy, or bring {what} by hand{instead} and install again."
+        return "The server asked git for a login: check whether `git config --get-regexp '^url'` redirects it."
+    target = f" to {' and '.join(bring)}" if bring else ""
+    return f"Set https_proxy in ~/.bashrc if the site has a proxy, or copy {what}{target} yourself and install again."

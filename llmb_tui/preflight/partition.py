@@ -1,4 +1,4 @@
-"""Checks of the partition: is it open, long enough, large enough, and are its nodes the right ones? Pure."""
+"""Checks of the partition: its access, time limit, nodes and GPUs. Pure."""
 
 from __future__ import annotations
 
@@ -11,48 +11,58 @@ from llmb_tui.cluster.slurm.partition import NodeGroup, Partition, parse_partiti
 from llmb_tui.cluster.slurm.profile import SlurmProfile
 from llmb_tui.language.labels import gpus_label
 from llmb_tui.plan.plan import Plan
-from llmb_tui.preflight.check_group import ADMINISTRATORS, Answers, failed, first_line, of_cards, ok, unserved, warning
+from llmb_tui.preflight.check_group import (
+    ADMINISTRATORS,
+    Answers,
+    card_warning,
+    failed,
+    first_line,
+    ok,
+    unserved,
+    warning,
+)
 from llmb_tui.preflight.needs import Needs, architecture_of
 from llmb_tui.preflight.report import Check
 
 PartitionSettings = dict[str, dict[str, str]]
-"""What `scontrol show partition` says, by partition."""
+"""Settings in the output of `scontrol show partition`, by partition."""
 
 _REQUESTS = {"gres": "--gres=gpu:N", "gpus-per-node": "--gpus-per-node=N", "none": "no GPU request"}
-_LIFTED = "The job's QOS lets it pass this limit of the partition ({})."
+_LIFTED = "The job's QOS lifts this limit of the partition ({})."
 
 
 def parse_settings(text: str) -> PartitionSettings:
-    """Settings of each partition from `scontrol show partition`."""
+    """Parse the output of `scontrol show partition`."""
     records = re.split(r"(?m)^(?=PartitionName=)", text)
     tables = [dict(re.findall(r"(?<!\S)(\w+)=(\S*)", record)) for record in records]
     return {record["PartitionName"]: record for record in tables if "PartitionName" in record}
 
 
 def partition_checks(answers: Answers, needs: Needs, qos_flags: frozenset[str]) -> Iterator[Check]:
-    """The partition or partitions of the profile, and all that depends on their nodes.
+    """Check the profile's partitions, and all requirements for their nodes.
 
-    `qos_flags`: of the job's QOS, which may lift limits of a partition.
+    `qos_flags`: flags of the job's QOS, which may lift limits of a partition.
     """
     profile, plan = needs.profile, needs.plan
     partitions = parse_partitions(answers["nodes"].text)
     settings = parse_settings(answers["partition"].text)
     if answers["partition"].exit_code != 0 or not settings:
         if partitions and answers["partition"].exit_code not in (TIMED_OUT, NO_ANSWER.exit_code):
-            found = ", ".join(one.name for one in partitions)
-            fix = "Set the cluster's partition to one of those that were found."
+            found = ", ".join(partition.name for partition in partitions)
+            fix = "Set the cluster's partition to one of these."
             yield failed("partition", "Partition", found, profile.partition, fix)
         else:
-            said = first_line(answers["partition"])
-            yield unserved("partition", "Partition", said, profile.partition, ADMINISTRATORS)
+            yield unserved(
+                "partition", "Partition", first_line(answers["partition"]), profile.partition, ADMINISTRATORS
+            )
         return
-    groups = [_usable(one, profile, answers["who"].text) for one in settings.values()]
+    groups = [_usable(partition, profile, answers["who"].text) for partition in settings.values()]
     yield next((check for check in groups if check.status == "ok"), groups[0])
     if plan is not None:
         yield _time_limit(settings, plan, qos_flags)
     requested = [partition for partition in partitions if partition.name in settings]
     if not requested:
-        fix = f"`sinfo` shows no nodes of it. {ADMINISTRATORS}"
+        fix = f"`sinfo` lists no nodes of it. {ADMINISTRATORS}"
         yield failed("nodes", "Nodes", "none", _needed_nodes(plan), fix)
         return
     counted = any(partition.gpus for partition in partitions)
@@ -74,23 +84,23 @@ def _usable(settings: dict[str, str], profile: SlurmProfile, who: str) -> Check:
         fix = f"Choose another partition, or wait until it is up. {ADMINISTRATORS}"
         return unserved("partition", "Partition", f"{name} is {state}", needed, fix)
     if not _may(settings, "Accounts", [profile.account]):
-        fix = "Choose a partition or an account that go together."
+        fix = "Choose another partition or another account."
         if profile.account in _denied(settings, "Accounts"):
-            return failed("partition", "Partition", f"{name} is not for account {profile.account}", needed, fix)
-        fix = f"{fix} Newer Slurm lets an account below an allowed one in, too: the trial says so."
-        return warning("partition", "Partition", f"{name} names {settings['AllowAccounts']}", needed, fix)
+            return failed("partition", "Partition", f"{name} does not allow account {profile.account}", needed, fix)
+        fix = f"{fix} Newer Slurm also allows accounts below an allowed one: the test submission shows it."
+        return warning("partition", "Partition", f"{name} allows {settings['AllowAccounts']}", needed, fix)
     if profile.qos is not None and not _may(settings, "Qos", [profile.qos]):
-        fix = "Choose a partition or a QOS that go together."
-        return failed("partition", "Partition", f"{name} is not for QOS {profile.qos}", needed, fix)
+        fix = "Choose another partition or another QOS."
+        return failed("partition", "Partition", f"{name} does not allow QOS {profile.qos}", needed, fix)
     if groups and not _may(settings, "Groups", groups):
-        found = f"{name} is only for members of {settings['AllowGroups']}"
-        fix = f"Choose another partition, or ask to become a member. {ADMINISTRATORS}"
+        found = f"{name} only allows members of {settings['AllowGroups']}"
+        fix = "Choose another partition, or ask the cluster's administrators for membership."
         return failed("partition", "Partition", found, needed, fix)
     return ok("partition", "Partition", f"{name}, up", needed)
 
 
 def _may(settings: dict[str, str], what: str, mine: list[str]) -> bool:
-    """Whether a partition's lists let any of mine in."""
+    """True if a partition's lists allow one of these names and deny none."""
     allowed = settings.get(f"Allow{what}", "ALL").split(",")
     return ("ALL" in allowed or bool(set(mine) & set(allowed))) and not set(mine) & _denied(settings, what)
 
@@ -100,7 +110,7 @@ def _denied(settings: dict[str, str], what: str) -> set[str]:
 
 
 def _time_limit(settings: PartitionSettings, plan: Plan, qos_flags: frozenset[str]) -> Check:
-    texts = [one.get("MaxTime", "UNLIMITED") for one in settings.values()]
+    texts = [partition.get("MaxTime", "UNLIMITED") for partition in settings.values()]
     limit = parse_time(plan.time_limit)
     fits = any((most := parse_time(text)) is None or limit is None or limit <= most for text in texts)
     found = f"at most {', '.join(dict.fromkeys(texts))}"
@@ -108,7 +118,7 @@ def _time_limit(settings: PartitionSettings, plan: Plan, qos_flags: frozenset[st
         return ok("time-limit", "Time limit", found, plan.time_limit)
     if "PartitionTimeLimit" in qos_flags:
         return warning("time-limit", "Time limit", found, plan.time_limit, _LIFTED.format("PartitionTimeLimit"))
-    fix = "Lower the time limit, or choose a partition that gives more."
+    fix = "Lower the time limit, or choose a partition that allows more."
     return failed("time-limit", "Time limit", found, plan.time_limit, fix)
 
 
@@ -124,10 +134,10 @@ def _nodes(
     *,
     counted: bool,
 ) -> Check:
-    """Judged by the partition that serves the job best, then by the one that has most to give: it runs in one of them.
+    """Check the number of nodes in the partition that suits the job best: the job runs in one of them.
 
-    Where Slurm wants a job to fit all of them (EnforcePartLimits=ALL), the trial says so. `counted`: Slurm counts GPUs
-    in some partition of the cluster.
+    If all partitions must suit the job (EnforcePartLimits=ALL), the test submission shows it. `counted`: Slurm counts
+    GPUs in some partition of the cluster.
     """
     counts = {partition.name: _count(partition, plan, counted=counted) for partition in partitions}
     largest_first = sorted(counts, key=counts.__getitem__, reverse=True)
@@ -150,26 +160,26 @@ def _nodes_of(count: tuple[int, int], settings: dict[str, str], plan: Plan | Non
     if over:
         return warning("nodes", "Nodes", at_most, needed, _LIFTED.format("PartitionMaxNodes"))
     if working < nodes:
-        return warning("nodes", "Nodes", found, needed, "The job will wait until enough of the others are back.")
+        return warning("nodes", "Nodes", found, needed, "The job will wait until enough other nodes work again.")
     return ok("nodes", "Nodes", found, needed)
 
 
 def _count(partition: Partition, plan: Plan | None, *, counted: bool) -> tuple[int, int]:
-    """How many of a partition's nodes could serve the plan: all, and those that work."""
+    """Number of a partition's nodes that suit the plan: all, and the working ones."""
     fitting = [group for group in partition.groups if plan is None or _fits(group, plan, counted=counted) is not False]
     return sum(group.nodes for group in fitting), sum(group.nodes for group in fitting if group.works)
 
 
 def _no_gpus(requested: list[Partition], partitions: list[Partition], plan: Plan | None) -> Check:
-    """None of the requested partitions has GPUs, and others have."""
-    others = "; ".join(f"{one.name} has {_kinds(one.groups)}" for one in partitions if one.gpus)
-    found = f"no GPUs in {' and '.join(one.name for one in requested)}; {others}"
+    """Make the check for requested partitions without GPUs on a cluster where others have some."""
+    others = "; ".join(f"{other.name} has {_kinds(other.groups)}" for other in partitions if other.gpus)
+    found = f"no GPUs in {' and '.join(partition.name for partition in requested)}; {others}"
     needed = "GPUs" if plan is None else f"{gpus_label(plan.gpus_per_node, plan.selection.gpu)} in a node"
     return failed("gpus", "GPUs", found, needed, _another_partition(partitions, plan))
 
 
 def _another_partition(partitions: list[Partition], plan: Plan | None) -> str:
-    """The remedy if no requested partition has the GPUs of the plan, or any whole GPU."""
+    """Remedy if no requested partition has the GPUs of the plan, or any whole GPU."""
 
     def suits(partition: Partition) -> bool:
         if plan is None:
@@ -178,9 +188,9 @@ def _another_partition(partitions: list[Partition], plan: Plan | None) -> str:
 
     names = [partition.name for partition in partitions if partition.is_up and suits(partition)]
     if names:
-        return f"Choose a partition that has them, such as {' or '.join(names[:3])}."
+        return f"Choose a partition with these GPUs, such as {' or '.join(names[:3])}."
     if plan is None:
-        return "Choose a partition that has whole GPUs."
+        return "Choose a partition with whole GPUs."
     return "Choose the GPU type that the cluster has, or another partition."
 
 
@@ -189,7 +199,7 @@ def _kinds(groups: Iterable[NodeGroup]) -> str:
 
 
 def _gpus(requested: list[Partition], partitions: list[Partition], profile: SlurmProfile, plan: Plan) -> Check:
-    """Whether a node has the GPUs of the plan, and whether the job could get other GPUs than these."""
+    """Check that a node has the GPUs of the plan, and that the job cannot get other GPUs."""
     counted = any(partition.gpus for partition in partitions)
     groups = [group for partition in requested for group in partition.groups]
     without = " and ".join(partition.name for partition in requested if not partition.gpus) if counted else ""
@@ -199,44 +209,44 @@ def _gpus(requested: list[Partition], partitions: list[Partition], profile: Slur
     needed = gpus_label(plan.gpus_per_node, plan.selection.gpu)
     fits = [_fits(group, plan, counted=counted) for group in groups]
     if True not in fits and None in fits:
-        fix = f"Make sure that the nodes have {needed}: Slurm does not say."
+        fix = f"Slurm does not report the GPUs: make sure that the nodes have {needed}."
         return warning("gpus", "GPUs", found, f"{needed} in a node", fix)
     if True not in fits:
         slices = any(gpus.model.is_slice for group in groups for gpus in group.gpus)
         fix = f"A MIG slice is not a whole {plan.selection.gpu.upper()}. " if slices else ""
         return failed("gpus", "GPUs", found, f"{needed} in a node", fix + _another_partition(partitions, plan))
     if without and profile.gpu_request == "none":
-        fix = f"The job asks for no GPUs and could start without any: remove {without} from the cluster's partition."
+        fix = f"The job requests no GPUs and could start without any: remove {without} from the cluster's partition."
         return failed("gpus", "GPUs", found, f"{needed} in every node", fix)
     doubts = list(_doubts(groups, profile.constraint, plan))
     if without:
-        doubts.append(f"A job that asks for GPUs does not start in {without}: remove it from the cluster's partition.")
+        doubts.append(f"A job that requests GPUs does not start in {without}: remove it from the cluster's partition.")
     if doubts:
         return warning("gpus", "GPUs", found, f"{needed} in every node", " ".join(doubts))
     return ok("gpus", "GPUs", found, f"{needed} in a node")
 
 
 def _doubts(groups: list[NodeGroup], constraint: str | None, plan: Plan) -> Iterator[str]:
-    """Reasons why a job could train on something else than the SXM modules of the plan's type."""
+    """Reasons why a job could run on other GPUs than the SXM modules of the plan's type."""
     gpu = plan.selection.gpu
     selected = [group for group in groups if constraint in group.features] or groups
     able = [group for group in selected if sum(gpus.count for gpus in group.gpus) >= plan.gpus_per_node]
     pure = [group for group in able if all(gpus.model.is_type(gpu) for gpus in group.gpus)]
     other = [group for group in able if group not in pure]
-    # A constraint that is an expression may tell the nodes apart already.
+    # A constraint that is an expression may already select the right nodes.
     if other and (constraint is None or selected is not groups):
-        yield f"The job could get other GPUs than {gpu.upper()}: {_how_to_tell_apart(pure, other)}"
+        yield f"The job could get other GPUs than {gpu.upper()}: {_selection_advice(pure, other)}"
     cards = [group for group in able if any(g.model.is_type(gpu) and g.model.is_card for g in group.gpus)]
     if cards:
-        yield of_cards(gpu, (g.type or "" for group in cards for g in group.gpus if g.model.is_card))
+        yield card_warning(gpu, (g.type or "" for group in cards for g in group.gpus if g.model.is_card))
         modules = [group for group in pure if group not in cards]
         if modules:
-            yield f"To get only SXM, {_how_to_tell_apart(modules, cards)}"
+            yield f"To get only SXM, {_selection_advice(modules, cards)}"
 
 
-def _how_to_tell_apart(right: list[NodeGroup], wrong: list[NodeGroup]) -> str:
+def _selection_advice(right: list[NodeGroup], wrong: list[NodeGroup]) -> str:
     if not right:
-        # The request names only a number, and these nodes have both kinds.
+        # The request has only a number, and these nodes have both kinds.
         return "choose a partition whose nodes have only whole GPUs of this type."
     common = set.intersection(*(set(group.features) for group in right))
     features = common - {feature for group in wrong for feature in group.features}
@@ -246,9 +256,9 @@ def _how_to_tell_apart(right: list[NodeGroup], wrong: list[NodeGroup]) -> str:
 
 
 def _fits(group: NodeGroup, plan: Plan, *, counted: bool) -> bool | None:
-    """Whether these nodes have the plan's GPUs; None if Slurm does not say.
+    """True if these nodes have the plan's GPUs; None if Slurm does not report it.
 
-    `counted`: Slurm counts GPUs on this cluster, so that nodes of which it reports none have none.
+    `counted`: Slurm counts GPUs on this cluster, so nodes without reported GPUs have none.
     """
     if not group.gpus:
         return False if counted else None
@@ -267,22 +277,24 @@ def _gpu_request(partitions: list[Partition], profile: SlurmProfile, config: dic
         fix = "Slurm would refuse the job: set the cluster's GPU request to none."
         return failed("gpu-request", "GPU request", found, needed, fix)
     if profile.gpu_request == "none" and fitting != "none":
-        fix = f"A job that asks for no GPUs may get none: set the GPU request to {fitting}."
+        fix = f"A job that requests no GPUs may get none: set the GPU request to {fitting}."
         return warning("gpu-request", "GPU request", found, needed, fix)
     if profile.gpu_request == "gpus-per-node" and fitting == "gres":
         fix = "Slurm would refuse the job: set the cluster's GPU request to gres."
-        return failed("gpu-request", "GPU request", f"{config['SelectType']} knows no --gpus-per-node", needed, fix)
+        return failed(
+            "gpu-request", "GPU request", f"{config['SelectType']} does not support --gpus-per-node", needed, fix
+        )
     return ok("gpu-request", "GPU request", found, needed)
 
 
 def _architecture(answers: Answers, partitions: set[str], plan: Plan) -> Check:
-    """CPU architecture of the nodes against that of the image."""
+    """Compare the CPU architecture of the nodes with that of the image."""
     architecture, login = architecture_of(plan.selection.gpu), first_line(answers["machine"])
     needed = f"{architecture}, for the {plan.selection.gpu.upper()} image"
     rows = [line.split("|") for line in answers["architectures"].text.splitlines()]
     nodes = {row[1] for row in rows if len(row) == 3 and partitions & set(row[2].split(","))}
     if not nodes:
-        fix = "Slurm does not say what the nodes are, and the login node is another kind: make sure."
+        fix = "Slurm does not report the nodes' architecture, and the login node has another one: check the nodes."
         found = f"login node {login}"
         return ok("cpu", "CPU", found, needed) if login == architecture else warning("cpu", "CPU", found, needed, fix)
     found = " and ".join(sorted(nodes))

@@ -1,4 +1,4 @@
-"""`ask_registry`: does the container registry hand an image out, to whom, and how big is it? Asked from the cluster."""
+"""`ask_registry`: asks the container registry, from the cluster, for access to an image and for its size."""
 
 from __future__ import annotations
 
@@ -20,27 +20,27 @@ _CHALLENGE = re.compile(r"(?im)^www-authenticate:\s*Bearer\s+(.*)$")
 _PARAMETER = re.compile(r'(\w+)="([^"]*)"')
 _LOCATION = re.compile(r"(?im)^location:\s*(\S+)")
 _REDIRECTS = 3
-# NVIDIA's registry sends those who log in to another host of its own.
+# NVIDIA's registry redirects logins to another host of NVIDIA.
 _NVIDIA = ".nvidia.com"
-# A bearer token goes into a curl configuration.
+# A bearer token is written to a curl configuration.
 _TOKEN = re.compile(r"[A-Za-z0-9._~+/=-]+", re.ASCII)
 
 
 @dataclass(frozen=True, slots=True)
 class RegistryAnswer:
-    """What a registry says about one image."""
+    """Answer of a registry about one image."""
 
     granted: Granted
     words: str
-    """The status, or what curl said; clean."""
+    """HTTP status, or message of curl; clean."""
     download_bytes: int | None = None
-    """Of all layers together, compressed; only where it is granted."""
+    """Size of all layers, compressed; None unless access is granted."""
 
 
 def ask_registry(session: Session, image: str, secret: SecretValue | None, registry: str) -> RegistryAnswer:
-    """Ask for the manifest of `image`, such as `nvidia/nemo:25.02.01`, as enroot does: first for a token, then with it.
+    """Request the manifest of `image`, such as `nvidia/nemo:25.02.01`, as enroot does: first a token, then with it.
 
-    The login is `secret`, or what lies on the cluster, or nobody's. Raises what `Session.run` raises.
+    The login is `secret`, or the API key on the cluster, or none. Raises the errors of `Session.run`.
     """
     name, _, tag = image.partition(":")
     manifests = f"{registry}/v2/{name}/manifests/"
@@ -63,15 +63,15 @@ def ask_registry(session: Session, image: str, secret: SecretValue | None, regis
 
 
 def _token(session: Session, challenge: WebAnswer, secret: SecretValue | None, registry: str) -> str | RegistryAnswer:
-    """The bearer token that the registry hands out, or the host that it sends us to."""
+    """Request a bearer token from the registry, or from the host to which it redirects."""
     match = _CHALLENGE.search(challenge.header)
     parameters = dict(_PARAMETER.findall(match[1])) if match else {}
     url = f"{parameters.pop('realm', '')}?{urlencode(parameters)}"
     stored = Credentials(netrc=ENROOT_CREDENTIALS)
     credentials = Credentials(login=f"$oauthtoken:{secret.value}") if secret else stored
     for _ in range(_REDIRECTS):
-        if not _may_have_the_key(url, registry):
-            return RegistryAnswer("unknown", "It asks for a login in a way that is not known here.")
+        if not _is_trusted(url, registry):
+            return RegistryAnswer("unknown", "The registry requests a login in an unknown way.")
         answer = fetch(session, url, credentials=credentials)
         moved = _LOCATION.search(answer.header)
         if answer.status not in (301, 302, 303, 307, 308) or not moved:
@@ -81,10 +81,10 @@ def _token(session: Session, challenge: WebAnswer, secret: SecretValue | None, r
         return _refused(answer, {401: "login refused", 403: "login refused"})
     body = _json(answer.body)
     token = str(body.get("token") or body.get("access_token") or "")
-    return token if _TOKEN.fullmatch(token) else RegistryAnswer("unknown", "Its token cannot be read.")
+    return token if _TOKEN.fullmatch(token) else RegistryAnswer("unknown", "The registry's token is invalid.")
 
 
-def _may_have_the_key(url: str, registry: str) -> bool:
+def _is_trusted(url: str, registry: str) -> bool:
     place, home = urlsplit(url), urlsplit(registry)
     same = (place.scheme, place.netloc) == (home.scheme, home.netloc)
     return same or (place.scheme == "https" and (place.hostname or "").endswith(_NVIDIA))
@@ -102,7 +102,7 @@ def _size(manifest: str) -> int | None:
 
 
 def _digest(index: str) -> str:
-    """The first image of a list: those for other processors are about as big."""
+    """Digest of the first image of a list: images for other processors have about the same size."""
     manifests = _json(index).get("manifests")
     first = manifests[0] if isinstance(manifests, list) and manifests else {}
     digest = str(first.get("digest", "")) if isinstance(first, dict) else ""

@@ -1,4 +1,4 @@
-"""`Preflight`: what was found on a cluster, what is needed, and how to mend the difference."""
+"""`Preflight`: the checks of a cluster, with found and needed values and remedies."""
 
 from __future__ import annotations
 
@@ -6,13 +6,13 @@ from dataclasses import dataclass
 
 from llmb_tui.language.states import CheckStatus
 
-_OF_REQUEST = frozenset(
+_REQUEST_CHECKS = frozenset(
     "account partition qos reservation constraint exclude segment nodes time-limit gpus gpu-request cpu trial "
     "gpu-type claims pull-secret hub-credential".split()
 )
-"""Ids of the checks whether the cluster gives what is asked of it; the others are about the cluster itself."""
+"""Ids of the checks of the request to the cluster; the other checks are of the cluster itself."""
 NETWORK_VARIABLES, PATH_VARIABLES = "environment", "environment-paths"
-"""Ids of the checks that have variables to take."""
+"""Ids of the checks with variables that a profile could take over."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,18 +25,18 @@ class Check:
     found: str
     needed: str
     fix: str
-    """Empty when nothing is to be done."""
+    """Remedy; empty if none is needed."""
     bring: tuple[str, ...] = ()
-    """Paths on the cluster that would do instead, once a person has brought them there."""
+    """Paths on the cluster to which the user can copy the missing files instead."""
     variables: tuple[tuple[str, str], ...] = ()
-    """(name, value) of what was found and the cluster's profile could take."""
+    """Found variables, (name, value), that the cluster's profile could take over."""
     unserved: bool = False
-    """What is asked for may be right, and the cluster does not give it, or does not say, at the moment."""
+    """Whether the request may be right, but the cluster does not fulfil it, or does not answer, at present."""
 
     @property
     def wrong_request(self) -> bool:
-        """True where it failed by what is asked for, which has to be another; else it is the cluster that fails."""
-        return self.status == "failed" and self.id in _OF_REQUEST and not self.unserved
+        """True if it failed because of the request, which must be changed; False if the cluster fails."""
+        return self.status == "failed" and self.id in _REQUEST_CHECKS and not self.unserved
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,24 +47,24 @@ class Preflight:
 
     @property
     def passed(self) -> bool:
-        """True unless a check failed; warnings do not gate."""
+        """True unless a check failed; warnings do not block."""
         return not self.failed
 
     @property
     def failed(self) -> tuple[Check, ...]:
-        """The checks that gate."""
+        """Failed checks, which block the next step."""
         return tuple(check for check in self.checks if check.status == "failed")
 
     @property
     def bring(self) -> tuple[str, ...]:
-        """What has to be brought by hand, where nothing else gates; empty else."""
+        """Paths that the user must copy to the cluster; empty if another check blocks, too."""
         if not all(check.bring for check in self.failed):
             return ()
         return tuple(path for check in self.failed for path in check.bring)
 
     @property
     def exit_code(self) -> int:
-        """What a verb answers: 1 where only what was asked for is wrong, 2 where the cluster itself fails."""
+        """Exit code of a verb: 1 if only the request is wrong, 2 if the cluster itself fails."""
         if self.passed:
             return 0
         return 1 if all(check.wrong_request for check in self.failed) else 2

@@ -1,4 +1,4 @@
-"""Checks of what a profile asks for besides: QOS, reservation, constraint, excluded nodes, segment. Pure."""
+"""Checks of the other requests of a profile: QOS, reservation, constraint, excluded nodes, segment. Pure."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from llmb_tui.preflight.report import Check
 
 _COLUMNS = "name,flags,maxwall,maxtres,maxtrespu,grptres"
 QOS = f'[ "$rc_associations" -ne {TIMED_OUT} ] && limited 6 sacctmgr -nP show qos format={_COLUMNS}'
-"""For `run_batch`, behind `associations`: accounting that hangs is waited for once."""
+"""Snippet for `run_batch`, after `associations`: it does not wait for hanging accounting a second time."""
 _NONE = "(null)"
 _COUNT = re.compile(r"\*\d+")
 _FEATURE = re.compile(r"[\w.+:=@/-]+")
@@ -28,19 +28,19 @@ _FEATURE = re.compile(r"[\w.+:=@/-]+")
 
 @dataclass(frozen=True, slots=True)
 class Qos:
-    """A QOS with the limits that one job can break."""
+    """A QOS with the limits that one job can exceed."""
 
     name: str
     flags: frozenset[str]
-    """In sacctmgr's words, such as `OverPartQOS`: its limits go before those of a partition's QOS."""
+    """Flags of sacctmgr, such as `OverPartQOS`: its limits have priority over those of a partition's QOS."""
     longest: str
-    """As Slurm prints a time; empty for no limit."""
+    """Longest run time in Slurm's notation; empty for no limit."""
     resources: Mapping[tuple[int, str], int]
-    """By kind of limit (of a job, of a user, of all together) and resource: most of it. `node`, `gres/gpu` matter."""
+    """Limits of `node` and `gres/gpu`, by kind of limit (per job, per user, of all together) and resource."""
 
 
 def request_checks(answers: Answers, needs: Needs) -> Iterator[Check]:
-    """One check for each of the other fields that is set."""
+    """Make one check for each of these fields that is set."""
     profile, plan = needs.profile, needs.plan
     if profile.reservation is not None:
         for name in profile.reservation.split(","):
@@ -59,22 +59,22 @@ def _reservation(answers: Answers, name: str, needs: Needs) -> Check:
     records = [dict(re.findall(r"(?<!\S)(\w+)=(\S*)", line)) for line in lines]
     reservations = {record["ReservationName"]: record for record in records if "ReservationName" in record}
     if name not in reservations:
-        fix = "Leave the reservation out, or set it to one that was found."
-        return failed("reservation", "Reservation", ", ".join(reservations) or "there is none", name, fix)
+        fix = "Remove the reservation, or set it to one of these."
+        return failed("reservation", "Reservation", ", ".join(reservations) or "no reservation", name, fix)
     record, user = reservations[name], answers["who"].text.partition("\n")[0]
     by_user, by_account = _lists(record.get("Users", _NONE), user), _lists(record.get("Accounts", _NONE), account)
     if not by_user and not by_account and (by_user, by_account) != (None, None):
-        found, fix = f"{name} is not for {user} or {account}", "Leave the reservation out, or ask to be taken in."
+        found, fix = f"{name} does not allow {user} or {account}", "Remove the reservation, or ask for access to it."
         if by_account is None or record["Accounts"].startswith("-"):
             return failed("reservation", "Reservation", found, name, fix)
-        fix = f"{fix} An account below one of those is let in, too: the trial says so."
-        return warning("reservation", "Reservation", f"{name} names {record['Accounts']}", name, fix)
+        fix = f"{fix} Slurm also allows accounts below these: the test submission shows it."
+        return warning("reservation", "Reservation", f"{name} allows {record['Accounts']}", name, fix)
     nodes = record.get("NodeCnt", "")
     if plan is not None and nodes.isdecimal() and int(nodes) < plan.nodes:
         found, fix = f"{name} has {nodes} nodes", "Choose fewer GPUs, or a larger reservation."
         flexible = "FLEX" in record.get("Flags", "").split(",")
         if flexible:
-            fix = "The reservation is FLEX: the job may take nodes outside of it as well."
+            fix = "The reservation is FLEX: the job may also use nodes outside of it."
         return (warning if flexible else failed)("reservation", "Reservation", found, f"{plan.nodes} nodes", fix)
     if record.get("State") == "INACTIVE":
         found = f"{name}, from {record.get('StartTime', 'a time unknown')} to {record.get('EndTime', 'a time unknown')}"
@@ -83,7 +83,7 @@ def _reservation(answers: Answers, name: str, needs: Needs) -> Check:
 
 
 def _lists(names: str, mine: str) -> bool | None:
-    """Whether a reservation's list lets me in: names behind a dash are of those who are left out. None: no list."""
+    """True if a reservation's list allows a name. A list with dashes names the excluded ones. None: no list."""
     if names == _NONE:
         return None
     return (f"-{mine}" not in names.split(",")) if names.startswith("-") else mine in names.split(",")
@@ -95,16 +95,16 @@ def _constraint(answers: Answers, constraint: str, profile: SlurmProfile) -> Che
     features = dict.fromkeys(feature for group in groups for feature in group.features)
     missing = [word for word in _FEATURE.findall(_COUNT.sub("", constraint)) if word not in features]
     if missing:
-        found = f"no node has {', '.join(missing)}; there is {', '.join(features) or 'no feature at all'}"
-        fix = "Correct the cluster's constraint, or leave it out."
+        found = f"no node has {', '.join(missing)}; the nodes have {', '.join(features) or 'no features'}"
+        fix = "Correct or remove the cluster's constraint."
         return failed("constraint", "Constraint", found, constraint, fix)
     return ok("constraint", "Constraint", "nodes with these features", constraint)
 
 
 def _exclude(answers: Answers, nodes: str) -> Check:
-    if not answers["exclude"].text.strip():  # only what is no node is left
+    if not answers["exclude"].text.strip():  # the command only prints unknown nodes
         return ok("exclude", "Excluded nodes", "known", nodes)
-    fix = "Correct the list of nodes to exclude, or leave it out."
+    fix = "Correct or remove the list of nodes to exclude."
     return failed("exclude", "Excluded nodes", first_line(answers["exclude"]), nodes, fix)
 
 
@@ -113,23 +113,23 @@ def _segment(answers: Answers, segment: int, plan: Plan | None) -> Check:
     text = answers["version"].text
     version, release = parse_version(text), clean_line(" ".join(text.split()[-1:]))
     if version is not None and version < SEGMENT_SINCE:
-        fix = "Leave the segment out: sbatch does not know the option here, and would refuse the job."
+        fix = "Remove the segment: this Slurm's sbatch does not have the option, and would refuse the job."
         return failed("segment", "Segment", f"Slurm {release}", needed, fix)
     if plan is not None and plan.nodes % segment:
         count = f"{plan.nodes} nodes"
-        fix = "Choose a segment that divides the number of nodes: Slurm fills whole segments only."
+        fix = "Choose a segment that divides the number of nodes: Slurm only fills whole segments."
         return warning("segment", "Segment", count, needed, fix)
     return ok("segment", "Segment", f"Slurm {release if version else 'unknown'}", needed)
 
 
 def qos_of_job(answers: Answers, profile: SlurmProfile, associations: list[Association]) -> Qos | None:
-    """The one that the profile names, or its account's default; None where Slurm does not say."""
+    """QOS of the profile, or the default of its account; None if Slurm does not report it."""
     default = next((a.default_qos for a in associations if a.account == profile.account), "")
     return parse_qos(answers["qos"]).get(profile.qos or default)
 
 
 def parse_qos(answer: Answer) -> dict[str, Qos]:
-    """QOS by name, from the answer to `QOS`."""
+    """Parse the answer to `QOS` to QOS by name."""
     by_name = {}
     for line in answer.text.splitlines() if answer.exit_code == 0 else ():
         cells = line.split("|")
@@ -151,50 +151,50 @@ def qos_check(
     settings: PartitionSettings,
     config: Mapping[str, str],
 ) -> Iterator[Check]:
-    """One check where the profile names a QOS, or where a limit stands in the way; otherwise none.
+    """Make one check if the profile names a QOS or the plan exceeds a limit, otherwise none.
 
-    Of several partitions the one counts that allows most: a job runs in one of them.
+    Of several partitions the one with the fewest exceeded limits counts: a job runs in one of them.
     """
     profile, plan = needs.profile, needs.plan
     by_name = parse_qos(answers["qos"])
     allowed = qos_of(associations, profile.account)
     needed = profile.qos or "within the limits"
     if profile.qos is not None and allowed and profile.qos not in allowed:
-        fix = "Set the cluster's QOS to one of those that were found, or leave it out."
+        fix = "Set the cluster's QOS to one of these, or remove it."
         yield failed("qos", "QOS", ", ".join(allowed), needed, fix)
         return
     own = qos_of_job(answers, profile, associations)
-    of_partitions = [by_name.get(one.get("QoS", "")) for one in settings.values()] or [None]
-    each = [list(_broken(_in_force(own, its), plan)) for its in of_partitions] if plan is not None else [[]]
-    broken = min(each, key=len)
-    if broken and "limits" not in config.get("AccountingStorageEnforce", "limits"):
-        fix = "Slurm enforces no limits here: the job may run all the same."
-        yield warning("qos", "QOS", "; ".join(broken), needed, fix)
-    elif broken:
+    partition_qos = [by_name.get(partition.get("QoS", "")) for partition in settings.values()] or [None]
+    exceeded = [list(_exceeded(_in_force(own, qos), plan)) for qos in partition_qos] if plan is not None else [[]]
+    fewest = min(exceeded, key=len)
+    if fewest and "limits" not in config.get("AccountingStorageEnforce", "limits"):
+        fix = "Slurm does not enforce limits on this cluster: the job may still run."
+        yield warning("qos", "QOS", "; ".join(fewest), needed, fix)
+    elif fewest:
         fix = "Choose fewer GPUs or a shorter time limit, or a QOS that allows more."
-        yield failed("qos", "QOS", "; ".join(broken), needed, fix)
+        yield failed("qos", "QOS", "; ".join(fewest), needed, fix)
     elif profile.qos is not None and not allowed:
         fix = "The QOS cannot be checked; if it is wrong, Slurm refuses the job."
-        yield warning("qos", "QOS", "none is listed for this user", needed, fix)
+        yield warning("qos", "QOS", "no QOS is listed for this user", needed, fix)
     elif profile.qos is not None:
         yield ok("qos", "QOS", profile.qos, needed)
 
 
-def _in_force(own: Qos | None, of_partition: Qos | None) -> list[Qos]:
-    """The job's QOS and its partition's, in Slurm's order (resource_limits.html): the first to set a limit counts."""
-    in_order = [own, of_partition] if own is not None and "OverPartQOS" in own.flags else [of_partition, own]
+def _in_force(own: Qos | None, partition_qos: Qos | None) -> list[Qos]:
+    """QOS of the job and its partition, in Slurm's order (resource_limits.html): the first to set a limit counts."""
+    in_order = [own, partition_qos] if own is not None and "OverPartQOS" in own.flags else [partition_qos, own]
     return [qos for qos in in_order if qos is not None]
 
 
-def _broken(in_force: list[Qos], plan: Plan) -> Iterator[str]:
+def _exceeded(in_force: list[Qos], plan: Plan) -> Iterator[str]:
     request = {"node": plan.nodes, "gres/gpu": plan.nodes * plan.gpus_per_node}
     words = {"node": "nodes", "gres/gpu": "GPUs"}
-    settled: set[tuple[int, str]] = set()
+    decided: set[tuple[int, str]] = set()
     for qos in in_force:
         for (kind, resource), most in qos.resources.items():
-            if (kind, resource) not in settled and request[resource] > most:
+            if (kind, resource) not in decided and request[resource] > most:
                 yield f"{qos.name} allows {most} {words[resource]}"
-        settled |= qos.resources.keys()
+        decided |= qos.resources.keys()
     limit = parse_time(plan.time_limit)
     for qos in in_force:
         longest = parse_time(qos.longest)

@@ -1,4 +1,4 @@
-"""Preflight: ask a cluster what has to be known before anything is installed or queued. Under a minute."""
+"""Preflight: checks of a cluster before an install or a submission, in less than a minute."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from llmb_tui.preflight.target import Target
 
 
 def target_checks(target: Target) -> tuple[CheckGroup, ...]:
-    """The checks of a target, in their order."""
+    """Check groups of a target, in their order."""
     access = access_group(target.keys, target.sources)
     return (*cluster_checks(target.needs), *target.surveys, access, *target.further)
 
@@ -22,10 +22,10 @@ def target_checks(target: Target) -> tuple[CheckGroup, ...]:
 def run_preflight(
     cluster: Cluster, groups: Iterable[CheckGroup], on_progress: Callable[[Preflight], None] | None = None
 ) -> Preflight:
-    """Make the checks, one group after the other. Nothing is queued, nothing is written.
+    """Run the check groups one after the other. They queue and write nothing.
 
-    `on_progress` is told what is known so far. A group in which the connection breaks is made again. Raises what
-    `Cluster.patiently` raises; what its scheduler says or refuses to say is in the checks.
+    `on_progress` gets the report after each group. A group is run again if the connection breaks. Raises the errors of
+    `Cluster.patiently`; errors of the scheduler are in the checks.
     """
     report = Preflight(())
     for group in groups:

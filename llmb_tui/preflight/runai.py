@@ -1,4 +1,4 @@
-"""What is asked of a Run:ai cluster before a workload is sent: login, clock, project, quota, GPUs, volumes, image."""
+"""Checks of a Run:ai cluster: login, clock, project, quota, GPUs, volume claims, credentials, image."""
 
 from __future__ import annotations
 
@@ -12,45 +12,45 @@ from llmb_tui.cluster.runai.profile_check import split_claim
 from llmb_tui.cluster.runai.values import HUB_KEYS, Node, Project
 from llmb_tui.language.labels import gpus_label
 from llmb_tui.language.quantities import duration, given
-from llmb_tui.preflight.check_group import CheckGroup, failed, of_cards, ok, unserved, warning
+from llmb_tui.preflight.check_group import CheckGroup, card_warning, failed, ok, unserved, warning
 from llmb_tui.preflight.needs import RunaiNeeds
 from llmb_tui.preflight.report import Check, Preflight
 
 _SKEW_S = 60.0
-"""A clock that is further off than a token's margin makes logins fail."""
-_NOT_ASKED = "the application may not ask for it"
+"""Largest difference of the clocks. It is the margin of tokens: with a larger one, logins fail."""
+_NOT_ALLOWED = "the application has no permission to read it"
 _ASK = "Ask Run:ai's administrators."
 
 
 def runai_groups(needs: RunaiNeeds) -> tuple[CheckGroup, ...]:
-    """The checks in their order; without a plan only those of the cluster itself."""
+    """Check groups in their order; without a plan only the checks of the cluster itself."""
 
-    def itself(cluster: Cluster, report: Preflight) -> Iterable[Check]:  # noqa: ARG001 - a `CheckGroup`'s
-        return _itself(runai_of(cluster), needs)
+    def cluster_group(cluster: Cluster, report: Preflight) -> Iterable[Check]:  # noqa: ARG001 - part of `CheckGroup`
+        return _cluster_checks(runai_of(cluster), needs)
 
-    def for_run(cluster: Cluster, report: Preflight) -> Iterable[Check]:
-        return () if needs.plan is None or report.failed else _for_run(runai_of(cluster), needs)
+    def run_group(cluster: Cluster, report: Preflight) -> Iterable[Check]:
+        return () if needs.plan is None or report.failed else _run_checks(runai_of(cluster), needs)
 
-    return (itself, for_run)
+    return (cluster_group, run_group)
 
 
-def _itself(cluster: RunaiCluster, needs: RunaiNeeds) -> Iterator[Check]:
-    """Whether it answers, lets us in and has the project."""
+def _cluster_checks(cluster: RunaiCluster, needs: RunaiNeeds) -> Iterator[Check]:
+    """Check the login, the clock, the project and the state of the cluster."""
     profile, api = needs.profile, cluster.api
     project = cluster.patiently(api.project)
     yield ok("login", "Login", f"{profile.app_id} at {profile.place}", "a trusted certificate, and a token")
     skew = api.skew_s or 0.0
     found, needed = (
-        f"{duration(abs(skew))} {'behind' if skew > 0 else 'ahead'} of Run:ai",
+        f"{duration(abs(skew))} {'behind' if skew > 0 else 'ahead of'} Run:ai",
         f"at most {duration(_SKEW_S)}",
     )
     if abs(skew) <= _SKEW_S:
         yield ok("clock", "Clock", found, needed)
     else:
-        yield warning("clock", "Clock", found, needed, "Set this computer's clock by the network (NTP).")
+        yield warning("clock", "Clock", found, needed, "Synchronise this computer's clock over the network (NTP).")
     if project is None:
-        fix = "Name a project of yours in the profile, or ask for a role in it for the application."
-        yield failed("account", "Project", f"none that {profile.app_id} may see", profile.project, fix)
+        fix = "Set one of your projects in the profile, or ask for a role of the application in this project."
+        yield failed("account", "Project", f"{profile.app_id} sees no such project", profile.project, fix)
         return
     if project.phase == "Ready":
         yield ok("account", "Project", f"{project.name}, {project.phase}", profile.project)
@@ -66,21 +66,21 @@ def _itself(cluster: RunaiCluster, needs: RunaiNeeds) -> Iterator[Check]:
         if facts.state == "Connected":
             yield ok("cluster", "Cluster", words, "Connected")
         else:
-            yield failed("cluster", "Cluster", words, "Connected", f"Its agents do not report. {_ASK}")
+            yield failed("cluster", "Cluster", words, "Connected", f"The cluster's agents do not report. {_ASK}")
 
 
-def _for_run(cluster: RunaiCluster, needs: RunaiNeeds) -> Iterator[Check]:
-    """Whether the project may have what the plan needs."""
+def _run_checks(cluster: RunaiCluster, needs: RunaiNeeds) -> Iterator[Check]:
+    """Check that the project has the quota, nodes, claims and credentials of the plan."""
     project = cluster.patiently(cluster.project)
     yield _quota(needs, project)
     yield _hardware(cluster, needs, project)
     yield from _claims(cluster, needs, project)
     yield from _secrets(cluster, needs, project)
-    yield ok("image", "Container image", "not looked at: the nodes pull it when the workload starts", needs.image)
+    yield ok("image", "Container image", "not checked: the nodes pull it when the workload starts", needs.image)
 
 
 def _pools(needs: RunaiNeeds, project: Project) -> tuple[str, ...]:
-    """The node pools that the workload would go to."""
+    """Node pools of the workload."""
     return (needs.profile.node_pool,) if needs.profile.node_pool else project.default_node_pools or ("default",)
 
 
@@ -91,7 +91,11 @@ def _quota(needs: RunaiNeeds, project: Project) -> Check:
     needed = f"{wanted} GPUs in {' or '.join(pools)}"
     if not quotas:
         return failed(
-            "gpus", "GPU quota", "none there", needed, f"Choose another node pool, or ask for a quota. {_ASK}"
+            "gpus",
+            "GPU quota",
+            "no quota there",
+            needed,
+            "Choose another node pool, or ask Run:ai's administrators for a quota.",
         )
     best = max(quotas, key=lambda quota: float("inf") if quota.limit is None else quota.limit)
     limit = "no limit" if best.limit is None else f"at most {given(best.limit)}"
@@ -99,7 +103,7 @@ def _quota(needs: RunaiNeeds, project: Project) -> Check:
     if best.limit is not None and wanted > best.limit:
         return failed("gpus", "GPU quota", found, needed, "Choose fewer GPUs, or ask for a larger quota.")
     if wanted > best.deserved:
-        fix = "It runs while others leave them, and may be preempted; ask for a larger quota for a run that counts."
+        fix = "The run uses GPUs that others leave free, and may be preempted; a larger quota would prevent that."
         return warning("gpus", "GPU quota", found, needed, fix)
     return ok("gpus", "GPU quota", found, needed)
 
@@ -121,13 +125,13 @@ def _hardware(cluster: RunaiCluster, needs: RunaiNeeds, project: Project) -> Che
     if len(fitting) < plan.nodes:
         slices = any(model.is_slice for _, model in mine)
         fix = f"A MIG slice is not a whole {gpu.upper()}. " if slices else ""
-        fix += "Choose the node pool that has them, or another GPU type or fewer GPUs."
+        fix += "Choose a node pool with these nodes, another GPU type, or fewer GPUs."
         return failed("gpu-type", "GPU type", found, needed, fix)
     if ready < plan.nodes:
-        fix = "The workload will wait until enough of the others are back."
+        fix = "The workload will wait until enough other nodes are ready."
         return warning("gpu-type", "GPU type", found, needed, fix)
     if cards := sorted({node.gpu_type for node, model in fitting if model.is_card}):
-        return warning("gpu-type", "GPU type", found, needed, of_cards(gpu, cards))
+        return warning("gpu-type", "GPU type", found, needed, card_warning(gpu, cards))
     return ok("gpu-type", "GPU type", found, needed)
 
 
@@ -140,7 +144,7 @@ def _claims(cluster: RunaiCluster, needs: RunaiNeeds, project: Project) -> Itera
     if not wanted:
         return
     try:
-        claims = {one.claim: one for one in cluster.patiently(lambda: cluster.api.claims(project.id))}
+        claims = {claim.claim: claim for claim in cluster.patiently(lambda: cluster.api.claims(project.id))}
     except ApiTrouble as trouble:
         yield _unknown("claims", "Volume claims", ", ".join(wanted), trouble)
         return
@@ -148,12 +152,12 @@ def _claims(cluster: RunaiCluster, needs: RunaiNeeds, project: Project) -> Itera
         claim = claims.get(name)
         if claim is None:
             found = f"not among {', '.join(sorted(claims)) or 'none'}"
-            fix = "Name one that the project has, or make it in Run:ai under Data sources."
+            fix = "Use a claim of the project, or create this one in Run:ai under Data sources."
             yield failed("claims", "Volume claim", found, name, fix)
         elif not claim.is_usable:
             yield unserved("claims", "Volume claim", f"{claim.status} {claim.message}".rstrip(), name, _ASK)
         else:
-            yield ok("claims", "Volume claim", f"{claim.name}, {claim.status or 'there'}", name)
+            yield ok("claims", "Volume claim", f"{claim.name}, {claim.status or 'exists'}", name)
 
 
 def _secrets(cluster: RunaiCluster, needs: RunaiNeeds, project: Project) -> Iterator[Check]:
@@ -170,20 +174,20 @@ def _secrets(cluster: RunaiCluster, needs: RunaiNeeds, project: Project) -> Iter
     for check, title, name in wanted:
         if not name:
             continue
-        fix = "Make it in Run:ai under Credentials, or name another one in the profile."
-        named = next((one for one in credentials if name in (one.name, one.secret)), None)
-        if named is None:
+        fix = "Create it in Run:ai under Credentials, or set another one in the profile."
+        credential = next((entry for entry in credentials if name in (entry.name, entry.secret)), None)
+        if credential is None:
             yield failed(check, title, "not among the project's credentials", name, fix)
-        elif check == "hub-credential" and not (named.name == name and named.hub_token):
-            found = f"{named.name}, {named.kind}, with {', '.join(named.keys) or 'no entries'}"
+        elif check == "hub-credential" and not (credential.name == name and credential.hub_token):
+            found = f"{credential.name}, {credential.kind}, with {', '.join(credential.keys) or 'no entries'}"
             yield failed(check, title, found, f"a generic secret {name} with {' or '.join(HUB_KEYS)}", fix)
         else:
-            yield ok(check, title, f"{named.name}, {named.kind}", name)
+            yield ok(check, title, f"{credential.name}, {credential.kind}", name)
 
 
 def _unknown(check: str, title: str, needed: str, trouble: ApiTrouble) -> Check:
-    """What the application is not allowed to ask gates nothing."""
-    found = _NOT_ASKED if trouble.status in (401, 403, 404) else trouble.what
+    """Make the warning for facts that the application may not read; it does not block."""
+    found = _NOT_ALLOWED if trouble.status in (401, 403, 404) else trouble.what
     return warning(
-        check, title, found, needed, "It shows when the workload is created; or give the application a role."
+        check, title, found, needed, "Run:ai checks it when the workload is created; or give the application a role."
     )

@@ -1,4 +1,4 @@
-"""Checks of the scheduler: is it there, does it answer, may this user run this job and its containers on it? Pure."""
+"""Checks of the scheduler: its version, its controller, the account, the job, containers and PMIx. Pure."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ PYXIS_OPTIONS = (
     *("--container-image", "--container-mounts", "--container-workdir", "--container-env", "--container-writable"),
     "--no-container-mount-home",
 )
-"""What the batch scripts ask of Pyxis."""
+"""Options of Pyxis that the batch scripts use."""
 
 _PLUGSTACK = """
 conf=$(scontrol show config | sed -n 's/^PlugStackConfig *= *//p')
@@ -41,38 +41,38 @@ case $conf in /*) ;; *) conf=${SLURM_CONF:-/etc/slurm/slurm.conf}; conf=${conf%/
 grep -hs '^[^#]*pyxis' "$conf" "$conf".d/*
 """
 
-# What sbatch says of a job that it will never take. Other words may be about this minute only.
+# Messages of sbatch for a job that it will never accept. Other messages may be about the present moment only.
 _NEVER = re.compile(
     r"invalid|specification|not available|limit|denied|violates|unrecognized option|not found|too many", re.IGNORECASE
 )
 
 
 def slurm_group(needs: Needs) -> CommandChecks:
-    """Everything that Slurm knows. A controller that hangs costs one wait of 10 seconds.
+    """Make the checks of Slurm. A hanging controller costs one wait of 10 seconds.
 
-    It may take as long as all commands that have a limit: one that is slow and answers is no silence.
+    Their deadline is the sum of all time limits, because a slow answer is still an answer.
     """
     profile = needs.profile
     partitions = [shell_join(["scontrol", "-a", "show", "partition", name]) for name in profile.partition.split(",")]
-    nodes, hidden_too = sinfo("-o", SINFO_FORMAT), sinfo("-a", "-o", SINFO_FORMAT)
+    nodes, all_nodes = sinfo("-o", SINFO_FORMAT), sinfo("-a", "-o", SINFO_FORMAT)
     to = ("--test-only", f"--account={profile.account}", f"--partition={profile.partition}")
     commands = {
         "version": "sinfo --version",
         "ping": "limited 11 scontrol ping",
         "config": IF_IT_ANSWERS + CONFIG,
         "partition": IF_IT_ANSWERS + " && ".join(partitions),
-        # With those that are hidden, unless another one has to be chosen.
-        "nodes": f'{IF_IT_ANSWERS}if [ "$rc_partition" -eq 0 ]; then {hidden_too}; else {nodes}; fi',
+        # Hidden partitions too, unless the user has to choose another one.
+        "nodes": f'{IF_IT_ANSWERS}if [ "$rc_partition" -eq 0 ]; then {all_nodes}; else {nodes}; fi',
         "architectures": f"{IF_IT_ANSWERS}{{ {remote_text('architectures.sh')} }}",
         "machine": "uname -m",
         "who": "id -un; id -Gn",
         "associations": ASSOCIATIONS,
         "qos": QOS,
-        # On some sites clients have their configuration from the controller, and hang with it.
+        # On some sites clients read their configuration from the controller, and hang with it.
         "srun": f"{IF_IT_ANSWERS}limited 8 srun --help",
         "plugstack": f"{IF_IT_ANSWERS}{{ {_PLUGSTACK} }}",
         "mpi": f"{IF_IT_ANSWERS}limited 8 srun --mpi=list",
-        # The list names plugins that cannot be loaded; a start that is only tried loads them.
+        # The list may name plugins that cannot be loaded; a test start loads them.
         "pmix": IF_IT_ANSWERS + "limited 8 " + shell_join(["srun", "--mpi=pmix", *to, "--nodes=1", "--time=1", "true"]),
     }
     if profile.reservation is not None:
@@ -89,7 +89,7 @@ def slurm_group(needs: Needs) -> CommandChecks:
 
 
 def slurm_checks(answers: Answers, needs: Needs) -> Iterator[Check]:
-    """All checks that the facts allow. Without Slurm, or while its controller is silent, the rest is left out."""
+    """Make all possible checks. Without Slurm, or if its controller is silent, the others are left out."""
     scheduler = _scheduler(answers)
     yield scheduler
     if scheduler.status == "failed":
@@ -97,7 +97,7 @@ def slurm_checks(answers: Answers, needs: Needs) -> Iterator[Check]:
     yield _controller(answers)
     config = parse_config(answers["config"].text)
     associations = parse_associations(answers["associations"].text, config.get("ClusterName", ""))
-    needs = replace(needs, profile=_as_slurm_spells(needs.profile, associations))
+    needs = replace(needs, profile=_with_slurm_spelling(needs.profile, associations))
     yield _account(answers, needs.profile, associations, config)
     if answers["ping"].exit_code == 0:
         settings = parse_settings(answers["partition"].text)
@@ -114,8 +114,8 @@ def slurm_checks(answers: Answers, needs: Needs) -> Iterator[Check]:
         yield _pmix(answers)
 
 
-def _as_slurm_spells(profile: SlurmProfile, associations: list[Association]) -> SlurmProfile:
-    """Slurm keeps the names of accounts and QOS in small letters, and takes them in any."""
+def _with_slurm_spelling(profile: SlurmProfile, associations: list[Association]) -> SlurmProfile:
+    """Return the profile with accounts and QOS in lower case, as Slurm stores them; it accepts any case."""
 
     def spelled(name: str, known: tuple[str, ...]) -> str:
         return name.lower() if name not in known and name.lower() in known else name
@@ -129,12 +129,12 @@ def _scheduler(answers: Answers) -> Check:
     match = re.search(r"(\d+)\.(\d+)(?:\.\d+)*", version.text)
     needed = "Slurm {}.{:02} or newer".format(*_OLDEST_SLURM)
     if version.exit_code != 0 or match is None:
-        fix = "Is this a login node? If so, make Slurm's commands known to non-interactive shells, in ~/.bashrc."
+        fix = "If this is a login node, add Slurm's commands to the PATH of non-interactive shells, in ~/.bashrc."
         if version.exit_code == -1:
             fix = f"The login node did not answer in time: Slurm or a file system there may hang. {ADMINISTRATORS}"
         return failed("scheduler", "Scheduler", first_line(version), needed, fix)
     if (int(match[1]), int(match[2])) < _OLDEST_SLURM:
-        return warning("scheduler", "Scheduler", f"Slurm {match[0]}", needed, "It may work all the same.")
+        return warning("scheduler", "Scheduler", f"Slurm {match[0]}", needed, "It may still work.")
     return ok("scheduler", "Scheduler", f"Slurm {match[0]}", needed)
 
 
@@ -142,21 +142,21 @@ def _controller(answers: Answers) -> Check:
     ping = answers["ping"]
     if ping.exit_code == 0:
         return ok("controller", "Controller", "answers", "answers")
-    fix = f"It is down or overloaded; running jobs go on. Try again in a minute. {ADMINISTRATORS}"
+    fix = f"It is down or overloaded; running jobs continue. Try again in a minute. {ADMINISTRATORS}"
     return failed("controller", "Controller", first_line(ping), "answers", fix)
 
 
 def _account(answers: Answers, profile: SlurmProfile, associations: list[Association], config: dict[str, str]) -> Check:
     answer, account = answers["associations"], profile.account
     if accounting_is_off(answer):
-        return ok("account", "Account", "this cluster keeps no accounts", account)
+        return ok("account", "Account", "this cluster has no accounting", account)
     if answer.exit_code != 0 or not associations:
-        found = first_line(answer) if answer.exit_code else "none is listed for this user"
+        found = first_line(answer) if answer.exit_code else "no account is listed for this user"
         fix = "The account cannot be checked; if it is wrong, Slurm refuses the job."
         return warning("account", "Account", found, account, fix)
     accounts = accounts_of(associations)
     if account not in accounts:
-        found, fix = ", ".join(accounts), f"Set the cluster's account to one of: {', '.join(accounts)}."
+        found, fix = f"yours: {', '.join(accounts)}", f"Set the cluster's account to one of: {', '.join(accounts)}."
         is_enforced = "associations" in config.get("AccountingStorageEnforce", "associations")
         return (failed if is_enforced else warning)("account", "Account", found, account, fix)
     only_in = {association.partition for association in associations if association.account == account}
@@ -168,7 +168,7 @@ def _account(answers: Answers, profile: SlurmProfile, associations: list[Associa
 
 
 def _trial_options(profile: SlurmProfile, plan: Plan) -> list[str]:
-    """Of `sbatch --test-only`: the controller's own verdict on the job. It queues nothing."""
+    """Options of `sbatch --test-only`, by which the controller judges the job without queueing it."""
     options = (*gpu_options(profile, plan.gpus_per_node), *sbatch_options(profile))
     return [
         *(f"--nodes={plan.nodes}", f"--ntasks-per-node={plan.gpus_per_node}", f"--time={plan.time_limit}"),
@@ -177,34 +177,34 @@ def _trial_options(profile: SlurmProfile, plan: Plan) -> list[str]:
 
 
 def _trial_check(answers: Answers, *, all_is_well: bool) -> Iterator[Check]:
-    """What Slurm makes of the very job; nothing where it did not say in time.
+    """Check Slurm's answer to a test submission of the job; no check if it did not answer in time.
 
-    A job that only has to wait, for nodes that are down, is refused here with the same words as an impossible one:
-    where the other checks have warned already, it does not gate.
+    Slurm refuses a job that must wait for broken nodes with the same message as an impossible one: if other checks have
+    already warned, this one does not block.
     """
-    trial, needed = answers["trial"], "Slurm would take the job"
+    trial, needed = answers["trial"], "Slurm accepts the job"
     start = re.search(r"to start at (\S+)", trial.text)
     if trial.exit_code == 0 and start is not None:
-        yield ok("trial", "Trial of the job", f"could start at {start[1]}", needed)
+        yield ok("trial", "Test submission", f"could start at {start[1]}", needed)
     elif trial.exit_code not in (0, TIMED_OUT, -1):
         words = re.sub(r"(?m)^(?:sbatch: |error: |allocation failure: )+", "", trial.text).split("\n")
         found = " ".join(filter(None, map(str.strip, words))) or f"exit code {trial.exit_code}"
-        fix = "These are Slurm's own words on a job like this one: change what they name, in the profile or the plan."
+        fix = "Slurm rejected a test job with this message: change what it names, in the profile or the plan."
         gates = _NEVER.search(found) and (all_is_well or "not available" not in found)
-        yield (failed if gates else warning)("trial", "Trial of the job", found, needed, fix)
+        yield (failed if gates else warning)("trial", "Test submission", found, needed, fix)
 
 
 def _pyxis(answers: Answers) -> Check:
     srun = answers["srun"]
     missing = [option for option in PYXIS_OPTIONS if option not in srun.text] if srun.exit_code == 0 else PYXIS_OPTIONS
     if "--container-image" in missing:
-        fix = f"The recipes run in containers, which the Slurm plugin Pyxis starts. {ADMINISTRATORS}"
-        return failed("pyxis", "Pyxis", "srun does not know --container-image", "srun --container-image", fix)
+        fix = f"The recipes run in containers, which need the Slurm plugin Pyxis. {ADMINISTRATORS}"
+        return failed("pyxis", "Pyxis", "srun does not have --container-image", "srun --container-image", fix)
     if missing:
-        fix = f"This Pyxis is too old: the batch scripts use these options. {ADMINISTRATORS}"
-        return failed("pyxis", "Pyxis", f"srun does not know {', '.join(missing)}", "srun --container-…", fix)
+        fix = f"This Pyxis is too old: the batch scripts need these options. {ADMINISTRATORS}"
+        return failed("pyxis", "Pyxis", f"srun does not have {', '.join(missing)}", "srun --container-…", fix)
     settings = re.findall(r"(?<!\S)\w+=\S+", answers["plugstack"].text)
-    found = "srun knows --container-image" + (f"; {', '.join(settings)}" if settings else "")
+    found = "srun has --container-image" + (f"; {', '.join(settings)}" if settings else "")
     return ok("pyxis", "Pyxis", found, "srun --container-image")
 
 
@@ -214,12 +214,12 @@ def _pmix(answers: Answers) -> Check:
     versions = dict.fromkeys(name for name in plugins if name.startswith("pmix"))
     if not versions:
         found = f"only {', '.join(dict.fromkeys(plugins))}" if plugins else first_line(answers["mpi"])
-        fix = f"The recipes start their ranks with PMIx, and this Slurm has no plugin for it. {ADMINISTRATORS}"
+        fix = f"The recipes start their ranks with PMIx, but this Slurm has no PMIx plugin. {ADMINISTRATORS}"
         return failed("pmix", "PMIx", found, needed, fix)
     fault = re.search(
         r"[^\n]*(?:can ?not load PMIx|Invalid MPI type|Unable to load any plugin)[^\n]*", answers["pmix"].text
     )
     if fault is not None:
-        fix = f"Slurm's PMIx plugin does not find its library here, such as libpmix2. {ADMINISTRATORS}"
+        fix = f"Slurm's PMIx plugin does not find its library, such as libpmix2. {ADMINISTRATORS}"
         return failed("pmix", "PMIx", fault[0].strip(), needed, fix)
     return ok("pmix", "PMIx", ", ".join(versions), needed)

@@ -1,4 +1,4 @@
-"""`SecretNeed`: a key that a run may need, where to get it and how long that takes. Pure."""
+"""`SecretNeed`: an API key that a run may need, with its source. Pure."""
 
 from __future__ import annotations
 
@@ -13,22 +13,22 @@ SECRETS: tuple[SecretId, ...] = ("ngc", "hugging-face")
 TITLES: dict[SecretId, str] = {"ngc": "NGC API key", "hugging-face": "Hugging Face token"}
 
 REGISTRY = "nvcr.io"
-"""Where the images of the recipes are published."""
+"""Host of the registry with the recipes' images."""
 SECRETS_FOLDER = ".llmb-tui"
-"""Below the operator's home directory on a cluster: mode 0700, with the files of the secrets in it."""
+"""Directory of the secrets' files, relative to the user's home directory on a cluster; mode 0700."""
 ENROOT_CREDENTIALS = f"{SECRETS_FOLDER}/enroot/.credentials"
-"""Below the home directory. Enroot reads it where ENROOT_CONFIG_PATH names its directory; the operator's own file
-of that name, in enroot's own directory, is never touched."""
+"""File of the NGC API key, relative to the home directory. Enroot reads it if ENROOT_CONFIG_PATH is its directory.
+The user's own file of that name, in enroot's default directory, is never changed."""
 HUB_TOKEN = f"{SECRETS_FOLDER}/hugging-face-token"
-"""Below the home directory; HF_TOKEN_PATH may name it."""
+"""File of the Hugging Face token, relative to the home directory; HF_TOKEN_PATH may name it."""
 
-# What goes into a netrc file and a curl configuration: nothing that either takes apart.
+# Characters that are literal in a netrc file and in a curl configuration.
 _VALUE = re.compile(r"[A-Za-z0-9._~+/=-]{8,512}", re.ASCII)
 
 
 @dataclass(frozen=True, slots=True)
 class SecretValue:
-    """A key itself. Its value is in no repr, and goes nowhere but over stdin and into the system's keyring."""
+    """A secret. Its value is not in the repr; it is only sent over stdin, and stored in the system's keyring."""
 
     id: SecretId
     value: str = field(repr=False)
@@ -36,32 +36,32 @@ class SecretValue:
 
 @dataclass(frozen=True, slots=True)
 class SecretNeed:
-    """A key that a plan needs, or can do without."""
+    """An API key that a plan requires or may use."""
 
     id: SecretId
     title: str
     why: str
     where: str
-    """Address of the page that makes one."""
+    """Address of the page that creates one."""
     how_long: str
-    """How long it takes to get one that opens what is needed, and who says so; empty where nobody says."""
+    """Time to get one with the needed access, and the source of that time; may be empty."""
     required: bool
-    """False: install and run work without it, unless something refuses."""
+    """False: install and run work without it, unless a server refuses."""
     opens: tuple[str, ...]
-    """The image reference, or the model hub's gated repositories, that it has to open."""
+    """Image reference, or gated repositories of the model hub, to which it must give access."""
 
 
 def secret_of(secret_id: str, typed: str) -> SecretValue:
-    """The secret that somebody typed or pasted. Raises Trouble (exit code 1), without quoting it, for what is none."""
+    """Check a typed or pasted secret. Raises Trouble (exit code 1), without quoting it, if it is invalid."""
     value = typed.strip()
     for name in SECRETS:
         if name == secret_id and _VALUE.fullmatch(value):
             return SecretValue(name, value)
     if secret_id not in SECRETS:
-        raise Trouble(f"No secret is called {secret_id!r}.", "", f"There are {' and '.join(SECRETS)}.", exit_code=1)
+        raise Trouble(f"No secret is named {secret_id!r}.", "", f"The names are {' and '.join(SECRETS)}.", exit_code=1)
     raise Trouble(
-        "This cannot be a key.",
-        f"It has {len(value)} characters, or some that no key has: only letters, digits and . _ ~ + / = - are in one.",
-        "Copy it again, as a whole and without quotes.",
+        "This is not a valid API key.",
+        f"It has {len(value)} characters; a key has 8 to 512, only letters, digits and . _ ~ + / = -.",
+        "Copy the complete key again, without quotes.",
         exit_code=1,
     )

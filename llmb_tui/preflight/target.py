@@ -1,4 +1,4 @@
-"""`Target`: everything that a preflight checks, gathered before it begins."""
+"""`Target`: everything that a preflight checks, collected before it begins."""
 
 from __future__ import annotations
 
@@ -11,14 +11,14 @@ from llmb_tui.preflight.secret import SecretNeed
 
 @dataclass(frozen=True, slots=True)
 class Target:
-    """A cluster with what one request needs there, or the cluster alone."""
+    """A cluster with the requirements of one request, or the cluster alone."""
 
     needs: ClusterNeeds
-    """With the cluster's profile, and so the account, and with the container image."""
+    """Requirements, with the cluster's profile and the container image."""
     sources: Sources
     surveys: tuple[CheckGroup, ...] = ()
-    """Checks of what other programs have installed there. They gate nothing."""
+    """Checks of other programs' installs there. They do not block."""
     keys: tuple[SecretNeed, ...] = ()
-    """Keys whose access is tested."""
+    """API keys to test."""
     further: tuple[CheckGroup, ...] = ()
-    """Checks that only the chosen procedure has."""
+    """Checks of the chosen procedure."""

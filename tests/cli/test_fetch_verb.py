@@ -149,7 +149,7 @@ def test_without_a_yes_nothing_comes(home: Path, tmp_path: Path) -> None:
     error = fetch(home, "--to", str(tmp_path / "here"), code=1)["error"]
     assert "--yes" in error["fix"]
     assert not (tmp_path / "here").exists()
-    assert "limit cannot be" in fetch(home, "--limit", "1", code=1)["error"]["what"]
+    assert "bandwidth limit cannot be" in fetch(home, "--limit", "1", code=1)["error"]["what"]
 
 
 @pytest.mark.usefixtures("task")

@@ -46,7 +46,7 @@ def test_the_flag_refuses(verb: str, before: bool, capsys: pytest.CaptureFixture
     words = VERBS[verb]
     assert main(["--read-only", *words] if before else [*words, "--read-only"]) == 1
     said = capsys.readouterr().err
-    assert "eos is only looked at" in said
+    assert "eos is read-only" in said
     assert "Start the program without it." in said
 
 
@@ -92,6 +92,6 @@ def test_an_intent_stays_where_nothing_may_be_changed(
         (services.places.clusters / "eos.toml").unlink()
     assert main(["cancel", intent, *["--read-only"] * (refused_by != "profile")]) == 1
     said = capsys.readouterr().err
-    assert "eos is only looked at: nothing is changed." in said
+    assert "eos is read-only: nothing was changed." in said
     assert "read_only" in said or "Start the program without it." in said
     assert services.runs.load(intent).submission == "intended"

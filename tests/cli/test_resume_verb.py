@@ -38,7 +38,7 @@ def services(user_places: Places) -> Services:
     [
         (RESUME, 1, "Add --yes"),
         ((*RESUME, "--yes"), 2, "Nothing was submitted."),
-        ((*RESUME, "--yes", "--read-only"), 1, "only looked at"),
+        ((*RESUME, "--yes", "--read-only"), 1, "is read-only"),
         ((*RESUME, "--yes", "--set", "limits.gpu_hours=1"), 1, "GPU-hours"),
         ((*RESUME, "--cluster", "eos", "--yes"), 1, "as it was agreed to"),
         ((*RESUME, "-w", "nemotron4", "--yes"), 1, "as it was agreed to"),

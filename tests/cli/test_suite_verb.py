@@ -68,7 +68,7 @@ def test_a_plan_has_rows_and_sums(tmp_path: Path, file: Path) -> None:
 
 def test_a_plan_that_cannot_run_answers_1_and_names_the_row(tmp_path: Path, file: Path) -> None:
     done = suite(tmp_path, "plan", str(file), "--offline", "--read-only", code=1)
-    assert "nemotron4@25.04 15b fp8 64: eos is only looked at" in done.stdout
+    assert "nemotron4@25.04 15b fp8 64: eos is read-only" in done.stdout
 
 
 def test_a_wrong_file_names_file_line_field_and_what_would_do(tmp_path: Path, file: Path) -> None:

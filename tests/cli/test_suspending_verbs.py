@@ -50,7 +50,7 @@ def test_slurm_suspends_nothing_for_its_users(
 ) -> None:
     monkeypatch.setattr(SlurmCluster, "connect", lambda *_: None)
     assert main(["suspend", "going"]) == 1
-    assert "Slurm suspends no job for its user." in capsys.readouterr().err
+    assert "Slurm does not let users suspend jobs." in capsys.readouterr().err
     services.close()
 
 

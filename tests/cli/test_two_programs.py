@@ -137,7 +137,7 @@ def test_of_two_that_add_a_cluster_at_once_one_is_told(tmp_path: Path, monkeypat
     go_on.set()
     for thread in threads:
         thread.join()
-    assert told == ["There is a cluster eos already."]
+    assert told == ["A cluster named eos already exists."]
     assert slurm(Services(places).clusters.profile("eos")).account == "first"
 
 
@@ -147,11 +147,11 @@ def test_a_change_of_a_cluster_that_another_program_changed_is_refused(tmp_path:
     read = SlurmProfile("eos", "h", "first", "p", "/x")
     one.change(None, read)
     other.change(read, replace(read, account="second"))
-    with pytest.raises(Trouble, match="has changed since it was read here"):
+    with pytest.raises(Trouble, match="its file has changed since it was read"):
         one.change(read, replace(read, partition="q"))
-    with pytest.raises(Trouble, match="There is a cluster eos already"):
+    with pytest.raises(Trouble, match="A cluster named eos already exists"):
         one.change(None, read)
-    with pytest.raises(Trouble, match="There is a cluster eos already"):
+    with pytest.raises(Trouble, match="A cluster named eos already exists"):
         one.change(replace(read, name="tyche"), read)
     assert one.profile("eos") == replace(read, account="second")
     one.change(replace(read, account="second"), replace(read, account="third"))

@@ -1,4 +1,4 @@
-"""What a good cluster answers to a preflight, for tests to change."""
+"""Answers of a good cluster to a preflight, for tests to change."""
 
 from __future__ import annotations
 
@@ -94,7 +94,7 @@ LOGIN_NODE: Answers = {
 }
 
 HEAD = f"{'5' * 40}\tHEAD"
-"""What `git ls-remote` lists."""
+"""Output of `git ls-remote`."""
 NETWORK: Answers = {
     "image": Answer(1, ""),
     "set_up": Answer(1, ""),

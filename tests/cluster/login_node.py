@@ -29,9 +29,9 @@ from llmb_tui.demo.server import AnsweringTransport
 
 PASSWORD = "correct horse"
 SHELL_PRINTS = ("Welcome.\nQuota: 80 % used.\n", "\033]0;operator@login1\007")
-"""What people's `.bashrc` prints: words, and the title of a window, which no line end follows."""
+"""Output of a `.bashrc`: words, and the title of a window without a line end."""
 PERL_SETTINGS = (("PERL_UNICODE", "SDA"), ("PERL5OPT", "-Mopen=:std,:utf8"))
-"""What people set for programs of their own: each makes Perl read and write characters instead of bytes."""
+"""Variables of users, each of which makes Perl read and write characters instead of bytes."""
 
 
 def make_key(path: Path, kind: str = "ed25519", passphrase: str = "") -> paramiko.PKey:
@@ -49,7 +49,7 @@ class Person:
     prompts: list[tuple[str, bool]] = field(default_factory=list)
     host_keys: list[tuple[str, str, str]] = field(default_factory=list)
     notes: list[str] = field(default_factory=list)
-    """What was said along with the question for each host key."""
+    """Note in the question about each host key."""
 
     def accept_host_key(self, host: str, key_type: str, fingerprint: str, note: str = "") -> bool:
         self.host_keys.append((host, key_type, fingerprint))
@@ -79,20 +79,20 @@ class LoginNode:
         self.max_sessions = 10
         self.banner = ""
         self.shell_prints = ""
-        """What the login shell prints before each command, as some people's `.bashrc` does."""
+        """Output of the login shell before each command, as from a `.bashrc`."""
         self.instructions = ""
-        """What it says in each round of questions."""
+        """Instructions in each round of questions."""
         self.refuse_exec = False
         self.tells_exit_code_early = False
         self.answering = threading.Event()
         self.answering.set()
         self.offered: list[tuple[str, str]] = []
-        """What was tried: (method, what was sent)."""
+        """Login attempts: (method, sent text)."""
         self.methods_asked = 0
         """How often a client asked which methods there are."""
         self.sessions_at_once = 0
         self.commands: list[bytes] = []
-        """What was started, each on a channel of its own."""
+        """Started commands, each on its own channel."""
         self.refusals = 0
         """How often there was no session to give."""
         self.transports: list[paramiko.Transport] = []

@@ -1,4 +1,4 @@
-"""What docs/architecture.md says that another kind of cluster takes: a folder, and a line in each registry."""
+"""A new kind of cluster needs a folder and a line in each registry, as in docs/architecture.md."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ class Lab:
         self.places = Places(home / "config", home / "state")
 
     def verb(self, *words: str, exit_code: int = 0) -> str:
-        """What a verb prints."""
+        """Output of a verb."""
         done = verbs.run(words, self._variables)
         assert done.returncode == exit_code, done.stderr
         return done.stdout + done.stderr * (exit_code != 0)
@@ -116,5 +116,5 @@ def test_a_run_is_watched_to_its_cancel(lab: Lab) -> None:
 def test_nothing_is_cancelled_in_observer_mode(lab: Lab) -> None:
     lab.add("--read-only")
     lab.start()
-    assert "lab is only looked at" in lab.verb("cancel", RUN, "--yes", exit_code=1)
+    assert "lab is read-only" in lab.verb("cancel", RUN, "--yes", exit_code=1)
     assert (lab.queue / "7.job").read_text() == "RUNNING"

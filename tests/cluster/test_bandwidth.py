@@ -12,7 +12,7 @@ from llmb_tui.errors import Trouble
 
 
 class Pouring(Stream):
-    """As many bytes as are asked for, at once."""
+    """As many bytes as are requested, at once."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -21,7 +21,7 @@ class Pouring(Stream):
     def read(self, timeout_s: float) -> bytes | None:  # noqa: ARG002 - a `Stream`'s
         return bytes(self.chance.randrange(1, 1 << 20))
 
-    def speak(self) -> None:
+    def send_keepalive(self) -> None:
         pass
 
     def _end(self) -> None:
@@ -50,7 +50,7 @@ def test_rates(text: str, rate: float) -> None:
 
 
 @pytest.mark.parametrize("text", ["", "0", "99k", "-1M", "1T", "fast", "1e9", "inf", "\x1b[2J", "1" * 40])
-def test_what_is_no_rate(text: str) -> None:
+def test_an_invalid_rate_is_refused(text: str) -> None:
     with pytest.raises(Trouble) as refused:
         bytes_per_s(text)
     assert refused.value.exit_code == 1

@@ -31,7 +31,7 @@ def long_stream(session: SlurmCluster) -> Stream:
     return stream
 
 
-def test_long_streams_share_a_second_connection_where_a_login_asks_nobody(
+def test_long_streams_share_a_second_connection_when_a_login_asks_no_question(
     node: LoginNode, session: SlurmCluster
 ) -> None:
     session.run(["true"])
@@ -65,7 +65,7 @@ def test_a_login_that_asked_is_not_repeated_for_streams(node: LoginNode) -> None
     session.close()
 
 
-def test_where_a_second_login_is_refused_streams_share_the_first_in_silence(
+def test_if_a_second_login_is_refused_streams_share_the_first_without_an_error(
     node: LoginNode, session: SlurmCluster
 ) -> None:
     session.run(["true"])
@@ -90,7 +90,7 @@ def test_a_second_connection_that_failed_is_tried_again_later(
     assert session.bulk.alive
 
 
-def test_a_second_connection_that_breaks_is_made_again_and_disturbs_nobody(
+def test_a_broken_second_connection_is_made_again_without_errors_elsewhere(
     node: LoginNode, session: SlurmCluster
 ) -> None:
     session.run(["true"])
@@ -104,7 +104,7 @@ def test_a_second_connection_that_breaks_is_made_again_and_disturbs_nobody(
     assert (len(node.transports), session.bulk.alive) == (3, True)
 
 
-def test_with_one_session_for_each_connection_a_long_stream_and_commands_go_on_together(
+def test_with_one_session_for_each_connection_a_long_stream_and_commands_run_together(
     node: LoginNode, session: SlurmCluster
 ) -> None:
     node.max_sessions = 1
@@ -116,17 +116,17 @@ def test_with_one_session_for_each_connection_a_long_stream_and_commands_go_on_t
 
 
 @pytest.mark.parametrize("moment_s", [3600.0, 0.01])
-def test_what_streams_in_waits_for_a_command_and_for_a_moment_at_most(
+def test_streams_pause_for_a_command_but_only_briefly(
     session: SlurmCluster, monkeypatch: pytest.MonkeyPatch, tmp_path: Path, moment_s: float
 ) -> None:
-    monkeypatch.setattr(connection, "_MAKES_WAY_S", moment_s)
+    monkeypatch.setattr(connection, "_PAUSE_S", moment_s)
     stream = long_stream(session)
     begun, may_end = tmp_path / "begun", tmp_path / "may end"
     command = 'touch "$1"; until [ -e "$2" ]; do sleep 0.02; done'
     running = threading.Thread(target=lambda: session.run(["sh", "-c", command, "sh", str(begun), str(may_end)]))
     running.start()
     until(begun.exists)
-    stream.speak()  # and is answered with the same
+    stream.send_keepalive()  # and is answered with the same
     if moment_s > 1:
         assert stream.read(0.3) is None
         may_end.touch()

@@ -44,7 +44,7 @@ def test_a_good_cluster_passes_without_a_word_of_advice() -> None:
     names = "scheduler controller account partition time-limit nodes gpus gpu-request cpu trial pyxis pmix"
     assert [(c.id, c.status, c.fix) for c in checks().values()] == [(name, "ok", "") for name in names.split()]
     assert checks()["nodes"].found == "10 working of 10"
-    assert checks()["pyxis"].found == "srun knows --container-image; runtime_path=/run/pyxis"
+    assert checks()["pyxis"].found == "srun has --container-image; runtime_path=/run/pyxis"
     assert checks()["trial"].found == "could start at 2026-11-21T11:37:03"
 
 
@@ -64,15 +64,15 @@ def test_without_a_plan_the_cluster_is_judged_on_its_own() -> None:
 FAULTS: list[tuple[dict[str, Answer], str, str, str]] = [
     ({"version": Answer(127, "sh: 1: sinfo: not found\n")}, "scheduler", "failed", "non-interactive"),
     ({"version": Answer(-1, "")}, "scheduler", "failed", "may hang"),
-    ({"version": Answer(0, "slurm 19.05.2\n")}, "scheduler", "warning", "may work"),
-    ({"ping": Answer(1, "Slurmctld(primary) at ctl is DOWN\n")}, "controller", "failed", "running jobs go on"),
-    ({"ping": Answer(124, "")}, "controller", "failed", "running jobs go on"),
+    ({"version": Answer(0, "slurm 19.05.2\n")}, "scheduler", "warning", "may still work"),
+    ({"ping": Answer(1, "Slurmctld(primary) at ctl is DOWN\n")}, "controller", "failed", "running jobs continue"),
+    ({"ping": Answer(124, "")}, "controller", "failed", "running jobs continue"),
     ({"associations": Answer(0, "eos|a|||\neos|b|||\n")}, "account", "failed", "a, b"),
     ({"associations": Answer(1, "sacctmgr: error: Connection refused\n")}, "account", "warning", "cannot be checked"),
     ({"associations": Answer(0, "")}, "account", "warning", "cannot be checked"),
     ({"associations": Answer(0, "other|llmbench|||\neos|x|||\n")}, "account", "failed", "one of: x."),
     ({"associations": Answer(0, "eos|llmbench|long||\n")}, "account", "failed", "another account"),
-    ({"partition": Answer(1, "Partition nope not found\n")}, "partition", "failed", "those that were found"),
+    ({"partition": Answer(1, "Partition nope not found\n")}, "partition", "failed", "one of these"),
     (
         {"partition": Answer(0, PARTITION.replace("State=UP", "State=DOWN"))},
         "partition",
@@ -83,19 +83,19 @@ FAULTS: list[tuple[dict[str, Answer], str, str, str]] = [
         {"partition": Answer(0, PARTITION.replace("Accounts=ALL", "Accounts=x,y"))},
         "partition",
         "warning",
-        "an account below an allowed one",
+        "accounts below an allowed one",
     ),
     (
         {"partition": Answer(0, PARTITION.replace("Accounts=ALL", "Accounts=ALL DenyAccounts=llmbench"))},
         "partition",
         "failed",
-        "go together",
+        "another account",
     ),
     (
         {"partition": Answer(0, PARTITION.replace("Groups=ALL", "Groups=admins"))},
         "partition",
         "failed",
-        "become a member",
+        "membership",
     ),
     (
         {"partition": Answer(0, PARTITION.replace("04:00:00", "00:10:00"))},
@@ -108,17 +108,17 @@ FAULTS: list[tuple[dict[str, Answer], str, str, str]] = [
     (nodes("4|idle|gpu:h100:8", "9|down*|gpu:h100:8"), "nodes", "warning", "wait"),
     (nodes("8|idle|gpu:a100:8"), "gpus", "failed", "GPU type that the cluster has"),
     (nodes("8|idle|gpu:h100:4"), "gpus", "failed", "another partition"),
-    (nodes("8|idle|gpu:8"), "gpus", "warning", "Slurm does not say"),
-    (nodes("8|idle|(null)"), "gpus", "warning", "Slurm does not say"),
+    (nodes("8|idle|gpu:8"), "gpus", "warning", "Slurm does not report"),
+    (nodes("8|idle|(null)"), "gpus", "warning", "Slurm does not report"),
     (nodes("8|idle|(null)"), "gpu-request", "failed", "GPU request to none"),
     ({"config": Answer(0, CONFIG.replace("cons_tres", "linear"))}, "gpu-request", "failed", "GPU request to gres"),
     ({"architectures": Answer(0, "10|aarch64|batch\n")}, "cpu", "failed", "GPU type that these nodes have"),
-    ({"architectures": Answer(0, ""), "machine": Answer(0, "aarch64\n")}, "cpu", "warning", "make sure"),
-    ({"trial": Answer(1, "allocation failure: Invalid qos specification\n")}, "trial", "failed", "own words"),
-    ({"trial": Answer(1, "allocation failure: Job is held by weather\n")}, "trial", "warning", "own words"),
+    ({"architectures": Answer(0, ""), "machine": Answer(0, "aarch64\n")}, "cpu", "warning", "check the nodes"),
+    ({"trial": Answer(1, "allocation failure: Invalid qos specification\n")}, "trial", "failed", "with this message"),
+    ({"trial": Answer(1, "allocation failure: Job is held by weather\n")}, "trial", "warning", "with this message"),
     ({"srun": Answer(0, "Usage: srun\n --container=path\n")}, "pyxis", "failed", "Slurm plugin Pyxis"),
     ({"srun": Answer(0, "  --container-image=I --container-mounts=M\n")}, "pyxis", "failed", "too old"),
-    ({"mpi": Answer(0, "MPI plugin types are...\n\tnone\n\tpmi2\n")}, "pmix", "failed", "no plugin"),
+    ({"mpi": Answer(0, "MPI plugin types are...\n\tnone\n\tpmi2\n")}, "pmix", "failed", "no PMIx plugin"),
     (
         {"pmix": Answer(1, "srun: error: mpi/pmix_v4: init: pmi/pmix: can not load PMIx library\n")},
         "pmix",
@@ -129,9 +129,7 @@ FAULTS: list[tuple[dict[str, Answer], str, str, str]] = [
 
 
 @pytest.mark.parametrize(("changes", "check", "status", "words"), FAULTS)
-def test_each_fault_is_found_and_says_how_to_mend_it(
-    changes: dict[str, Answer], check: str, status: str, words: str
-) -> None:
+def test_each_fault_is_found_with_its_remedy(changes: dict[str, Answer], check: str, status: str, words: str) -> None:
     found = checks(changes)[check]
     assert found.status == status
     assert words in found.fix
@@ -149,7 +147,7 @@ def test_each_fault_is_found_and_says_how_to_mend_it(
         ({"ping": Answer(1, "Slurmctld(primary) at ctl is DOWN\n")}, "controller", False),
     ],
 )
-def test_a_partition_that_is_closed_is_no_wrong_request(changes: dict[str, Answer], name: str, wrong: bool) -> None:
+def test_a_closed_partition_is_not_a_wrong_request(changes: dict[str, Answer], name: str, wrong: bool) -> None:
     check = checks(changes)[name]
     assert (check.status, check.wrong_request) == ("failed", wrong)
     assert Preflight((check,)).exit_code == (1 if wrong else 2)
@@ -170,7 +168,7 @@ def test_without_slurm_nothing_else_of_it_is_judged() -> None:
     assert list(checks({"version": Answer(127, "sh: sinfo: not found\n")})) == ["scheduler"]
 
 
-def test_a_silent_controller_leaves_out_what_only_it_knows() -> None:
+def test_a_silent_controller_leaves_out_its_checks() -> None:
     silent = {
         name: Answer(1, "") for name in ("ping", "config", "partition", "nodes", "architectures", "trial", "pmix")
     }
@@ -187,12 +185,12 @@ def test_an_account_that_slurm_does_not_enforce_is_a_warning() -> None:
     assert checks(lax)["account"].status == "warning"
 
 
-def test_no_gpu_request_where_slurm_counts_gpus_is_a_warning() -> None:
+def test_no_gpu_request_is_a_warning_if_slurm_counts_gpus() -> None:
     found = checks(profile=replace(PROFILE, gpu_request="none"))["gpu-request"]
     assert (found.status, "gpus-per-node" in found.fix) == ("warning", True)
 
 
-def test_no_gpu_request_where_slurm_counts_none_is_right() -> None:
+def test_no_gpu_request_is_right_if_slurm_counts_none() -> None:
     found = checks(nodes("8|idle|(null)"), replace(PROFILE, gpu_request="none"))
     assert found["gpu-request"].status == "ok"
 
@@ -268,7 +266,7 @@ def test_mig_slices_are_no_gpus(gres: str) -> None:
     assert found["gpu-request"].status == "ok"
 
 
-def test_whole_gpus_elsewhere_are_named_where_there_are_only_slices() -> None:
+def test_other_partitions_are_named_if_this_one_has_only_slices() -> None:
     both = f"batch|batch*|up|4:00:00|4|idle|gpu:{MIG}:56|\nwhole|whole|up|4:00:00|9|idle|gpu:h100:8|\n"
     assert "such as whole." in checks({"nodes": Answer(0, both)})["gpus"].fix
 
@@ -293,10 +291,10 @@ ELSEWHERE = "batch|batch*|up|4:00:00|9|idle|(null)|\nfast|fast|up|4:00:00|9|idle
 
 @pytest.mark.parametrize("gpu_request", ["none", "gres", "gpus-per-node"])
 @pytest.mark.parametrize("plan", [PLAN, None])
-def test_a_partition_without_gpus_fails_where_others_have_some(gpu_request: Any, plan: Plan | None) -> None:
+def test_a_partition_without_gpus_fails_if_others_have_some(gpu_request: Any, plan: Plan | None) -> None:
     found = checks({"nodes": Answer(0, ELSEWHERE)}, replace(PROFILE, gpu_request=gpu_request), plan)
     assert (found["gpus"].status, found["gpus"].found) == ("failed", "no GPUs in batch; fast has 8 × h100")
-    assert found["gpus"].fix == "Choose a partition that has them, such as fast."
+    assert found["gpus"].fix == "Choose a partition with these GPUs, such as fast."
     assert found["gpus"].wrong_request
     if plan is not None:
         assert (found["nodes"].status, found["nodes"].found) == ("failed", "none with these GPUs")
@@ -304,7 +302,7 @@ def test_a_partition_without_gpus_fails_where_others_have_some(gpu_request: Any,
     assert not any("to none" in check.fix for check in found.values())
 
 
-def test_a_partition_without_gpus_where_others_have_the_wrong_ones() -> None:
+def test_a_partition_without_gpus_if_others_have_the_wrong_ones() -> None:
     wrong = {"nodes": Answer(0, ELSEWHERE.replace("h100", "a100"))}
     assert checks(wrong)["gpus"].fix == "Choose the GPU type that the cluster has, or another partition."
 
@@ -321,7 +319,7 @@ def test_one_of_several_partitions_has_no_gpus() -> None:
     found = checks(two_partitions(ELSEWHERE), profile)
     assert (found["gpus"].status, found["gpus"].found) == ("warning", "8 × h100; none in batch")
     assert found["gpus"].fix == (
-        "A job that asks for GPUs does not start in batch: remove it from the cluster's partition."
+        "A job that requests GPUs does not start in batch: remove it from the cluster's partition."
     )
     assert found["nodes"].status == "ok"
     found = checks(two_partitions(ELSEWHERE), replace(profile, gpu_request="none"))
@@ -347,11 +345,13 @@ def test_nodes_without_gpus_are_not_counted_among_those_with_some() -> None:
         ("gb200_nvl72", "gb200", "ok"),
     ],
 )
-def test_cards_are_told_from_the_modules_of_the_published_step_times(site: str, wanted: str, status: str) -> None:
+def test_cards_are_distinguished_from_the_modules_of_the_published_step_times(
+    site: str, wanted: str, status: str
+) -> None:
     found = checks(nodes(f"8|idle|gpu:{site}:8(S:0-1)"), plan=with_gpu(wanted))["gpus"]
     assert found.status == status
     if status == "warning":
-        assert f"published step times are of {wanted.upper()} SXM, and {site} is slower" in found.fix
+        assert f"published step times were measured on {wanted.upper()} SXM, and {site} is slower" in found.fix
         assert "verdict of a run on it will be WARN" in found.fix
 
 
@@ -402,7 +402,7 @@ def test_a_job_that_only_has_to_wait_is_not_gated_by_the_trial() -> None:
     assert (waiting["nodes"].status, waiting["trial"].status) == ("warning", "warning")
 
 
-def test_a_trial_is_not_told_where_another_check_failed_already_or_slurm_was_too_slow() -> None:
+def test_a_test_submission_is_not_shown_after_a_failed_check_or_without_an_answer() -> None:
     assert "trial" not in checks(nodes("4|idle|gpu:h100:8"))
     assert "trial" not in checks({"trial": Answer(124, "")})
 
@@ -447,7 +447,7 @@ FEATURES = nodes("9|idle|gpu:h100:8|hbm3,rack1")
 @pytest.mark.parametrize(
     ("fields", "changes", "check", "status", "words"),
     [
-        ({"reservation": "x"}, {}, "reservation", "failed", "there is none"),
+        ({"reservation": "x"}, {}, "reservation", "failed", "no reservation"),
         ({"reservation": "x"}, {"reservations": Answer(0, RESERVATION)}, "reservation", "failed", "bench"),
         (
             {"reservation": "bench"},
@@ -461,21 +461,21 @@ FEATURES = nodes("9|idle|gpu:h100:8|hbm3,rack1")
             {"reservations": Answer(0, RESERVATION.replace("Users=me", "Users=you"))},
             "reservation",
             "failed",
-            "not for me or llmbench",
+            "does not allow me or llmbench",
         ),
         (
             {"reservation": "bench"},
             {"reservations": Answer(0, RESERVATION.replace("Users=me", "Users=-me"))},
             "reservation",
             "failed",
-            "not for me or llmbench",
+            "does not allow me or llmbench",
         ),
         *(
             ({"reservation": "bench"}, {"reservations": Answer(0, for_accounts(names))}, "reservation", status, words)
             for names, status, words in (
-                ("up", "warning", "bench names up"),
+                ("up", "warning", "bench allows up"),
                 ("-guests", "ok", "until 2026"),
-                ("-guests,-llmbench", "failed", "not for me or llmbench"),
+                ("-guests,-llmbench", "failed", "does not allow me or llmbench"),
             )
         ),
         (
@@ -500,9 +500,15 @@ FEATURES = nodes("9|idle|gpu:h100:8|hbm3,rack1")
             "from 2026",
         ),
         ({"constraint": "hbm3&rack1*2"}, FEATURES, "constraint", "ok", "nodes with"),
-        ({"constraint": "hbm3&rack7"}, FEATURES, "constraint", "failed", "no node has rack7; there is hbm3, rack1"),
+        (
+            {"constraint": "hbm3&rack7"},
+            FEATURES,
+            "constraint",
+            "failed",
+            "no node has rack7; the nodes have hbm3, rack1",
+        ),
         ({"constraint": "[80gb*2&8xh100]"}, nodes("9|idle|gpu:h100:8|80gb,8xh100"), "constraint", "ok", "nodes with"),
-        ({"constraint": "hbm3"}, {}, "constraint", "failed", "no feature at all"),
+        ({"constraint": "hbm3"}, {}, "constraint", "failed", "no features"),
         ({"exclude": "cn[001-002]"}, {}, "exclude", "ok", "known"),
         ({"exclude": "cn9"}, {"exclude": Answer(0, "Node cn9 not found\n")}, "exclude", "failed", "cn9 not found"),
         ({"segment": 4}, {"version": Answer(0, "slurm 24.05.1\n")}, "segment", "ok", "Slurm 24.05.1"),
@@ -512,13 +518,13 @@ FEATURES = nodes("9|idle|gpu:h100:8|hbm3,rack1")
         ({"qos": "gold"}, {}, "qos", "failed", "normal, short"),
         ({"qos": "short"}, {}, "qos", "failed", "short allows 8 GPUs; short allows 00:10:00"),
         ({"qos": "short"}, {"associations": Answer(1, "sacctmgr: error: refused")}, "qos", "failed", "short allows"),
-        ({"qos": "normal"}, {"associations": Answer(1, "refused")}, "qos", "warning", "none is listed"),
+        ({"qos": "normal"}, {"associations": Answer(1, "refused")}, "qos", "warning", "no QOS is listed"),
         (
             {"qos": "normal"},
             {"partition": Answer(0, PARTITION.replace("Qos=ALL", "Qos=gold"))},
             "partition",
             "failed",
-            "not for QOS normal",
+            "does not allow QOS normal",
         ),
         (
             {},
@@ -529,7 +535,7 @@ FEATURES = nodes("9|idle|gpu:h100:8|hbm3,rack1")
         ),
     ],
 )
-def test_what_a_profile_asks_for_besides(
+def test_the_other_requests_of_a_profile(
     fields: dict[str, Any], changes: dict[str, Answer], check: str, status: str, words: str
 ) -> None:
     found = checks(changes, replace(PROFILE, **fields))[check]
@@ -546,7 +552,7 @@ def with_qos(own: str, of_partition: str, config: str = CONFIG) -> dict[str, Ans
 
 
 def test_a_limit_of_the_partitions_qos_stands_for_that_of_the_jobs() -> None:
-    """Of that kind, and of that resource."""
+    """Limits of one kind on one resource."""
     assert "qos" not in checks(with_qos("|00:10:00|node=4||", "|1-00:00:00|node=64||"))
     found = checks(with_qos("|00:10:00|node=4|gres/gpu=8|", "||node=64||"))["qos"]
     assert (found.status, found.found) == ("failed", "normal allows 8 GPUs; normal allows 00:10:00")
@@ -582,7 +588,7 @@ def test_a_limit_that_slurm_does_not_enforce_is_a_warning() -> None:
     lax = CONFIG.replace("associations,limits,qos", "associations,qos")
     found = checks(with_qos("||||", "||node=4||", lax))["qos"]
     assert (found.status, found.found) == ("warning", "big allows 4 nodes")
-    assert "enforces no limits" in found.fix
+    assert "does not enforce limits" in found.fix
 
 
 def test_of_several_partitions_one_whose_qos_allows_the_job_will_do() -> None:
@@ -591,7 +597,7 @@ def test_of_several_partitions_one_whose_qos_allows_the_job_will_do() -> None:
     assert "qos" not in checks(changes | {"partition": Answer(0, both)}, replace(PROFILE, partition="batch,long"))
 
 
-def test_what_is_not_asked_for_is_not_looked_at() -> None:
+def test_fields_that_are_not_set_are_not_checked() -> None:
     assert not {"reservation", "constraint", "exclude", "segment", "qos"} & set(checks())
     commands = slurm_group(Needs(PROFILE, PLAN)).commands
     assert not {"reservations", "exclude"} & set(commands)

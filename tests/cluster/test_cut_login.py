@@ -27,7 +27,7 @@ def node(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[LoginNode]
 
 
 @pytest.mark.parametrize("direction", ["bytes_up", "bytes_down"])
-def test_a_cut_at_any_place_of_the_login_is_no_refusal(node: LoginNode, direction: str) -> None:
+def test_a_cut_at_any_point_of_the_login_is_not_a_refusal(node: LoginNode, direction: str) -> None:
     profile = node.profile()
     assert profile.port is not None
     with Line(profile.port) as line:

@@ -31,7 +31,7 @@ def quick(monkeypatch: pytest.MonkeyPatch) -> None:
     """A heartbeat that loses its patience after one second and a half."""
     monkeypatch.setattr(heartbeat, "_ASK_EVERY_S", 0.5)
     monkeypatch.setattr(heartbeat, "_PATIENCE_S", 1.0)
-    monkeypatch.setattr(heartbeat, "_LOOK_EVERY_S", 0.1)
+    monkeypatch.setattr(heartbeat, "_CHECK_EVERY_S", 0.1)
 
 
 def over(line: Line, node: LoginNode) -> Connection:
@@ -53,7 +53,7 @@ def in_thread(use: Callable[[], object]) -> tuple[threading.Thread, list[Excepti
 
 
 @pytest.mark.usefixtures("quick")
-def test_everybody_who_waits_on_a_dead_line_is_told(node: LoginNode, line: Line) -> None:
+def test_all_waiting_callers_of_a_dead_line_get_an_error(node: LoginNode, line: Line) -> None:
     connection = over(line, node)
     stream = connection.stream(["sh", "-c", "echo up; cat"])
     assert stream.read(10) == b"up\n"
@@ -81,7 +81,7 @@ def test_a_line_that_hangs_for_a_moment_lives_on(node: LoginNode, line: Line, mo
 
 
 @pytest.mark.usefixtures("quick")
-def test_a_command_that_hangs_is_no_dead_line(node: LoginNode, line: Line) -> None:
+def test_a_hanging_command_is_not_a_dead_line(node: LoginNode, line: Line) -> None:
     connection = over(line, node)
     assert connection.run_script("sleep 5; echo late").stdout == "late\n"
     assert connection.alive
@@ -112,7 +112,7 @@ def test_the_round_trip_is_measured(node: LoginNode, line: Line) -> None:
 
 @pytest.mark.parametrize("end", ["closed here", "cut", "silent"])
 @pytest.mark.usefixtures("quick")
-def test_whatever_ends_a_connection_its_way_there_is_let_go_once(node: LoginNode, line: Line, end: str) -> None:
+def test_the_route_is_closed_once_whatever_ends_the_connection(node: LoginNode, line: Line, end: str) -> None:
     ended: list[str] = []
     known = threading.active_count()
     connection = over(line, node)
@@ -148,7 +148,7 @@ def test_a_program_that_was_stopped_does_not_blame_the_line(
     connection.close()
 
 
-def test_who_waits_for_bytes_is_woken_by_the_end(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_closing_wakes_a_thread_that_waits_for_bytes(monkeypatch: pytest.MonkeyPatch) -> None:
     """The host hears of it then, too: a socket at which somebody waits goes on."""
     monkeypatch.setattr(heartbeat, "_LISTENS_S", 3600.0)
     ours, theirs = socket.socketpair()
@@ -162,4 +162,4 @@ def test_who_waits_for_bytes_is_woken_by_the_end(monkeypatch: pytest.MonkeyPatch
 
 def test_a_dead_line_is_noticed_within_15_seconds() -> None:
     """By its parts: a question just answered, the next one's patience, and the look that finds it at its end."""
-    assert heartbeat._ASK_EVERY_S + heartbeat._PATIENCE_S + heartbeat._LOOK_EVERY_S < 15
+    assert heartbeat._ASK_EVERY_S + heartbeat._PATIENCE_S + heartbeat._CHECK_EVERY_S < 15

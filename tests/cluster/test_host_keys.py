@@ -95,12 +95,12 @@ def test_another_key_or_a_revoked_one_is_never_asked_about(tmp_path: Path, conte
 
 
 @pytest.mark.parametrize(("names", "port", "is_said"), [("*", 22, True), ("eos", 2222, True), ("other", 22, False)])
-def test_who_is_vouched_for_by_an_authority_is_told_that_certificates_are_not_read(
+def test_a_host_with_a_certificate_authority_gets_a_note_that_certificates_are_not_read(
     tmp_path: Path, names: str, port: int, is_said: bool
 ) -> None:
     file = tmp_path / "known_hosts"
     file.write_text("@cert-authority " + line(names, TWO))
-    said = f"An authority in {file} vouches for this host"
+    said = f"{file} trusts an authority for this host"
     person = Person()
     for prompter in (person, None):
         with pytest.raises(HostKeyUnknown) as caught:
@@ -134,7 +134,7 @@ def test_all_files_are_read_and_the_first_is_written(tmp_path: Path) -> None:
     assert own.read_text().startswith("other ssh-ed25519 ")
 
 
-def test_an_accepted_key_is_hashed_where_the_user_wants_it(tmp_path: Path) -> None:
+def test_an_accepted_key_is_hashed_if_configured(tmp_path: Path) -> None:
     file = tmp_path / "known_hosts"
     KnownHosts([file], hashed=True).check("eos", 2222, ONE, Person(accepts=True))
     KnownHosts([file]).check("eos", 2222, ONE, Unattended())
@@ -143,14 +143,14 @@ def test_an_accepted_key_is_hashed_where_the_user_wants_it(tmp_path: Path) -> No
     assert found.returncode == 0
 
 
-def test_nobody_may_accept_a_key_where_the_user_wants_known_ones_only(tmp_path: Path) -> None:
+def test_an_unknown_key_cannot_be_accepted_when_only_known_ones_are_allowed(tmp_path: Path) -> None:
     file = tmp_path / "known_hosts"
     with pytest.raises(HostKeyUnknown, match="StrictHostKeyChecking"):
         KnownHosts([file]).check("eos", 22, ONE, None)
     assert not file.exists()
 
 
-def test_an_accepted_key_is_held_for_its_host_alone_where_the_user_has_no_file(tmp_path: Path) -> None:
+def test_without_a_file_an_accepted_key_is_kept_for_its_host_only(tmp_path: Path) -> None:
     files, accepted = [Path(os.devnull), tmp_path / "system"], AcceptedKeys()
     KnownHosts(files, accepted=accepted).check("eos", 22, ONE, Person(accepts=True))
     assert not (tmp_path / "system").exists()

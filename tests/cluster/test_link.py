@@ -1,4 +1,4 @@
-"""What every link does, over SSH and on this very machine."""
+"""Behaviour of every link, over SSH and on this machine."""
 
 from __future__ import annotations
 
@@ -77,12 +77,12 @@ def test_big_input_and_big_output_at_once_do_not_block_each_other(link: Link) ->
     assert len(done.stderr) == len(data.decode(errors="replace"))
 
 
-def test_input_that_the_command_does_not_read_is_no_error(link: Link) -> None:
+def test_input_that_the_command_does_not_read_is_not_an_error(link: Link) -> None:
     done = link.run(["echo", "done"], stdin=b"x" * 5_000_000)
     assert (done.stdout, done.exit_code) == ("done\n", 0)
 
 
-def test_output_that_is_no_text_is_read_all_the_same(link: Link) -> None:
+def test_output_that_is_not_text_is_read(link: Link) -> None:
     assert link.run(["printf", r"a\377b"]).stdout == "a\ufffdb"
 
 
@@ -109,7 +109,7 @@ def test_an_answer_that_comes_byte_by_byte_is_given_up_at_its_deadline(link: Lin
         link.run_script("while sleep 0.05; do printf x || exit; done", deadline_s=0.5)
 
 
-def test_a_command_that_goes_on_after_its_output_has_its_deadline_too(link: Link) -> None:
+def test_a_command_that_continues_after_its_output_has_a_deadline(link: Link) -> None:
     with pytest.raises(DeadlinePassed):
         link.run_script("exec > /dev/null 2>&1; sleep 60", deadline_s=0.3)
     assert link.run_script("exec > /dev/null 2>&1; sleep 0.3; exit 3").exit_code == 3
@@ -166,7 +166,7 @@ def test_a_stream_can_be_closed_while_it_is_read(link: Link) -> None:
     assert got == [b""]
 
 
-def test_a_program_that_is_not_there_answers_as_in_a_shell(link: Link) -> None:
+def test_a_missing_program_answers_as_in_a_shell(link: Link) -> None:
     done = link.run(["no-such-program", "x"])
     assert done.exit_code == 127
     assert "no-such-program" in done.stderr
@@ -204,7 +204,7 @@ def test_closing_ends_whoever_waits(link: Link) -> None:
     assert not caught.value.may_have_run
 
 
-def test_what_a_command_leaves_running_detached_goes_on(node: LoginNode, link: Link) -> None:
+def test_a_detached_child_of_a_command_keeps_running(node: LoginNode, link: Link) -> None:
     helper = "while [ ! -e go ]; do sleep 0.05; done; touch done"
     link.run_script('nohup sh -c "$1" < /dev/null > /dev/null 2>&1 &', [helper])
     link.close()
@@ -224,7 +224,7 @@ def test_a_written_file_has_its_content_and_mode_and_no_rest(node: LoginNode, li
     assert list(node.home.iterdir()) == [path]
 
 
-def test_what_a_killed_write_of_a_file_left_goes_at_the_next_and_nothing_else(node: LoginNode, link: Link) -> None:
+def test_the_next_write_removes_only_the_rest_of_a_killed_write(node: LoginNode, link: Link) -> None:
     path, hour_ago = node.home / "it's *", time.time() - 3600
     names = ("0123abcd.part", "longer-0123abcd.part", "0123abcd.parts", "0000ffff.part")
     left, *others, young = (node.home / f"{path.name}.{name}" for name in names)
@@ -256,7 +256,7 @@ def test_a_file_that_cannot_be_written_is_a_trouble_with_the_reason(node: LoginN
     assert list((node.home / "directory").iterdir()) == []
 
 
-def test_past_its_deadline_a_local_command_is_ended_with_what_it_started(
+def test_after_its_deadline_a_local_command_is_ended_with_its_child_processes(
     node: LoginNode, local: LocalConnection
 ) -> None:
     with pytest.raises(DeadlinePassed):
@@ -265,7 +265,7 @@ def test_past_its_deadline_a_local_command_is_ended_with_what_it_started(
     until(lambda: not is_running(pid))
 
 
-def test_a_local_command_has_what_a_login_gives_and_nothing_else_of_the_terminal(
+def test_a_local_command_has_only_the_variables_of_a_login(
     local: LocalConnection, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """sbatch hands all of it to the job, and a run must not depend on the terminal that it was submitted from."""

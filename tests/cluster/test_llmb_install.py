@@ -159,7 +159,7 @@ def test_no_value_of_a_variable_is_kept(text: str) -> None:
     assert "mlx5" not in repr(asdict(install))
 
 
-def test_what_a_profile_can_have_is_offered() -> None:
+def test_valid_values_are_offered_to_a_profile() -> None:
     install = install_of("/lustre/me/llmb", SECOND)
     assert settings_of(install) == {
         "account": "research",
@@ -182,7 +182,7 @@ def test_a_cpu_partition_that_is_the_other_one_is_none_of_its_own() -> None:
     assert request_of(install) == ("none", "")
 
 
-def test_what_no_profile_may_hold_is_not_offered() -> None:
+def test_invalid_values_are_not_offered_to_a_profile() -> None:
     text = (
         FIRST.replace("research", "$(reboot)").replace("/lustre/me/llmb\n", "/lustre/$HOME\n").replace("batch", "a b")
     )
@@ -200,9 +200,15 @@ BROKEN = {
     "a list": ("- 1\n", "no keys and values"),
     "empty": ("", "no keys and values"),
     "none of its": ("a: 1\n", "neither a section"),
-    "a later form": (SECOND.replace("schema_version: 2", "schema_version: 3"), "3; known are 1 and 2"),
-    "a form that is no number": (SECOND.replace("schema_version: 2", f"schema_version: {SECRET}"), "known are 1 and 2"),
-    "a later form of the first": (f"schema_version: 3\n{FIRST}", "3; known are 1 and 2"),
+    "a later form": (
+        SECOND.replace("schema_version: 2", "schema_version: 3"),
+        "3; this llmb-tui knows versions 1 and 2",
+    ),
+    "a form that is no number": (
+        SECOND.replace("schema_version: 2", f"schema_version: {SECRET}"),
+        "knows versions 1 and 2",
+    ),
+    "a later form of the first": (f"schema_version: 3\n{FIRST}", "3; this llmb-tui knows versions 1 and 2"),
     "the first form without its part": ("schema_version: 1\nslurm: {}\n", "`llmb_repo`"),
     "a missing key": (SECOND.replace("gpu_type: gb300\n", ""), "`gpu_type`"),
     "a key of another kind": (SECOND.replace("gpu_type: gb300", f"gpu_type: [{SECRET}]"), "`gpu_type`"),
@@ -221,7 +227,7 @@ BROKEN = {
 
 
 @pytest.mark.parametrize("name", BROKEN)
-def test_what_is_no_configuration_says_why_and_quotes_nothing(name: str) -> None:
+def test_an_invalid_configuration_is_explained_without_a_quotation(name: str) -> None:
     text, words = BROKEN[name]
     with pytest.raises(Trouble) as caught:
         install_of("/lustre/me/llmb", text)

@@ -21,7 +21,7 @@ from llmb_tui.cluster.slurm.profile import SlurmProfile
 from llmb_tui.cluster.ssh.connect import connect
 from llmb_tui.cluster.ssh.host_keys import ServerKey
 from llmb_tui.cluster.ssh.keys import UnlockedKeys
-from llmb_tui.cluster.ssh.questions import hung_up
+from llmb_tui.cluster.ssh.questions import has_hung_up
 from llmb_tui.errors import Trouble
 from tests.cluster.login_node import PASSWORD, LoginNode, Person, make_key
 from tests.cluster.ssh_agent import silent_agent, ssh_agent
@@ -39,7 +39,7 @@ def sent(node: LoginNode, method: str) -> list[str]:
     return [what for tried, what in node.offered if tried == method]
 
 
-def test_the_profiles_key_asks_nobody(node: LoginNode) -> None:
+def test_the_profiles_key_asks_no_question(node: LoginNode) -> None:
     person = Person()
     log_in(node, person)
     assert person.prompts == []
@@ -82,7 +82,7 @@ def test_a_key_is_offered_before_the_methods_are_asked_for(node: LoginNode, tmp_
     assert [prompt for prompt, _ in person.prompts] == ["Password for operator@127.0.0.1: "]
 
 
-def test_where_keys_are_not_taken_one_at_most_is_offered(
+def test_a_server_that_accepts_no_keys_is_offered_one_at_most(
     node: LoginNode, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("HOME", str(tmp_path))
@@ -94,14 +94,12 @@ def test_where_keys_are_not_taken_one_at_most_is_offered(
     assert [method for method, _ in node.offered] == ["publickey", "password"]
     assert node.methods_asked == 0
 
-    with pytest.raises(AuthenticationFailed, match=r"id_ed25519 \(the server asked for no key\)") as refused:
+    with pytest.raises(AuthenticationFailed, match=r"id_ed25519 \(the server did not ask for a key\)") as refused:
         log_in(node, Person(answers=["wrong"] * 3), replace(node.profile(), identity_file=None))
     assert f"`ssh -v -p {node.port} operator@127.0.0.1`" in refused.value.fix
 
 
-def test_what_a_server_takes_is_asked_for_where_a_key_cannot_be_offered(
-    node: LoginNode, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_the_methods_are_requested_if_no_key_can_be_offered(node: LoginNode, monkeypatch: pytest.MonkeyPatch) -> None:
     def finalize(_handler: AuthHandler, _type: str) -> str:
         raise paramiko.AuthenticationException("Unable to agree on a pubkey algorithm.")
 
@@ -123,7 +121,7 @@ def test_an_encrypted_key_asks_for_its_passphrase(node: LoginNode, tmp_path: Pat
     assert len(set(sent(node, "publickey"))) == 1
 
 
-def test_nobody_is_asked_to_unlock_a_key_that_the_server_does_not_take(node: LoginNode, tmp_path: Path) -> None:
+def test_a_key_that_the_server_refuses_is_not_unlocked(node: LoginNode, tmp_path: Path) -> None:
     make_key(tmp_path / "locked", passphrase=PASSPHRASE)
     person = Person(answers=[PASSPHRASE])
     with pytest.raises(AuthenticationFailed, match="locked"):
@@ -132,7 +130,7 @@ def test_nobody_is_asked_to_unlock_a_key_that_the_server_does_not_take(node: Log
     assert len(sent(node, "publickey")) == 1
 
 
-def test_a_key_that_is_held_unlocked_asks_nobody_again(node: LoginNode, tmp_path: Path) -> None:
+def test_an_unlocked_key_asks_no_question_again(node: LoginNode, tmp_path: Path) -> None:
     node.user_key = make_key(tmp_path / "locked", passphrase=PASSPHRASE)
     profile = replace(node.profile(), identity_file=str(tmp_path / "locked"))
     unlocked, person = UnlockedKeys(), Person(answers=[PASSPHRASE])
@@ -228,7 +226,7 @@ def test_a_code_after_the_key(node: LoginNode) -> None:
 
 @pytest.mark.parametrize("kind", ["ed25519", "locked"])
 @pytest.mark.parametrize("first", ["password", "keyboard-interactive"])
-def test_a_key_after_what_is_typed(node: LoginNode, tmp_path: Path, first: str, kind: str) -> None:
+def test_a_key_after_a_typed_answer(node: LoginNode, tmp_path: Path, first: str, kind: str) -> None:
     """Offered before the server says what it takes, the key is not looked at, and not used up."""
     node.factors = (first, "publickey")
     phrase = [PASSPHRASE] if kind == "locked" else []
@@ -260,9 +258,9 @@ def test_a_refused_code_is_asked_for_again_and_never_sent_twice(node: LoginNode)
     assert sent(node, "keyboard-interactive") == ["111111", "222222"]
 
 
-def test_who_gives_no_answer_sends_none(node: LoginNode) -> None:
+def test_a_declined_question_sends_no_answer(node: LoginNode) -> None:
     node.factors = ("keyboard-interactive,password",)
-    with pytest.raises(AuthenticationFailed, match=r"No answer was given to `\(operator@127.0.0.1\) Password:`"):
+    with pytest.raises(AuthenticationFailed, match=r"The question `\(operator@127.0.0.1\) Password:` was not answered"):
         log_in(node, Person())
     assert [method for method, _ in node.offered] == ["publickey"]
 
@@ -270,14 +268,14 @@ def test_who_gives_no_answer_sends_none(node: LoginNode) -> None:
 def test_it_is_known_at_once_whether_the_server_has_hung_up() -> None:
     ours, theirs = socket.socketpair()
     ours.settimeout(3600)  # what waits for bytes of an open line would wait so long
-    assert not hung_up(ours)
+    assert not has_hung_up(ours)
     theirs.send(b"x")
-    assert not hung_up(ours)
+    assert not has_hung_up(ours)
     ours.recv(1)
     theirs.close()
-    assert hung_up(ours)
+    assert has_hung_up(ours)
     ours.close()
-    assert hung_up(ours)
+    assert has_hung_up(ours)
 
 
 def test_three_wrong_passwords_are_enough(node: LoginNode) -> None:
@@ -289,7 +287,7 @@ def test_three_wrong_passwords_are_enough(node: LoginNode) -> None:
     assert sent(node, "password") == []
 
 
-def test_a_refusal_says_what_was_tried_and_what_is_accepted(node: LoginNode, tmp_path: Path) -> None:
+def test_a_refusal_lists_attempts_and_accepted_methods(node: LoginNode, tmp_path: Path) -> None:
     make_key(tmp_path / "other")
     with pytest.raises(AuthenticationFailed) as caught:
         log_in(node, profile=replace(node.profile(), identity_file=str(tmp_path / "other")))
@@ -298,8 +296,10 @@ def test_a_refusal_says_what_was_tried_and_what_is_accepted(node: LoginNode, tmp
     assert "operator" in caught.value.what
 
 
-@pytest.mark.parametrize(("content", "reason"), [(None, "No such file"), (b"no key", "not a private key")])
-def test_an_identity_file_that_is_no_key_is_named(
+@pytest.mark.parametrize(
+    ("content", "reason"), [(None, "No such file"), (b"no key", "unknown format of a private key")]
+)
+def test_an_identity_file_that_is_not_a_key_is_named(
     node: LoginNode, tmp_path: Path, content: bytes | None, reason: str
 ) -> None:
     path = tmp_path / "broken"
@@ -310,7 +310,7 @@ def test_an_identity_file_that_is_no_key_is_named(
     assert reason in caught.value.why
 
 
-def test_a_key_of_a_user_that_there_is_not_is_no_obstacle(node: LoginNode) -> None:
+def test_a_key_of_an_unknown_user_is_skipped(node: LoginNode) -> None:
     profile = replace(node.profile(), identity_file="~no-such-user/key")
     with pytest.raises(AuthenticationFailed, match=r"key ~no-such-user/key \(No such file"):
         log_in(node, profile=profile)
@@ -357,7 +357,7 @@ def test_a_prompt_in_another_encoding_is_asked(node: LoginNode) -> None:
     assert person.prompts == [("(operator@127.0.0.1) Kennwort f\ufffdr eos: ", False)]
 
 
-def test_what_the_server_says_between_questions_comes_before_the_next(node: LoginNode) -> None:
+def test_a_message_between_questions_is_shown_with_the_next_one(node: LoginNode) -> None:
     node.factors = ("keyboard-interactive",)
     node.rounds = ((), ("Password: ",))
     node.instructions = "Maintenance on Monday.\n"
@@ -479,7 +479,7 @@ def test_an_unknown_host_key_is_shown_accepted_and_remembered(node: LoginNode, t
     assert stat.S_IMODE((tmp_path / "new" / "known_hosts").stat().st_mode) == 0o600
 
 
-def test_an_unknown_host_key_that_nobody_accepts_ends_it(node: LoginNode) -> None:
+def test_an_unknown_host_key_that_is_not_accepted_ends_the_login(node: LoginNode) -> None:
     node.known_hosts.write_text("")
     with pytest.raises(HostKeyUnknown, match="SHA256:"):
         log_in(node)
@@ -487,7 +487,7 @@ def test_an_unknown_host_key_that_nobody_accepts_ends_it(node: LoginNode) -> Non
     assert node.known_hosts.read_text() == ""
 
 
-def test_a_changed_host_key_asks_nobody_and_sends_nothing(node: LoginNode, tmp_path: Path) -> None:
+def test_a_changed_host_key_asks_no_question_and_sends_nothing(node: LoginNode, tmp_path: Path) -> None:
     old = node.host_keys[0]
     node.host_keys = [make_key(tmp_path / "new_host_key")]
     person = Person(accepts=True)

@@ -80,18 +80,36 @@ def test_a_good_login_node_passes_without_a_word_of_advice(needs: Needs) -> None
         (free(30), DIRECT, "disk", "warning", "may not be enough"),
         (free(65), PUBLISHED, "disk", "warning", "may not be enough"),
         (free(12), replace(PUBLISHED, environment_gb=9.5), "disk", "failed", "Free some space"),
-        ({"df": Answer(1, "df: hung\n")}, DIRECT, "disk", "warning", "look for yourself"),
+        ({"df": Answer(1, "df: hung\n")}, DIRECT, "disk", "warning", "check it yourself"),
         ({"inodes": Answer(0, INODES.format(50_000))}, PUBLISHED, "inodes", "failed", "Remove files"),
-        ({"quota": Answer(0, QUOTA.format(used=99_000_000, files=1))}, DIRECT, "quota", "failed", "ask for more"),
+        (
+            {"quota": Answer(0, QUOTA.format(used=99_000_000, files=1))},
+            DIRECT,
+            "quota",
+            "failed",
+            "ask for a larger quota",
+        ),
         ({"quota": Answer(0, QUOTA.format(used=70_000_000, files=1))}, DIRECT, "quota", "warning", "may not be enough"),
-        ({"quota": Answer(0, QUOTA.format(used=1, files=150_000))}, PUBLISHED, "quota", "failed", "ask for more"),
-        ({"lfs": Answer(0, LFS.format(used="99000000*", files=1))}, DIRECT, "quota", "failed", "ask for more"),
+        (
+            {"quota": Answer(0, QUOTA.format(used=1, files=150_000))},
+            PUBLISHED,
+            "quota",
+            "failed",
+            "ask for a larger quota",
+        ),
+        (
+            {"lfs": Answer(0, LFS.format(used="99000000*", files=1))},
+            DIRECT,
+            "quota",
+            "failed",
+            "ask for a larger quota",
+        ),
         (
             {"enroot": Answer(127, "sh: enroot: not found\n")},
             DIRECT,
             "enroot",
             "warning",
-            "in a job in partition batch",
+            "A job in partition batch",
         ),
         (
             {"enroot": Answer(0, f"3.5.0\nfree {3 * 10**6} /tmp\n")},
@@ -123,7 +141,7 @@ def test_a_good_login_node_passes_without_a_word_of_advice(needs: Needs) -> None
         ),
     ],
 )
-def test_each_fault_of_the_login_node_says_how_to_mend_it(
+def test_each_fault_of_the_login_node_is_found_with_its_remedy(
     changes: dict[str, Answer], needs: Needs, check: str, status: str, words: str
 ) -> None:
     found = checks(changes, needs)[check]
@@ -155,13 +173,13 @@ def test_the_environment_takes_its_measured_room_until_it_is_there() -> None:
         (
             "hook\nENROOT_REMAP_ROOT yes\nENROOT_ROOTFS_WRITABLE no\nadapters x",
             "warning",
-            "no ENROOT_ROOTFS_WRITABLE on the login node, where",
+            "no ENROOT_ROOTFS_WRITABLE on the login node, which",
         ),
         ("hook\nENROOT_REMAP_ROOT yes\nENROOT_ROOTFS_WRITABLE y", "warning", "no network adapters on"),
         ("hook\nENROOT_REMAP_ROOT yes\nENROOT_ROOTFS_WRITABLE y\nadapters NCCL_IB_HCA", "ok", "network adapters on"),
     ],
 )
-def test_what_nvidia_asks_of_a_site_is_a_warning_with_its_mend(lines: str, status: str, words: str) -> None:
+def test_a_missing_setting_of_nvidias_readme_is_a_warning_with_its_remedy(lines: str, status: str, words: str) -> None:
     found = checks({"enroot": Answer(0, f"3.5.0\n{lines}\n")})["enroot-settings"]
     assert (found.status, words in found.found, status == "ok" or "on all nodes" in found.fix) == (status, True, True)
 
@@ -183,7 +201,7 @@ def test_a_module_without_a_patch_level_counts_as_new_enough() -> None:
 @pytest.mark.parametrize(
     ("version", "status"), [("3.12.0", "ok"), ("3.12.11", "ok"), ("3.13.1", "failed"), ("3.11.9", "failed")]
 )
-def test_where_one_python_is_right_no_newer_one_will_do(version: str, status: str) -> None:
+def test_a_newer_python_does_not_replace_the_only_possible_one(version: str, status: str) -> None:
     needs = replace(PUBLISHED, python="3.12", python_only=True)
     found = checks({"python": Answer(0, f"python python3 {version}\n"), "modules": Answer(1, "")}, needs)["python"]
     assert (found.status, found.needed) == (status, "3.12, for the environment")
@@ -219,7 +237,7 @@ def test_a_login_node_is_waited_for_as_long_as_each_of_its_commands_may_take(
 
 def test_an_install_directory_that_is_to_be_made() -> None:
     found = checks({"install": Answer(0, "/lustre\nwritable\n")})["install-dir"]
-    assert (found.status, found.found) == ("ok", "to be made in /lustre")
+    assert (found.status, found.found) == ("ok", "will be created in /lustre")
 
 
 @pytest.mark.parametrize(
@@ -232,7 +250,7 @@ def test_an_install_directory_that_is_to_be_made() -> None:
         "/lustre: quota hung up",
     ],
 )
-def test_where_nobody_limits_nothing_is_said(quota: str) -> None:
+def test_without_a_quota_there_is_no_quota_check(quota: str) -> None:
     assert "quota" not in checks({"quota": Answer(0, quota)})
 
 
@@ -249,20 +267,26 @@ REFUSED = "curl: (7) Failed to connect to nvcr.io port 443 after 2 ms: Couldn't 
     ("line", "needs", "check", "status", "words"),
     [
         (f"registry {REFUSED}", DIRECT, "registry", "failed", "https_proxy"),
-        ("registry HTTP 503", DIRECT, "registry", "failed", "bring the container image by hand"),
+        ("registry HTTP 503", DIRECT, "registry", "failed", "copy the container image"),
         ("git fatal: could not read Username: terminal prompts disabled", PUBLISHED, "git", "failed", "git config"),
-        ("git no git", PUBLISHED, "git", "failed", "Make git known"),
-        ("git fatal: unable to access 'x': Received HTTP code 407 from proxy", PUBLISHED, "git", "failed", "refuses"),
-        ("git HTTP 200", PUBLISHED, "git", "failed", "by hand"),
-        ("registry HTTP 407", DIRECT, "registry", "failed", "The site's proxy refuses"),
-        ("registry curl: (5) Could not resolve proxy: p HTTP 000", DIRECT, "registry", "failed", "proxy refuses"),
-        (f"registry {REFUSED}", Needs(PROFILE), "registry", "warning", "by hand"),
+        ("git no git", PUBLISHED, "git", "failed", "The install needs git"),
+        (
+            "git fatal: unable to access 'x': Received HTTP code 407 from proxy",
+            PUBLISHED,
+            "git",
+            "failed",
+            "does not work",
+        ),
+        ("git HTTP 200", PUBLISHED, "git", "failed", "yourself"),
+        ("registry HTTP 407", DIRECT, "registry", "failed", "The site's proxy does not work"),
+        ("registry curl: (5) Could not resolve proxy: p HTTP 000", DIRECT, "registry", "failed", "proxy does not work"),
+        (f"registry {REFUSED}", Needs(PROFILE), "registry", "warning", "yourself"),
         (f"git {REFUSED}", PUBLISHED, "git", "failed", "the recipe's repository"),
         (f"hub {REFUSED}", PUBLISHED, "hub", "failed", "the tokenizer"),
-        ("", DIRECT, "registry", "failed", "by hand"),
+        ("", DIRECT, "registry", "failed", "yourself"),
     ],
 )
-def test_a_server_that_is_not_reached_gates_only_what_needs_it(
+def test_an_unreachable_server_blocks_only_what_needs_it(
     line: str, needs: Needs, check: str, status: str, words: str
 ) -> None:
     found = reach({"probe": Answer(0, line + "\n")}, needs)[check]
@@ -282,7 +306,9 @@ IMAGE, NEMO, WHEELS = (f"/lustre/llmb/offline/{name}" for name in ("x.sqsh", "Ne
         ([IMAGE, NEMO], ["ok", "ok"], ()),  # an index of packages may be in reach where the git host is not
     ],
 )
-def test_without_internet_it_is_said_what_to_bring(there: list[str], status: list[str], bring: tuple[str, ...]) -> None:
+def test_without_internet_the_files_to_copy_are_listed(
+    there: list[str], status: list[str], bring: tuple[str, ...]
+) -> None:
     needs = replace(DIRECT, repository=RECIPES, brought_image=IMAGE, brought_sources=(NEMO,), brought_packages=WHEELS)
     out = {"probe": Answer(0, f"registry {REFUSED}\ngit {REFUSED}\n"), "brought": Answer(0, "\n".join(there))}
     found = reach(out, needs)
@@ -302,18 +328,18 @@ def test_a_server_that_nothing_is_fetched_from_may_be_out_of_reach() -> None:
 
 
 @pytest.mark.parametrize(("each_run", "hub"), [(False, "ok"), (True, "failed")])
-def test_once_everything_is_installed_only_what_every_run_fetches_gates(each_run: bool, hub: str) -> None:
+def test_after_the_install_only_downloads_of_every_run_block(each_run: bool, hub: str) -> None:
     out = {"probe": Answer(0, f"registry HTTP 401\ngit {REFUSED}\nhub {REFUSED}\n")}
     needs = replace(PUBLISHED, set_up="/lustre/llmb/set-up", hub_each_run=each_run)
     before, after = reach(out, needs), reach({**out, "set_up": Answer(0, "")}, needs)
     assert [before[name].status for name in ("git", "hub")] == ["failed", "failed"]
     assert [after[name].status for name in ("git", "hub")] == ["ok", hub]
-    assert after["git"].needed == f"nothing from {RECIPES}: the recipe's repository is there"
+    assert after["git"].needed == f"nothing from {RECIPES}: the recipe's repository exists"
 
 
 @pytest.mark.parametrize("cpu_partition", [None, "cpu"])
 @pytest.mark.parametrize(("enroot", "status"), [(Answer(1, ""), "warning"), (Answer(0, "/usr/bin/enroot\n"), "failed")])
-def test_a_registry_that_the_login_node_misses_gates_where_it_imports_the_image(
+def test_an_unreachable_registry_blocks_if_the_login_node_imports_the_image(
     enroot: Answer, status: str, cpu_partition: str | None
 ) -> None:
     refused = {"enroot": enroot, "probe": Answer(0, f"registry {REFUSED}\n")}

@@ -5,7 +5,7 @@ from dataclasses import replace
 import pytest
 
 from llmb_tui.cluster.batch import Answer
-from llmb_tui.cluster.slurm.inventory import ClusterInventory, Directory, inventory_of
+from llmb_tui.cluster.slurm.inventory import ClusterInventory, Directory, parse_inventory
 from llmb_tui.cluster.slurm.partition import Gpus
 from llmb_tui.cluster.slurm.trouble import SlurmTrouble
 from tests.cluster.examples import PROFILE
@@ -31,7 +31,7 @@ EMPTY = replace(PROFILE, account="", partition="", install_dir="")
 
 
 def offers(changes: dict[str, Answer] | None = None) -> ClusterInventory:
-    return inventory_of({**GOOD, **(changes or {})})
+    return parse_inventory({**GOOD, **(changes or {})})
 
 
 def test_everything_that_a_profile_needs_is_offered() -> None:
@@ -47,13 +47,13 @@ def test_everything_that_a_profile_needs_is_offered() -> None:
     assert found.directories == (Directory("/lustre/me/llmb", 1024.0), Directory("/scratch/me/llmb", None))
 
 
-def test_an_empty_profile_is_filled_with_what_fits() -> None:
+def test_an_empty_profile_gets_suitable_values() -> None:
     filled = offers().with_defaults(EMPTY)
     assert (filled.account, filled.partition, filled.install_dir) == ("b", "batch", "/lustre/me/llmb")
     assert offers().with_defaults(PROFILE) == PROFILE
 
 
-def test_the_sites_default_partition_is_taken_where_it_has_gpus() -> None:
+def test_the_sites_default_partition_is_chosen_if_it_has_gpus() -> None:
     nodes = Answer(0, GOOD["nodes"].text.replace("small|small|", "small|small*|").replace("cpu*", "cpu"))
     partition = offers({"nodes": nodes}).default_partition
     assert partition is not None
@@ -94,7 +94,7 @@ def test_with_accounting_off_the_user_pays() -> None:
     assert found.with_defaults(EMPTY).account == "me"
 
 
-def test_with_the_database_down_the_rest_is_offered_all_the_same() -> None:
+def test_without_the_database_all_other_choices_are_offered() -> None:
     down = Answer(1, "sacctmgr: error: Connection refused\n")
     found = offers({"associations": down, "default": down})
     assert found.accounts == ()

@@ -83,7 +83,7 @@ def test_unknown_jobs_are_absent_and_none_asks_nothing(session: SlurmCluster) ->
     assert session.look(["424242"]) == {}
 
 
-def test_jobs_are_found_by_their_exact_name_whether_they_go_on_or_ended(session: SlurmCluster) -> None:
+def test_active_and_ended_jobs_are_found_by_their_exact_name(session: SlurmCluster) -> None:
     ended = submit(session, "acct-acct.x_abc", "--nodes=1", script="true")
     until(lambda: session.look([ended])[ended].finished)
     going = submit(session, "acct-acct.x_abc", "--nodes=1")
@@ -102,9 +102,9 @@ def test_accounting_may_be_off(demo: DemoCluster, session: SlurmCluster) -> None
 
 
 @pytest.mark.parametrize("job_id", ["", "1; rm -rf /", "-1", "1 2", "1\n2"])
-def test_what_is_no_job_id_never_reaches_the_cluster(session: SlurmCluster, job_id: str) -> None:
+def test_an_invalid_job_id_never_reaches_the_cluster(session: SlurmCluster, job_id: str) -> None:
     for refused in (lambda: session.look([job_id]), lambda: session.cancel(job_id)):
-        with pytest.raises(Trouble, match="no Slurm job id"):
+        with pytest.raises(Trouble, match="not a Slurm job id"):
             refused()
     assert session.state != "live"
 
@@ -120,7 +120,7 @@ def test_the_demo_cluster_passes_its_preflight(demo: DemoCluster, session: Slurm
     assert {check.id: check.status for check in report.checks if check.status != "ok" and check.id != "disk"} == {}
 
 
-def test_a_partition_that_is_not_there_lists_the_others(demo: DemoCluster, session: SlurmCluster) -> None:
+def test_a_missing_partition_lists_the_others(demo: DemoCluster, session: SlurmCluster) -> None:
     report = run_preflight(session, cluster_checks(Needs(replace(demo.profile, partition="$(reboot)"), PLAN)))
     check = next(check for check in report.checks if check.id == "partition")
     assert (check.status, check.found) == ("failed", "batch, debug")

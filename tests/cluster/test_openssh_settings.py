@@ -34,7 +34,7 @@ def way(tmp_path: Path, text: str, host: str = "eos") -> list[str]:
     return [f"{hop.user}@{hop.host}:{hop.port}" for hop in jump_route(profile)]
 
 
-def test_an_alias_is_what_the_configuration_says(tmp_path: Path) -> None:
+def test_an_alias_is_resolved_by_the_configuration(tmp_path: Path) -> None:
     (tmp_path / "more").write_text("Host eos\n  Port 2222\n")
     settings = asked(
         tmp_path,
@@ -73,7 +73,7 @@ def test_a_host_is_typed_in_the_usual_ways(
 
 
 @pytest.mark.parametrize("with_ssh", [False, True])
-def test_where_nothing_is_known_of_who_runs_it_the_user_has_to_be_named(
+def test_an_unknown_local_user_must_be_set_in_the_profile(
     tmp_path: Path, with_ssh: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     make_homeless(monkeypatch)
@@ -83,7 +83,7 @@ def test_where_nothing_is_known_of_who_runs_it_the_user_has_to_be_named(
     settings = resolve("alice@eos", config)
     assert settings.user == "alice"
     assert [str(path) for path in settings.identity_files] == ["//key-of-alice"] * with_ssh
-    with pytest.raises(BadSshConfig, match=r"Which user to log in as is not known\.") as refused:
+    with pytest.raises(BadSshConfig, match=r"The user name for the login is unknown\.") as refused:
         resolve("eos", NO_SSH_CONFIG)
     assert "`user`" in refused.value.fix
 
@@ -159,7 +159,7 @@ def test_only_methods_that_the_configuration_allows_are_used(
     assert asked(tmp_path, config).methods == methods
 
 
-def test_the_rest_of_what_is_honoured(tmp_path: Path) -> None:
+def test_the_other_supported_options(tmp_path: Path) -> None:
     settings = asked(tmp_path, "IdentitiesOnly yes\nConnectTimeout 40\nCertificateFile /c/%h\nForwardAgent yes\n")
     assert (settings.identities_only, settings.connect_deadline_s) == (True, 40.0)
     assert settings.certificate_files == ("/c/eos",)
@@ -227,7 +227,7 @@ def test_a_broken_configuration_is_quoted(tmp_path: Path) -> None:
     assert "hots" in caught.value.why.lower()
 
 
-def test_the_command_that_is_named_shows_what_ssh_has_refused(tmp_path: Path) -> None:
+def test_the_named_command_shows_the_refusal_of_ssh(tmp_path: Path) -> None:
     config = tmp_path / "a config"
     config.write_text("Host eos\n")
     with pytest.raises(BadSshConfig, match="70000") as caught:
@@ -282,7 +282,7 @@ def test_with_none_for_a_configuration_ssh_is_not_run(monkeypatch: pytest.Monkey
 _AT_A_TERMINAL = "import os, pty, sys; sys.exit(os.waitstatus_to_exitcode(pty.spawn(sys.argv[1:])))"
 
 
-def test_what_the_configuration_runs_cannot_reach_the_terminal(tmp_path: Path) -> None:
+def test_programs_of_the_configuration_cannot_reach_the_terminal(tmp_path: Path) -> None:
     config = write(
         tmp_path, 'Match exec "echo shown; echo shown > /dev/tty; cat < /dev/tty; echo shown >&2"\n  User eve\n'
     )

@@ -43,7 +43,7 @@ FULL = replace(
 )
 
 
-def test_no_directory_is_no_clusters(tmp_path: Path) -> None:
+def test_without_a_directory_there_are_no_clusters(tmp_path: Path) -> None:
     assert load_profiles(tmp_path / "absent") == ()
 
 
@@ -176,7 +176,7 @@ def test_bytes_that_are_no_text(tmp_path: Path) -> None:
     "name", ["HF_TOKEN", "WANDB_API_KEY", "MY_SECRET", "DB_PASSWORD", "NGC_APIKEY", "HFTOKEN", "KEY"]
 )
 def test_a_secret_is_refused_with_the_reason_and_not_repeated(tmp_path: Path, name: str) -> None:
-    with pytest.raises(WrongField, match="secrets are asked for") as caught:
+    with pytest.raises(WrongField, match="asks for a secret") as caught:
         save_profile(tmp_path, replace(EOS, env=((name, "hunter22"),)))
     assert "hunter22" not in str(caught.value)
     assert list(tmp_path.iterdir()) == []
@@ -186,7 +186,7 @@ def test_a_secret_is_refused_with_the_reason_and_not_repeated(tmp_path: Path, na
     "changes", [{"env": (("X", "hf_abcdefghijklmnopqrstuvwx"),)}, {"notice": "nvapi-" + "x1" * 20}]
 )
 def test_a_value_that_is_plainly_a_key_is_refused_wherever_it_stands(tmp_path: Path, changes: dict[str, Any]) -> None:
-    with pytest.raises(WrongField, match="secrets are asked for") as caught:
+    with pytest.raises(WrongField, match="asks for a secret") as caught:
         save_profile(tmp_path, replace(EOS, **changes))
     assert "abcdef" not in str(caught.value)
     assert "x1x1" not in str(caught.value)
@@ -231,7 +231,7 @@ def test_a_broken_file_can_be_passed_over_with_a_word(tmp_path: Path) -> None:
     assert [problem.file.name for problem in told] == ["broken.toml"]
 
 
-def test_a_route_is_what_decides_where_a_connection_goes() -> None:
+def test_a_route_decides_the_host_of_a_connection() -> None:
     assert replace(EOS, account="x", partition="y", install_dir="/z", name="n", env=(("A", "1"),)).route == EOS.route
     for change in ({"host": "h"}, {"port": 2}, {"user": "u"}, {"identity_file": "k"}, {"transport": "local"}):
         assert replace(EOS, **change).route != EOS.route

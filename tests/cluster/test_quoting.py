@@ -59,14 +59,14 @@ def test_plain_words_stay_readable() -> None:
 
 
 @pytest.mark.parametrize("argument", ["a\0b", "\udc80"])
-def test_what_no_command_can_be_given_is_refused(argument: str) -> None:
+def test_an_argument_that_no_command_can_receive_is_refused(argument: str) -> None:
     with pytest.raises(Trouble) as caught:
         shell_join(["echo", argument])
     assert caught.value.exit_code == 1
 
 
 @pytest.mark.parametrize("value", ["batch", "a b", "größe", "x=1,y=2", ""])
-def test_one_line_gives_back_what_is_printable(value: str) -> None:
+def test_one_line_returns_printable_text(value: str) -> None:
     assert one_line(value, "the partition") == value
 
 

@@ -61,7 +61,7 @@ def test_a_login_with_a_code_is_never_repeated_unbidden(
     assert (len(person.prompts), len(node.transports), session.state) == (2, 2, "live")
 
 
-def test_who_waits_while_a_person_logs_in_goes_on_afterwards(
+def test_a_caller_that_waits_for_a_login_continues_after_it(
     node: LoginNode, opened: Callable[[SlurmCluster], SlurmCluster]
 ) -> None:
     wants_a_code(node, "111111", "222222")
@@ -92,9 +92,7 @@ def test_who_waits_while_a_person_logs_in_goes_on_afterwards(
     assert answers == ["back\n"]
 
 
-def test_a_person_who_gives_up_may_log_in_later(
-    node: LoginNode, opened: Callable[[SlurmCluster], SlurmCluster]
-) -> None:
+def test_a_user_who_cancels_may_log_in_later(node: LoginNode, opened: Callable[[SlurmCluster], SlurmCluster]) -> None:
     wants_a_code(node, "111111", "222222")
     person = Person(answers=["111111", None, "222222"])
     session = opened(SlurmCluster(node.profile()))
@@ -122,7 +120,7 @@ def test_the_first_connection_may_ask_as_often_as_it_takes(
     assert session.run(["echo", "in"]).stdout == "in\n"
 
 
-def test_a_login_that_asks_nobody_is_repeated_without_being_used(
+def test_a_login_without_questions_is_repeated_without_a_use(
     node: LoginNode, opened: Callable[[SlurmCluster], SlurmCluster]
 ) -> None:
     person = Person()
@@ -133,7 +131,7 @@ def test_a_login_that_asks_nobody_is_repeated_without_being_used(
     assert person.prompts == []
 
 
-def test_a_key_that_was_unlocked_once_asks_nobody_again(
+def test_a_key_that_was_unlocked_once_asks_no_question_again(
     node: LoginNode, opened: Callable[[SlurmCluster], SlurmCluster]
 ) -> None:
     locked = node.directory / "locked_key"
@@ -194,7 +192,7 @@ def test_a_login_that_is_refused_later_is_left_to_a_person(
     assert session.state == "live"
 
 
-def test_a_link_that_nobody_wants_any_more_is_left_alone(
+def test_an_unused_link_is_not_made_again(
     node: LoginNode, opened: Callable[[SlurmCluster], SlurmCluster], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     looks: list[str] = []
@@ -212,7 +210,7 @@ def test_a_link_that_nobody_wants_any_more_is_left_alone(
 
     monkeypatch.setattr(reconnector.Reconnector, "state", property(looked_at))
     until(lambda: looks.count(node.profile().name) > 5)
-    assert (session.state, session.health.note) == ("lost", "tried again when it is next used")
+    assert (session.state, session.health.note) == ("lost", "reconnects at the next use")
     assert len(node.transports) == 1
     assert session.run(["echo", "back"]).stdout == "back\n"
 

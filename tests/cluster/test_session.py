@@ -174,7 +174,7 @@ def test_threads_that_wait_for_a_try_share_its_failure(node: LoginNode) -> None:
     session.close()
 
 
-def test_who_has_a_prompter_is_asked_though_a_try_without_one_came_first(
+def test_a_caller_with_a_prompter_is_asked_after_a_failed_try_without_one(
     node: LoginNode, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     node.factors = ("password",)
@@ -213,7 +213,7 @@ def test_who_has_a_prompter_is_asked_though_a_try_without_one_came_first(
     session.close()
 
 
-def test_who_has_no_prompter_shares_the_login_of_who_has_one(node: LoginNode) -> None:
+def test_a_caller_without_a_prompter_shares_the_login_of_one_with_it(node: LoginNode) -> None:
     node.factors = ("password",)
     asked, may_answer = threading.Event(), threading.Event()
 
@@ -241,9 +241,9 @@ def test_who_has_no_prompter_shares_the_login_of_who_has_one(node: LoginNode) ->
     session.close()
 
 
-def test_a_command_asks_nobody_also_where_it_is_the_first(node: LoginNode, session: SlurmCluster) -> None:
+def test_a_command_asks_no_question_even_if_it_is_the_first(node: LoginNode, session: SlurmCluster) -> None:
     node.factors = ("password",)
-    with pytest.raises(AuthenticationFailed, match="No answer was given"):
+    with pytest.raises(AuthenticationFailed, match="was not answered"):
         session.run(["true"])
     assert session.state == "lost"
     person = Person(answers=[PASSWORD])
@@ -275,7 +275,7 @@ def test_a_closed_session_stays_closed(node: LoginNode, session: SlurmCluster) -
     session.run(["true"])
     session.close()
     assert session.state == "closed"
-    with pytest.raises(Disconnected, match="closed here"):
+    with pytest.raises(Disconnected, match="closed by this program"):
         session.run(["true"])
     assert len(node.transports) == 1
 

@@ -44,7 +44,7 @@ def test_all_looks_but_the_first_share_one_channel(node: LoginNode, connection: 
     assert len(node.commands) == 2
 
 
-def test_what_changes_something_has_a_channel_of_its_own(node: LoginNode, connection: Connection) -> None:
+def test_a_command_with_changes_has_its_own_channel(node: LoginNode, connection: Connection) -> None:
     shell_of(connection)
     known = len(node.commands)
     connection.run(["true"])
@@ -52,7 +52,7 @@ def test_what_changes_something_has_a_channel_of_its_own(node: LoginNode, connec
     assert len(node.commands) == known + 2
 
 
-def test_a_look_beside_one_that_hangs_does_not_wait_for_it(node: LoginNode, connection: Connection) -> None:
+def test_a_read_only_command_does_not_wait_for_a_hanging_one(node: LoginNode, connection: Connection) -> None:
     shell_of(connection)
     slow = threading.Thread(target=look, args=(connection, "touch begun; while [ ! -e go ]; do sleep 0.02; done"))
     slow.start()
@@ -62,7 +62,9 @@ def test_a_look_beside_one_that_hangs_does_not_wait_for_it(node: LoginNode, conn
     slow.join(20)
 
 
-def test_past_its_deadline_a_look_is_killed_with_what_it_started(node: LoginNode, connection: Connection) -> None:
+def test_after_its_deadline_a_read_only_command_is_killed_with_its_child_processes(
+    node: LoginNode, connection: Connection
+) -> None:
     first = shell_of(connection)
     with pytest.raises(DeadlinePassed):
         look(connection, "sleep 60 & echo $! > pid; wait", deadline_s=0.5)
@@ -152,7 +154,7 @@ def test_a_connection_that_breaks_under_a_look_leaves_its_outcome_unknown(
     assert [(failure.may_have_run, "a script may have run" in failure.why) for failure in failures] == [(True, True)]
 
 
-def test_where_there_is_no_perl_each_look_has_a_channel_of_its_own(
+def test_without_perl_each_read_only_command_has_its_own_channel(
     node: LoginNode, connection: Connection, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     (tmp_path / "sh").symlink_to("/bin/sh")
@@ -162,7 +164,7 @@ def test_where_there_is_no_perl_each_look_has_a_channel_of_its_own(
 
 
 @pytest.mark.parametrize("printed", SHELL_PRINTS)
-def test_what_a_login_shell_prints_is_no_part_of_an_answer(
+def test_output_of_the_login_shell_is_not_part_of_an_answer(
     node: LoginNode, connection: Connection, printed: str
 ) -> None:
     node.shell_prints = printed

@@ -1,4 +1,4 @@
-"""What a login shell sets and jobs would lack."""
+"""Variables of a login shell that jobs would lack."""
 
 from __future__ import annotations
 
@@ -28,40 +28,40 @@ def test_a_login_shell_like_the_jobs_needs_nothing() -> None:
     assert (check.status, check.variables, check.fix) == ("ok", (), "")
 
 
-def test_what_jobs_would_lack_is_said_and_may_be_taken() -> None:
+def test_variables_missing_in_jobs_are_shown_and_offered() -> None:
     check = checks(f"{JOB}NCCL_IB_HCA=mlx5_0,mlx5_1\nUCX_TLS=rc\n")["environment"]
     assert check.status == "warning"
-    assert check.found == "jobs would lack NCCL_IB_HCA=mlx5_0,mlx5_1, UCX_TLS=rc"
+    assert check.found == "missing in jobs: NCCL_IB_HCA=mlx5_0,mlx5_1, UCX_TLS=rc"
     assert check.variables == (("NCCL_IB_HCA", "mlx5_0,mlx5_1"), ("UCX_TLS", "rc"))
     assert "tens of percent" in check.fix
 
 
-def test_what_the_profile_has_is_not_lacking() -> None:
+def test_variables_of_the_profile_are_not_missing() -> None:
     profile = replace(PROFILE, env=(("NCCL_IB_HCA", "mlx5_0"),))
     assert checks(f"{JOB}NCCL_IB_HCA=mlx5_0\n", profile)["environment"].status == "ok"
     assert checks(f"{JOB}NCCL_IB_HCA=mlx5_9\n", profile)["environment"].variables == (("NCCL_IB_HCA", "mlx5_9"),)
 
 
-def test_paths_are_shown_and_never_taken_with_the_rest() -> None:
+def test_paths_are_shown_but_never_taken_over_with_the_others() -> None:
     found = checks("NCCL_DEBUG=WARN\nPATH=/opt/bin:/usr/bin\nLD_LIBRARY_PATH=/opt/lib\nFI_PROVIDER=efa\n")
     assert found["environment"].variables == (("FI_PROVIDER", "efa"),)
     paths = found["environment-paths"]
-    assert (paths.status, paths.found) == ("ok", "LD_LIBRARY_PATH and PATH of a login shell differ")
+    assert (paths.status, paths.found) == ("ok", "a login shell sets another LD_LIBRARY_PATH and PATH")
     assert paths.variables == (("LD_LIBRARY_PATH", "/opt/lib"),), "by PATH the batch script itself runs"
 
 
 def test_a_value_that_is_not_plain_is_shown_harmless_and_not_offered() -> None:
     check = checks(f"{JOB}NCCL_IB_HCA=\x1b]52;c;x\x07mlx5\n")["environment"]
-    assert (check.found, check.variables) == ("jobs would lack NCCL_IB_HCA=mlx5", ())
+    assert (check.found, check.variables) == ("missing in jobs: NCCL_IB_HCA=mlx5", ())
 
 
-def test_a_line_that_is_no_variable_of_these_is_not_taken_for_one() -> None:
+def test_other_lines_are_not_mistaken_for_variables() -> None:
     found = checks(f"stty: 'standard input': Inappropriate ioctl for device\nUnknown option: `-lc'\n{JOB}A=b\n")
-    assert [(check.status, check.found) for check in found.values()] == [("ok", "jobs have what a login shell sets")]
+    assert [(check.status, check.found) for check in found.values()] == [("ok", "jobs have the same as a login shell")]
 
 
 def said(home: Path, shell: str) -> dict[str, Answer]:
-    """What the commands themselves say, as a cluster is asked, to who has this home and shell."""
+    """Answers of the real commands for a user with this home and shell."""
     commands = environment_group(Needs(PROFILE)).commands
     env = {"HOME": str(home), "PATH": os.environ["PATH"], "SHELL": shell}
     script = batch_script(commands, "frame")
@@ -89,7 +89,7 @@ def test_a_login_shell_that_only_complains_sets_nothing(tmp_path: Path) -> None:
     shell.write_text("#!/bin/sh\necho NCCL_DEBUG=this shell is no shell >&2\nexit 1\n")
     shell.chmod(0o700)
     (check,) = environment_checks(said(tmp_path, str(shell)), PROFILE)
-    assert (check.variables, check.found) == ((), "a login shell does not say what it sets")
+    assert (check.variables, check.found) == ((), "the login shell did not list its variables")
 
 
 def test_a_csh_is_asked_as_it_can_be(tmp_path: Path) -> None:

@@ -43,8 +43,8 @@ def test_the_grammar_is_the_recipes(text: str, options: tuple[Option, ...]) -> N
         ("mail_type=ALL;mail-type=END", "Duplicate Slurm parameter 'mail-type'"),
         ("--comment=a", "should not include a leading '--': write 'comment=a'"),
         ("-N 4", "should not include a leading '--'"),
-        ("N=4", "'N' is no Slurm parameter"),
-        ("=4", "is no Slurm parameter"),
+        ("N=4", "'N' is not a Slurm parameter"),
+        ("=4", "is not a Slurm parameter"),
         ("comment=", "cannot be nothing"),
         ("comment=it's", "without quotes"),
         ("comment=a\\b;", "without quotes"),
@@ -55,19 +55,19 @@ def test_the_grammar_is_the_recipes(text: str, options: tuple[Option, ...]) -> N
         ("comment=`id`;", "without quotes"),
         ("comment=a\nb;", "without quotes"),
         ("comment=ä", "without quotes"),
-        ("nodes=4", "'nodes' is set by every run. The selection says it."),
-        ("job-name=x", "The run is found again by its name"),
+        ("nodes=4", "'nodes' is set by every run. Use the scale of the selection."),
+        ("job-name=x", "The program finds the run by its job name"),
         ("job=x", "'job' is set by every run"),  # sbatch takes it for job-name
-        ("output=/x", "The log is found by its name"),
+        ("output=/x", "The program finds the log by its file name"),
         ("requeue", "two runs in one result"),
         ("no-requeue=1", "no-requeue"),
-        ("exclusive=user", "its nodes to itself"),
+        ("exclusive=user", "exclusive nodes"),
         ("gres=gpu:4", "GPU request"),
-        ("account=x", "The cluster's account"),
+        ("account=x", "Use the cluster's account"),
         ("wrap=id", "made from the selection"),
     ],
 )
-def test_what_cannot_be_meant_is_refused_with_words(text: str, words: str) -> None:
+def test_an_invalid_parameter_is_refused_with_a_reason(text: str, words: str) -> None:
     with pytest.raises(Trouble) as caught:
         parse_slurm_params(text)
     assert words in caught.value.why
@@ -89,7 +89,7 @@ def test_fields_of_a_profile_come_first_then_its_parameters() -> None:
 
 
 @pytest.mark.parametrize("params", ["qos=b", "qo=b"])
-def test_a_parameter_that_a_field_says_already_is_refused(params: str) -> None:
+def test_a_parameter_that_repeats_a_field_is_refused(params: str) -> None:
     assert sbatch_options(replace(PROFILE, slurm_params="qos=b")) == (("qos", "b"),)
-    with pytest.raises(Trouble, match="qos is set there"):
+    with pytest.raises(Trouble, match="also set by the profile's field qos"):
         sbatch_options(replace(PROFILE, qos="a", slurm_params=params))

@@ -13,11 +13,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from llmb_tui.cluster.batch import NO_ANSWER, Answer, batch_answers, batch_script, run_batch
-from llmb_tui.cluster.cluster import AsksOnce
+from llmb_tui.cluster.cluster import AnswerCache
 from llmb_tui.cluster.job import Job
 from llmb_tui.cluster.job_words import pending_reason, words_of_job
 from llmb_tui.cluster.link import Completed
-from llmb_tui.cluster.slurm.accounting import KEPT, kept_text, parse_sacct, unless_it_hangs
+from llmb_tui.cluster.slurm.accounting import STORED_COLUMNS, complete_records, parse_sacct, unless_it_hangs
 from llmb_tui.cluster.slurm.client import look_commands, parse_bad_nodes, read_jobs
 from llmb_tui.cluster.slurm.partition import (
     Gpus,
@@ -178,11 +178,11 @@ def test_a_queue_that_fails_says_nothing_about_any_job() -> None:
 
 
 @pytest.mark.parametrize("answer", [Answer(124, ""), Answer(1, "sacct: error: a\nsacct: error: Connection refused\n")])
-def test_accounting_that_fails_is_told_from_a_controller_that_hangs_in_one_line(answer: Answer) -> None:
+def test_failed_accounting_is_distinguished_from_a_hanging_controller_in_one_line(answer: Answer) -> None:
     with pytest.raises(AccountingTrouble) as caught:
         read_jobs(answers("", answer), ["1"])
     assert "slurmdbd" in caught.value.why
-    assert "its controller answers" in caught.value.why
+    assert "Slurm's controller answers" in caught.value.why
     assert "\n" not in caught.value.why
     assert ("Connection refused" in caught.value.why) == (answer.exit_code == 1)
 
@@ -195,7 +195,7 @@ def test_a_look_waits_for_accounting_some_seconds_only() -> None:
 
 # Debian always has mawk.
 @pytest.mark.parametrize("awk", [*filter(shutil.which, ("mawk", "gawk")), "no-such-awk"])
-def test_accounting_is_asked_about_what_left_the_queue_however_many_jobs_there_are(awk: str, tmp_path: Path) -> None:
+def test_accounting_is_asked_for_all_jobs_that_left_the_queue(awk: str, tmp_path: Path) -> None:
     states = {
         f"{n}_{n}" if n % 7 == 0 else str(n): ("PENDING", "RUNNING", "COMPLETED", None)[n % 4] for n in range(500)
     }
@@ -221,8 +221,8 @@ def test_accounting_is_asked_about_what_left_the_queue_however_many_jobs_there_a
     assert calls.read_text().split() == ["squeue", "awk", "sacct"]
 
 
-def test_what_answers_in_the_place_of_a_shell_is_quoted() -> None:
-    class Nologin(AsksOnce):
+def test_another_program_in_place_of_the_shell_is_quoted() -> None:
+    class Nologin(AnswerCache):
         def run_script(self, *_: object, **__: object) -> Completed:
             return Completed(1, "This account is currently not available.\n", "")
 
@@ -263,7 +263,7 @@ def test_nodes_that_do_not_work_are_named_once_with_slurms_reason() -> None:
     assert parse_bad_nodes("motd\n" + text) == ("cn002 is down: Not responding", "cn003 is drained: xid79")
 
 
-def test_what_slurm_said_is_clean() -> None:
+def test_a_message_of_slurm_is_clean() -> None:
     with pytest.raises(SlurmTrouble) as caught:
         read_jobs({**answers(), "squeue": Answer(127, "sh: squeue: not \x1b[31mfound\x07\n")})
     assert "\x1b" not in str(caught.value)
@@ -395,7 +395,7 @@ def test_a_batch_is_taken_apart_by_its_token_only() -> None:
     }
 
 
-def test_the_script_of_a_batch_gives_what_is_taken_apart() -> None:
+def test_the_script_of_a_batch_prints_parsable_answers() -> None:
     commands = {"out": "echo out; echo err >&2; exit_code=1; false", "code": 'echo "$rc_out"', "in": "cat"}
     done = subprocess.run(
         ["sh", "-c", batch_script(commands, "T")], capture_output=True, text=True, check=True, timeout=30
@@ -408,22 +408,24 @@ def test_the_script_of_a_batch_gives_what_is_taken_apart() -> None:
 
 
 @pytest.mark.parametrize(("code", "found"), [(124, "124 "), (0, "0 found"), (1, "0 found"), (127, "0 found")])
-def test_a_search_in_accounting_is_not_begun_where_accounting_hangs(code: int, found: str) -> None:
+def test_a_search_in_accounting_is_not_started_if_accounting_hangs(code: int, found: str) -> None:
     programs = f'limited() {{ shift; "$@"; }}; sacctmgr() {{ return {code}; }}; sacct() {{ printf found; }}'
     script = f'{programs}\nanswer=$({{ {unless_it_hangs("limited 40 sacct")}\n}}); echo $? "$answer"'
     assert subprocess.run(["sh", "-c", script], capture_output=True, text=True, check=True).stdout == f"{found}\n"
 
 
-def test_what_is_kept_of_jobs_waits_for_the_end_of_each() -> None:
-    heading = "|".join(KEPT) + "\n"
+def test_records_of_jobs_wait_for_the_end_of_each() -> None:
+    heading = "|".join(STORED_COLUMNS) + "\n"
 
     def line(job_id: str, state: str) -> str:
-        return "|".join({**dict.fromkeys(KEPT, "x"), "JobID": job_id, "State": state}.values()) + "\n"
+        return "|".join({**dict.fromkeys(STORED_COLUMNS, "x"), "JobID": job_id, "State": state}.values()) + "\n"
 
     requeued, going = line("12", "NODE_FAIL"), line("12", "RUNNING")
     ended, other = line("12", "CANCELLED by 1001"), line("13", "COMPLETED")
     noise = "sacct: warning: something\n"
-    assert kept_text(noise + heading + requeued + ended + other, ["12", "13"]) == heading + requeued + ended + other
+    assert (
+        complete_records(noise + heading + requeued + ended + other, ["12", "13"]) == heading + requeued + ended + other
+    )
     for text in (heading + requeued + going + other, heading + ended, heading, noise, ""):
-        assert kept_text(text, ["12", "13"]) == ""
-    assert not {"SubmitLine", "Comment", "AdminComment"} & set(KEPT)
+        assert complete_records(text, ["12", "13"]) == ""
+    assert not {"SubmitLine", "Comment", "AdminComment"} & set(STORED_COLUMNS)

@@ -17,7 +17,7 @@ from llmb_tui.cluster.slurm.client import SEGMENT_SINCE, Version, parse_version
         ("sbatch: command not found", None),
     ],
 )
-def test_the_version_is_read_from_what_sbatch_says(text: str, version: Version | None) -> None:
+def test_the_version_is_read_from_the_output_of_sbatch(text: str, version: Version | None) -> None:
     assert parse_version(text) == version
 
 

@@ -1,4 +1,4 @@
-"""What a cluster whose jobs cannot be suspended says, and one that is only looked at; nothing is connected."""
+"""Suspending on clusters without support for it, and on read-only ones; nothing is connected."""
 
 from __future__ import annotations
 
@@ -15,11 +15,11 @@ RUNAI = RunaiProfile("acme", "https://acme.run.ai/api/v1", "app", "bench", read_
 SLURM = SlurmProfile("eos", "eos-login", "acct", "batch", "/lustre/llmb")
 
 
-def test_where_jobs_are_suspended_is_known_without_asking() -> None:
+def test_support_for_suspending_is_known_without_a_question() -> None:
     assert (RUNAI.can_suspend, SLURM.can_suspend) == (True, False)
     cluster = SlurmCluster(SLURM)
     for change in (cluster.suspend, cluster.resume):
-        with pytest.raises(SchedulerTrouble, match="suspends no job"):
+        with pytest.raises(SchedulerTrouble, match="does not let users suspend"):
             change("7")
 
 

@@ -41,7 +41,7 @@ def test_a_stream_gives_way_to_a_command_and_may_begin_again(connection: Connect
     connection.close()
 
 
-def test_what_a_stream_had_received_is_given_before_it_says_so(connection: Connection) -> None:
+def test_received_bytes_of_a_stream_are_returned_before_its_error(connection: Connection) -> None:
     stream = connection.stream(["sh", "-c", "echo one; cat; exit"])
     until(lambda: connection.run(["true"], deadline_s=30))
     assert stream.read(10) == b"one\n"
@@ -81,7 +81,7 @@ def test_the_oldest_stream_gives_way(node: LoginNode, monkeypatch: pytest.Monkey
     connection.close()
 
 
-def test_a_server_is_not_asked_again_and_again_for_what_it_has_not_got(node: LoginNode, connection: Connection) -> None:
+def test_a_refused_session_is_not_requested_all_the_time(node: LoginNode, connection: Connection) -> None:
     first = threading.Thread(target=connection.run_script, args=("while [ ! -e go ]; do sleep 0.05; done",))
     first.start()
     until(lambda: node.sessions_at_once == 1)
@@ -93,7 +93,9 @@ def test_a_server_is_not_asked_again_and_again_for_what_it_has_not_got(node: Log
     connection.close()
 
 
-def test_what_a_refusal_taught_is_forgotten_in_time(node: LoginNode, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_number_of_sessions_after_a_refusal_is_forgotten_in_time(
+    node: LoginNode, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """Until then streams take turns; from then on nobody has to give way."""
     node.max_sessions = 1
     connection = connect(node.profile(), Unattended())

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from llmb_tui.cluster.job import Job
-from llmb_tui.cluster.slurm.accounting import KEPT
+from llmb_tui.cluster.slurm.accounting import STORED_COLUMNS
 from llmb_tui.cluster.slurm.profile import SlurmProfile
 from llmb_tui.evidence.export import Exporter
 from llmb_tui.evidence.manifest import Manifest
@@ -47,7 +47,7 @@ def log_text(seconds: float = 1.98, steps: int = 50) -> str:
 def accounting_text(run: Run) -> str:
     """Output of `sacct`."""
     row = {
-        **dict.fromkeys(KEPT, "1"),
+        **dict.fromkeys(STORED_COLUMNS, "1"),
         "JobID": run.job_ids[-1],
         "User": USER,
         "State": run.job_state or "",
@@ -58,7 +58,7 @@ def accounting_text(run: Run) -> str:
         "Cluster": "eos-slurm",
         "JobName": run.job_name,
     }
-    return "|".join(KEPT) + "\n" + "|".join(row.values()) + "\n"
+    return "|".join(STORED_COLUMNS) + "\n" + "|".join(row.values()) + "\n"
 
 
 class Laptop:

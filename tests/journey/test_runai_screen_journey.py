@@ -119,5 +119,5 @@ async def test_without_a_kubeconfig_the_log_is_missed_and_a_cancel_deletes(place
         assert "workload is deleted" in await agree(pilot, "c")
         site.skip(30)
         await until(pilot, lambda: shown_run_state(pilot).stage == "cancelled", "it is cancelled")
-        assert "names no kubeconfig" in shown_run_state(pilot).no_verdict
+        assert "has no kubeconfig" in shown_run_state(pilot).no_verdict
         assert site.asked("DELETE", "/workloads/distributed/") == 1

@@ -495,3 +495,11 @@ def test_redirected_or_disturbing_lines_are_not_kept(make_spec: MakeSpec, more: 
 
 def test_a_run_on_one_node_keeps_no_network_lines(make_spec: MakeSpec) -> None:
     assert NETWORK_README not in dict(make_spec("llama3.1@25.04", "8b", "h100", "bf16", 8).files)
+
+
+def test_a_job_is_the_same_in_other_words_but_not_with_another_option(place: MakeSpec) -> None:
+    """A prepared run of an older version, which words its notes differently, can be submitted."""
+    spec = place(*GB200, 128, slurm=(24, 5))
+    assert spec.is_same_job(replace(spec, notes=("in other words",), otherwise=("also in other words",)))
+    assert not spec.is_same_job(replace(spec, options=()))
+    assert not spec.is_same_job(None)

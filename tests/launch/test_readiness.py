@@ -104,7 +104,7 @@ def test_observer_mode_is_the_flags_or_the_profiles(request_: RunRequest) -> Non
 @pytest.mark.parametrize(
     ("policy", "evidence", "said"),
     [
-        (Policy(read_only=True), READY, ("only looked at", 1)),
+        (Policy(read_only=True), READY, ("is read-only", 1)),
         (Policy(gpu_hours=1), READY, ("GPU-hours", 1)),
         (ANYTHING, replace(READY, preflight=Preflight((FULL,))), ("not ready", 2)),
         (ANYTHING, replace(READY, steps=(replace(DONE, status="missing"),)), ("not installed", 1)),
@@ -136,7 +136,7 @@ CHANGES: dict[str, Callable[[SlurmCluster, RunRequest], object]] = {
 @pytest.mark.parametrize("change", CHANGES)
 def test_whatever_changes_a_cluster_is_refused_without_a_connection(request_: RunRequest, change: str) -> None:
     session = SlurmCluster(replace(PROFILE, read_only=True))
-    with pytest.raises(ObserverMode, match="only looked at") as refused:
+    with pytest.raises(ObserverMode, match="is read-only") as refused:
         CHANGES[change](session, request_)
     assert (refused.value.exit_code, bool(refused.value.fix)) == (1, True)
     assert session.state != "live"

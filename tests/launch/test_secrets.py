@@ -96,7 +96,7 @@ def test_no_repr_shows_a_key() -> None:
 
 
 def test_an_unknown_name_is_refused() -> None:
-    with pytest.raises(Trouble, match="No secret is called 'aws'"):
+    with pytest.raises(Trouble, match="No secret is named 'aws'"):
         secret_of("aws", KEY)
 
 
@@ -206,15 +206,15 @@ def test_a_registry_that_wants_no_key_says_how_big_the_image_is(session: SlurmCl
 def test_a_valid_key_opens_the_image(session: SlurmCluster, web: Web, endpoints: Sources) -> None:
     web.key = KEY
     found = try_secret(session, NGC, SecretValue("ngc", KEY), endpoints)
-    assert (found.result, found.words) == ("valid", f"The registry hands {IMAGE} out with this key.")
+    assert (found.result, found.words) == ("valid", f"The registry provides {IMAGE} with this API key.")
 
 
 def test_a_wrong_key_is_refused(session: SlurmCluster, web: Web, endpoints: Sources) -> None:
     web.key = KEY
     found = try_secret(session, NGC, SecretValue("ngc", "nvapi-a-wrong-one"), endpoints)
     assert found.result == "refused"
-    assert found.words == "The registry does not take this key (HTTP 401)."
-    assert "make a new one at https://ngc.example.org" in found.fix
+    assert found.words == "The registry rejects this API key (HTTP 401)."
+    assert "create a new one at https://ngc.example.org" in found.fix
 
 
 def test_a_key_may_be_valid_and_not_for_this_image(session: SlurmCluster, web: Web, endpoints: Sources) -> None:
@@ -225,11 +225,11 @@ def test_a_key_may_be_valid_and_not_for_this_image(session: SlurmCluster, web: W
 
 
 def test_a_missing_key_is_reported_as_needed_or_optional(session: SlurmCluster, web: Web, endpoints: Sources) -> None:
-    assert try_secret(session, NGC, None, endpoints).words == f"The registry hands {IMAGE} out without a key."
+    assert try_secret(session, NGC, None, endpoints).words == f"The registry provides {IMAGE} without an API key."
     web.key = KEY
     found = try_secret(session, NGC, None, endpoints)
     assert found.result == "refused"
-    assert found.words == f"The registry does not hand {IMAGE} out without a key (HTTP 401)."
+    assert found.words == f"The registry does not provide {IMAGE} without an API key (HTTP 401)."
 
 
 def test_an_unknown_image_and_a_broken_registry_say_nothing_about_the_key(
@@ -256,7 +256,7 @@ def test_a_token_is_tested_with_the_repositories_that_it_has_to_open(
     session: SlurmCluster, web: Web, endpoints: Sources
 ) -> None:
     found = try_secret(session, HUB, SecretValue("hugging-face", web.token), endpoints)
-    assert (found.result, found.words) == ("valid", "The token is valid, and opens meta-llama/Llama-3.1.")
+    assert (found.result, found.words) == ("valid", "The token is valid, with access to meta-llama/Llama-3.1.")
     web.gated.add("meta-llama/Llama-3.1")
     closed = try_secret(session, HUB, SecretValue("hugging-face", web.token), endpoints)
     assert closed.result == "no access yet"
@@ -276,7 +276,7 @@ def test_the_checks_of_a_preflight(session: SlurmCluster) -> None:
     only = secret_checks(session, (NGC, replace(HUB, required=False)), Sources())
     assert [(check.id, check.status) for check in only] == [("secret-ngc", "ok")]
     ngc, hub = secret_checks(session, (NGC, HUB), Sources())
-    assert (ngc.found, hub.status) == (f"The registry hands {IMAGE} out without a key.", "warning")
+    assert (ngc.found, hub.status) == (f"The registry provides {IMAGE} without an API key.", "warning")
     put_secret(session, SecretValue("hugging-face", "hf_not-known-there"))
     assert secret_checks(session, (HUB,), Sources())[0].status == "failed"
 

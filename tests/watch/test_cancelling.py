@@ -91,7 +91,7 @@ def test_a_cancel_with_a_lost_answer_is_resolved_by_a_query_or_reported_as_open(
     with pytest.raises(CancelOpen, match="not known whether job 1 will be cancelled") as caught:
         feed.cancel(run)
     assert "The connection broke." in caught.value.why
-    assert "may still do so" in caught.value.fix
+    assert "may still be cancelled" in caught.value.fix
 
 
 @pytest.mark.parametrize(

@@ -390,7 +390,7 @@ def test_who_says_nothing_for_a_while_is_not_written_to(
         return [args for group, args in lines if group in groups and "<defunct>" not in args]
 
     monkeypatch.setattr(remotelog, "SILENCE_S", 1)
-    monkeypatch.setattr(remotelog, "_SPEAK_EVERY_S", 1e9)
+    monkeypatch.setattr(remotelog, "_KEEPALIVE_EVERY_S", 1e9)
     remote.write_bytes(os.urandom(size))
     follower = follow()
     pump_until(follower, lambda: bool(running()) and follower.copied > 0)

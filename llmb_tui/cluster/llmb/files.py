@@ -1,6 +1,6 @@
-"""What the files of NVIDIA's own tools say on a cluster: several in one remote call, and YAML that is not trusted.
+"""Files of NVIDIA's own tools on a cluster: several in one remote call, and their YAML, which is not trusted.
 
-A file may hold tokens in clear text, and so may an error about it: nothing of a file's text comes into a `Trouble`.
+A file may contain tokens in clear text, and so may an error about it: no `Trouble` quotes the text of a file.
 """
 
 from __future__ import annotations
@@ -18,40 +18,40 @@ if TYPE_CHECKING:
     from llmb_tui.cluster.session import Session
 
 MOST_BYTES = 1 << 16
-"""A longer file is none of theirs; they have one or two thousand bytes."""
+"""Longest file; files of these tools have one or two thousand bytes."""
 
 
 def ask(
     session: Session, script: str, most: int, arguments: Sequence[str], deadline_s: float
 ) -> list[tuple[str, str, str]]:
-    """Run a script with these further arguments: (kind, path, text) for each thing that it found, at most `most`.
+    """Run a script with these arguments, and return (kind, path, text) of its findings, at most `most`.
 
-    Raises Trouble where it fails, and what `Session.run_script` raises.
+    Raises Trouble if the script fails, and the errors of `Session.run_script`.
     """
-    what = "It could not be looked for what NVIDIA's llmb-run has there."
+    what = "Could not search for installations of NVIDIA's llmb-run on the cluster."
     failed = partial(Trouble, what)
     return batch.ask(session, script, MOST_BYTES, most, *arguments, failed=failed, deadline_s=deadline_s)
 
 
 def read_yaml(text: str, path: str) -> dict[str, Any]:
-    """The mapping that a file holds. Raises Trouble, which names the file and the line but quotes neither."""
+    """Parse the mapping in a file. Raises Trouble, which names file and line but does not quote the text."""
     if len(text.encode()) > MOST_BYTES:
         raise unreadable(path, f"It is longer than {MOST_BYTES // 1024} KiB.")
     try:
         content = yaml_of(text)
     except NotYaml as error:
-        said = error.problem.partition(" '")[0].partition(' "')[0]  # without the part of the file that it quotes
-        where = f", line {error.line}: {said}" if error.line else ""
+        problem = error.problem.partition(" '")[0].partition(' "')[0]  # without the quoted text
+        where = f", line {error.line}: {problem}" if error.line else ""
         raise unreadable(path, f"It is not YAML{where}.") from None
     if not isinstance(content, dict):
-        raise unreadable(path, "It holds no keys and values.")
+        raise unreadable(path, "It contains no keys and values.")
     return content
 
 
 def unreadable(path: str, why: str) -> Trouble:
-    """A file that is not what it should be."""
+    """Make the error for a file that cannot be used."""
     return Trouble(
         f"{clean_line(path)} cannot be used.",
         clean_line(why),
-        "Nothing was changed. Mend the file there, or go on without it.",
+        "Nothing was changed. Fix the file on the cluster, or continue without it.",
     )

@@ -1,12 +1,12 @@
-"""`LlmbInstall`: an installation of NVIDIA's llmb-install and llmb-run, as its `cluster_config.yaml` has it.
+"""`LlmbInstall`: an installation of NVIDIA's llmb-install and llmb-run, from its `cluster_config.yaml`.
 
-`find_installs` looks for them on a cluster: few places are looked at, none deeply.
+`find_installs` searches a few directories of a cluster for installations.
 
-Facts: `llmb_install/config/cluster.py` and `llmb_run/config_manager.py` of NVIDIA/dgxc-benchmarking at v25.05 to v25.12
-(version 1: a section `launcher`, no number) and v26.02 to v26.06.01 (version 2). The file holds tokens in clear text:
-of its environment only the names are kept. Its Slurm section, in all its forms, is read as options of `sbatch`, as
-llmb-run does it (v25.12: version 1; v26.06.01: both): a bare key stands for the variable `SBATCH_KEY`; `gres` is
-`SBATCH_GPUS_PER_NODE`; null takes a common key away again.
+Sources: `llmb_install/config/cluster.py`, `llmb_run/config_manager.py` of NVIDIA/dgxc-benchmarking at v25.05 to v25.12
+(version 1: a section `launcher`, no number) and v26.02 to v26.06.01 (version 2). The file contains tokens in clear
+text: only the names of its environment variables are kept. Its Slurm section, in all forms, is read as options of
+`sbatch`, as in llmb-run (v25.12: version 1; v26.06.01: both): a bare key is the variable `SBATCH_KEY`; `gres` is
+`SBATCH_GPUS_PER_NODE`; null removes a common key.
 """
 
 from __future__ import annotations
@@ -31,15 +31,15 @@ CONFIG = "cluster_config.yaml"
 _MOST = 4
 _DEADLINE_S = 30.0
 Options = tuple[tuple[str, str], ...]
-"""Long option of `sbatch` and its value; an empty one for a flag."""
+"""Long option of `sbatch` and its value, which is empty for a flag."""
 
 _MOVED_KEYS = ("llmb_repo", "llmb_install", "gpu_type", "cluster_name")
 _GPUS = "gpus-per-node"
 _V1 = {"gpu": ("gpu_partition", "gpu_gres"), "cpu": ("cpu_partition", "cpu_gres")}
-# sbatch's own input variables, where their names are not those of the options.
+# Input variables of sbatch whose names differ from those of the options.
 _OPTION = {"timelimit": "time", "mem-per-node": "mem", "array-inx": "array", "req-switch": "switches", "gres": _GPUS}
 _PREFIX = "sbatch-"
-# Fields of a profile by option; the GPUs are neither a field nor a further parameter: they are the GPU request.
+# Fields of a profile by option. GPUs are not among them: they are the GPU request.
 _FIELD = {"account": "account", "partition": "partition", "mem": "memory", **{name: name for name in PROFILE_FIELDS}}
 _ANY = SlurmProfile(name="any", host="any", account="any", partition="any", install_dir="/any")
 
@@ -49,63 +49,63 @@ class LlmbWorkload:
     """One installed workload."""
 
     name: str
-    """As llmb-run names it, such as `pretrain_nemotron4-340b`."""
+    """Name in llmb-run, such as `pretrain_nemotron4-340b`."""
     venv: str | None = None
-    """Path of its Python environment; None where it has none."""
+    """Path of its Python environment; None if it has none."""
     environment: tuple[str, ...] = ()
-    """Names of the variables that only its runs get."""
+    """Names of environment variables that only its runs get."""
 
 
 @dataclass(frozen=True, slots=True)
 class LlmbInstall:
-    """One installation. Texts are clean of control characters; no value of a variable is in it."""
+    """One installation. Texts are clean of control characters; values of variables are not included."""
 
     path: str
     """Directory of the configuration."""
     version: int
-    """Of the configuration's form: 1 or 2."""
+    """Version of the configuration's form: 1 or 2."""
     root: str
-    """Where images, environments, workloads and results are: `$LLMB_INSTALL`."""
+    """Directory of images, environments, workloads and results: `$LLMB_INSTALL`."""
     repository: str
     gpu_type: str
     architecture: str | None
-    """Of the nodes, such as `x86_64`; None where it is not said."""
+    """CPU architecture of the nodes, such as `x86_64`; None if the file does not name it."""
     cluster_name: str | None
     environment: tuple[str, ...]
-    """Names of the variables that every run gets."""
+    """Names of environment variables that every run gets."""
     gpu: Options
-    """What jobs with GPUs ask Slurm for."""
+    """Slurm options of jobs with GPUs."""
     cpu: Options
-    """What jobs without GPUs ask for."""
+    """Slurm options of jobs without GPUs."""
     workloads: tuple[LlmbWorkload, ...]
     release: str | None = None
-    """Of its recipes, such as `25.12`; None where its repository does not say."""
+    """Release of its recipes, such as `25.12`; None if its repository does not name it."""
     images: tuple[str, ...] = ()
-    """File names of the container images that are there."""
+    """File names of its container images."""
     venvs: tuple[str, ...] = ()
-    """Names of the Python environments that are there."""
+    """Names of its Python environments."""
 
     @property
     def name(self) -> str:
-        """What it is called on a screen."""
+        """Name for screens."""
         return f"llmb-run {self.release} installation" if self.release else "llmb-run installation"
 
 
 @dataclass(frozen=True, slots=True)
 class LlmbInventory:
-    """What a cluster has of NVIDIA's own tools."""
+    """Installations of NVIDIA's own tools on a cluster."""
 
     installs: tuple[LlmbInstall, ...] = ()
-    """Of the profile's own directory first, then of `$LLMB_INSTALL`, then others."""
+    """Installations: that of the profile's directory first, then of `$LLMB_INSTALL`, then others."""
     troubles: tuple[Trouble, ...] = ()
-    """One for each configuration that cannot be used."""
+    """One error for each configuration that cannot be used."""
 
 
 def find_installs(session: Session, install_dir: str) -> LlmbInventory:
-    """Look for installations, in one remote call: there, where the login shell says, where sites keep such things.
+    """Search for installations in one remote call: in the profile's directory, `$LLMB_INSTALL` and usual places.
 
-    `install_dir` is the profile's and may be empty. Raises Trouble where it cannot be looked, and what
-    `Session.run_script` raises.
+    `install_dir` is the profile's, and may be empty. Raises Trouble if the search fails, and the errors of
+    `Session.run_script`.
     """
     places = [install_dir.rstrip("/")] if matches(PATH, install_dir) else []
     answers = ask(session, remote_text("places.sh", "llmb_installs.sh"), _MOST, places, _DEADLINE_S)
@@ -116,7 +116,7 @@ def find_installs(session: Session, install_dir: str) -> LlmbInventory:
     for path, files in texts.items():
         try:
             if "config" not in files:
-                raise unreadable(f"{path}/{CONFIG}", "You may not read it.")
+                raise unreadable(f"{path}/{CONFIG}", "You do not have the permission to read it.")
             installs.append(
                 install_of(
                     path,
@@ -134,9 +134,9 @@ def find_installs(session: Session, install_dir: str) -> LlmbInventory:
 def install_of(
     path: str, text: str, *, release: str = "", images: Iterable[str] = (), venvs: Iterable[str] = ()
 ) -> LlmbInstall:
-    """The installation in a directory, from the text of its configuration and what was found beside it.
+    """Make an installation from the text of its configuration and its other files.
 
-    Raises Trouble for a file that is no such configuration, or one of a later version.
+    Raises Trouble for a file that is not such a configuration, or has a later version.
     """
     file = f"{path.rstrip('/')}/{CONFIG}"
     content = read_yaml(text, file)
@@ -147,7 +147,7 @@ def install_of(
     try:
         gpu, cpu = _targets(config.slurm)
     except ValueError as error:
-        raise unreadable(file, f"Its section `slurm` is not llmb-run's: {error}.") from None
+        raise unreadable(file, f"Its section `slurm` has another form than in llmb-run: {error}.") from None
     architecture = config.install.get("node_architecture")
     return LlmbInstall(
         path=clean_line(path),
@@ -168,29 +168,29 @@ def install_of(
 
 
 def settings_of(install: LlmbInstall) -> dict[str, str]:
-    """What the installation says for a cluster profile, by field. What a profile cannot have is left out."""
+    """Values of an installation for a cluster profile, by field, without those that are invalid in a profile."""
     gpu, cpu = dict(install.gpu), dict(install.cpu)
     fields = {_FIELD[name]: value for name, value in gpu.items() if name in _FIELD}
     fields["install_dir"] = install.root
     if cpu.get("partition") and cpu["partition"] != gpu.get("partition"):
         fields["cpu_partition"] = cpu["partition"]
-    further = [
+    options = [
         f"{name}={value}" if value else name for name, value in gpu.items() if name not in _FIELD and name != _GPUS
     ]
-    # Each with its semicolon: where there is none, blanks separate.
-    fields["slurm_params"] = "".join(f"{option};" for option in further if _may_be("slurm_params", f"{option};"))
-    return {name: value for name, value in fields.items() if value and _may_be(name, value)}
+    # Each option has a semicolon: without one, blanks would separate the options.
+    fields["slurm_params"] = "".join(f"{option};" for option in options if _is_valid("slurm_params", f"{option};"))
+    return {name: value for name, value in fields.items() if value and _is_valid(name, value)}
 
 
 def request_of(install: LlmbInstall) -> tuple[GpuRequest, str]:
-    """How llmb-run asks for GPUs, and for how many on a node; empty where it does not."""
+    """Request for GPUs of llmb-run, and the number per node; empty if it requests none."""
     count = dict(install.gpu).get(_GPUS, "")
     return ("gpus-per-node", count) if count else ("none", "")
 
 
 @dataclass(frozen=True)
 class _Workloads:
-    """Section `workloads`."""
+    """Section `workloads` of a configuration."""
 
     installed: list[str] | None = None
     config: dict[str, dict[str, Any] | None] | None = None
@@ -198,7 +198,7 @@ class _Workloads:
 
 @dataclass(frozen=True)
 class _Config:
-    """What is read of a configuration in the form of version 2."""
+    """Used keys of a configuration in the form of version 2."""
 
     llmb_repo: str
     llmb_install: str
@@ -211,7 +211,7 @@ class _Config:
 
 
 def _as_version_2(content: Mapping[str, Any]) -> dict[str, Any]:
-    """Version 1 in the form of version 2; its Slurm section keeps its own."""
+    """Convert version 1 to the form of version 2, without its Slurm section."""
     section = content.get("launcher")
     launcher = section if isinstance(section, dict) else {}
     install = content.get("install") or {}
@@ -221,8 +221,8 @@ def _as_version_2(content: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _parse(file: str, content: Mapping[str, Any]) -> _Config:
-    """The configuration in the types that it should have. Raises Trouble, which names the key that has not."""
-    from pydantic import ValidationError  # noqa: PLC0415 - costs 0.1 s, and the first frame needs none
+    """Validate a configuration. Raises Trouble, which names the invalid key."""
+    from pydantic import ValidationError  # noqa: PLC0415 - takes 0.1 s, and the first frame does not need it
 
     keys = {key: value for key, value in content.items() if value is not None}
     try:
@@ -230,12 +230,12 @@ def _parse(file: str, content: Mapping[str, Any]) -> _Config:
     except ValidationError as error:
         first = error.errors(include_input=False, include_url=False, include_context=False)[0]
         key = ".".join(map(str, first["loc"]))
-        raise unreadable(file, f"Its key `{key}` is not what llmb-run has there: {first['msg']}.") from None
+        raise unreadable(file, f"Its key `{key}` has another form than in llmb-run: {first['msg']}.") from None
     return config
 
 
 def _targets(section: Mapping[str, Any]) -> tuple[Options, Options]:
-    """What jobs with GPUs and jobs without ask for. Raises ValueError, which says what is wrong with the section."""
+    """Options of jobs with GPUs and of jobs without. Raises ValueError with the problem of the section."""
     if any(name in section for names in _V1.values() for name in names):
         if "gpu" in section or "cpu" in section:
             raise ValueError("it names partitions in both forms")
@@ -259,7 +259,7 @@ def _block_of_v1(section: Mapping[str, Any], partition: str, gres: str) -> dict[
 def _block(section: Mapping[str, Any], kind: str) -> dict[Any, Any]:
     block = section[kind]
     if not isinstance(block, dict):
-        raise ValueError(f"its part `{kind}` holds no keys and values")
+        raise ValueError(f"its part `{kind}` has no keys and values")
     return block
 
 
@@ -267,7 +267,7 @@ def _merge(common: Mapping[Any, Any], block: Mapping[Any, Any]) -> Options:
     merged: dict[str, str] = {}
     for key, value in (*common.items(), *block.items()):
         if isinstance(value, (dict, list)):
-            raise ValueError(f"its key `{clean_line(str(key))}` holds more than one value")
+            raise ValueError(f"its key `{clean_line(str(key))}` has more than one value")
         name = _option(str(key))
         if value is None:
             merged.pop(name, None)
@@ -279,19 +279,19 @@ def _merge(common: Mapping[Any, Any], block: Mapping[Any, Any]) -> Options:
 def _option(key: str) -> str:
     name = key.strip().replace("_", "-").lower()
     bare = name.removeprefix(_PREFIX)
-    # Only the bare key means GPUs; the variable SBATCH_GRES is the option.
+    # Only the bare key `gres` is the number of GPUs; the variable SBATCH_GRES is the option.
     return bare if name == f"{_PREFIX}gres" else _OPTION.get(bare, bare)
 
 
 def _unknown_version(file: str, version: object) -> Trouble:
     if version is None:
         return unreadable(file, "It has neither a section `launcher` nor a number `schema_version`.")
-    number = version if isinstance(version, int) else "something else than a number"
-    return unreadable(file, f"Its form is {number}; known are 1 and 2. A newer llmb-tui may know it.")
+    number = version if isinstance(version, int) else "not a number"
+    return unreadable(file, f"Its version is {number}; this llmb-tui knows versions 1 and 2. A newer one may know it.")
 
 
 def _workloads(section: _Workloads) -> tuple[LlmbWorkload, ...]:
-    """The installed ones, in order: a file may name one twice."""
+    """Installed workloads, in order and without duplicates."""
     config = section.config or {}
     workloads = {}
     for name in section.installed or ():
@@ -309,7 +309,7 @@ def _names(environment: Mapping[str, Any] | None) -> tuple[str, ...]:
     return tuple(clean_line(str(name)) for name in environment or {})
 
 
-def _may_be(name: str, value: str) -> bool:
+def _is_valid(name: str, value: str) -> bool:
     if name == "segment":
         return value.isdecimal() and int(value) > 0
     changed: dict[str, Any] = {name: value}

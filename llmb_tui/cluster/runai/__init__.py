@@ -1,1 +1,1 @@
-"""Run:ai over HTTPS."""
+"""Clusters with Run:ai, which are reached over HTTPS."""

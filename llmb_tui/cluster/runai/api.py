@@ -1,4 +1,4 @@
-"""`RunaiApi`: what Run:ai is asked, each question with one deadline, repeated only where that is safe."""
+"""`RunaiApi`: requests to Run:ai. Each has one deadline, and is repeated only if that is safe."""
 
 from __future__ import annotations
 
@@ -12,16 +12,16 @@ from urllib.parse import quote, urlencode, urlsplit
 
 from pydantic import BaseModel, ValidationError
 
-from llmb_tui.cluster.cluster import AsksOnce
+from llmb_tui.cluster.cluster import AnswerCache
 from llmb_tui.cluster.failures import Disconnected, Unanswered, Unreachable
 from llmb_tui.cluster.job import TERMINAL_STATES
 from llmb_tui.cluster.runai.failures import ApiTrouble, malformed, refusal
-from llmb_tui.cluster.runai.https import HttpsServer, WholeReply, WrongServer, bundle_of, trusting
+from llmb_tui.cluster.runai.https import HttpsServer, Response, WrongServer, bundle_of, trusting
 from llmb_tui.cluster.runai.profile import RunaiProfile
 from llmb_tui.cluster.runai.token import Token
 from llmb_tui.cluster.runai.values import (
-    KEPT,
-    KEPT_OF_POD,
+    POD_FIELDS,
+    WORKLOAD_FIELDS,
     Claim,
     ClusterFacts,
     Credential,
@@ -33,7 +33,7 @@ from llmb_tui.cluster.runai.values import (
     Workload,
     WorkloadKind,
     given,
-    kept,
+    selected,
 )
 from llmb_tui.errors import Trouble
 from llmb_tui.language.text import clean_line
@@ -41,35 +41,35 @@ from llmb_tui.language.text import clean_line
 T = TypeVar("T", bound=BaseModel)
 
 WITHIN_S = 30.0
-"""Longest time for a question, with all its repetitions."""
+"""Longest time for a request with all its repetitions, seconds."""
 LONGEST_ANSWER = 16 << 20
 
 _PASSING = (429, 500, 502, 503, 504)
-"""Statuses after which a question that changes nothing is asked again."""
+"""Statuses after which a read-only request is repeated."""
 _NOT_DONE = (429,)
-"""Statuses that say for certain that nothing was done."""
-_PERHAPS_DONE = (200, 408, *range(500, 600))
-"""Statuses after which something may have been made all the same: a gateway that did not wait for the answer says them
-too. 200: the answer was malformed."""
+"""Statuses after which certainly nothing was done."""
+_MAY_BE_DONE = (200, 408, *range(500, 600))
+"""Statuses after which the request may have been done: a gateway that did not wait for the answer also sends them.
+200: the answer was malformed."""
 _TRIES = 4
 _FIRST_PAUSE_S = 0.5
 _LONGEST_PAUSE_S = 10.0
 _PAGE = 100
 _MOST_PAGES = 20
 _ALSO_DELETED: tuple[dict[str, str], ...] = ({}, {"deleted": "true"})
-"""What is looked for among those that are there, then among those that were deleted."""
+"""Queries for existing workloads, then for deleted ones."""
 _JSON = {"Accept": "application/json", "Content-Type": "application/json"}
 
 
-class RunaiApi(AsksOnce):
-    """One control plane, as one application sees it, asked from any thread. Nothing is sent before the first question.
+class RunaiApi(AnswerCache):
+    """One control plane, with the permissions of one application. For use by any thread. Connects at the first request.
 
-    Everything raises Unreachable, Disconnected, DeadlinePassed, AnswerTooLong, LoginNeeded, AuthenticationFailed and
-    ApiTrouble. `secret` is asked for it at each login, and answers None where nobody knows it.
+    All methods raise Unreachable, Disconnected, DeadlinePassed, AnswerTooLong, LoginNeeded, AuthenticationFailed and
+    ApiTrouble. `secret` is called at each login; it returns None if the application's secret is unknown.
     """
 
     def __init__(self, profile: RunaiProfile, secret: Callable[[], str | None], *, within_s: float = WITHIN_S) -> None:
-        """Raises Trouble where a file of certificates cannot be used."""
+        """Raises Trouble if a file of certificates cannot be used."""
         self.profile = profile
         self._within_s = within_s
         self._server = HttpsServer(profile.base_url, trusting(bundle_of(), profile.ca_file))
@@ -77,204 +77,204 @@ class RunaiApi(AsksOnce):
         self._token = Token(self._server.name, profile.app_id, secret, self._grant)
         self._closed = threading.Event()
         self.skew_s: float | None = None
-        """By how much the server's clock is ahead of this machine's; None before its first answer."""
+        """Seconds by which the server's clock is ahead of this machine's; None before the first answer."""
 
     @property
     def server_time(self) -> float:
-        """Unix time by the server's clock, as far as it is known."""
+        """Unix time by the server's clock; by this machine's before the first answer."""
         return time.time() + (self.skew_s or 0.0)
 
     def close(self) -> None:
-        """End waiting between repetitions, for good."""
+        """Stop all waiting between repetitions permanently."""
         self._closed.set()
 
     def reach(self) -> None:
-        """See that the server is there and trusted, without a login."""
+        """Check without a login that the server answers and has a trusted certificate."""
         self._server.reach(time.monotonic() + self._within_s)
 
-    def log_in(self, *, just_given: bool = False) -> None:
-        """Ask for a token if there is none that is valid.
+    def log_in(self, *, is_new_secret: bool = False) -> None:
+        """Request a token unless there is a valid one.
 
-        A secret that was refused is not sent again, but for one that a person has `just_given`.
+        A refused secret is not sent again, unless the user has entered it now (`is_new_secret`).
         """
-        if just_given:
-            self._token.give_another_try()
+        if is_new_secret:
+            self._token.forget_refusal()
         self._token.value(time.monotonic() + self._within_s)
 
     def project(self) -> Project | None:
-        """The profile's project; None if there is none of that name that the application sees."""
+        """Find the profile's project; None if the application sees no project of that name."""
         query = {"filterBy": f"name=={self.profile.project}"}
-        found = self._listed(Project, "look up the project", "/org-unit/projects", "projects", query)
-        return next((project for project in found if project.name == self.profile.project), None)
+        matches = self._listed(Project, "look up the project", "/org-unit/projects", "projects", query)
+        return next((project for project in matches if project.name == self.profile.project), None)
 
     def cluster(self, cluster_id: str) -> ClusterFacts:
-        """The facts of one cluster."""
-        asked = "look up the cluster"
-        return self._checked(ClusterFacts, self._get(asked, f"/clusters/{_word(cluster_id)}"), asked)
+        """Read name and state of one cluster."""
+        action = "look up the cluster"
+        return self._checked(ClusterFacts, self._get(action, f"/clusters/{_word(cluster_id)}"), action)
 
     def node_pools(self, cluster_id: str) -> list[NodePool]:
-        """The node pools of a cluster; this part of the API does not lie below the base URL."""
-        asked = "list the node pools"
-        said = self._get(asked, f"/v1/k8s/clusters/{_word(cluster_id)}/node-pools", base="")
-        if not isinstance(said, list):
-            raise malformed(self._server.name, asked, "The answer is no list")
-        return [self._checked(NodePool, pool, asked) for pool in said]
+        """List the node pools of a cluster. This part of the API is outside of the base URL."""
+        action = "list the node pools"
+        document = self._get(action, f"/v1/k8s/clusters/{_word(cluster_id)}/node-pools", base="")
+        if not isinstance(document, list):
+            raise malformed(self._server.name, action, "The answer is not a list")
+        return [self._checked(NodePool, pool, action) for pool in document]
 
     def nodes(self, cluster_id: str) -> list[Node]:
-        """The nodes of a cluster, with their GPUs."""
+        """List the nodes of a cluster, with their GPUs."""
         return list(self._listed(Node, "list the nodes", f"/clusters/{_word(cluster_id)}/nodes", "nodes"))
 
     def claims(self, project_id: str) -> list[Claim]:
-        """The volume claims that the project may mount, as far as Run:ai manages them."""
+        """List the volume claims of Run:ai that the project may mount."""
         query = {"projectId": project_id, "statusInfo": "true"}
         return self._first(Claim, "list the volume claims", "/asset/datasource/pvc", "entries", query)
 
     def credentials(self, project_id: str) -> list[Credential]:
-        """The credentials that the project may use."""
+        """List the credentials that the project may use."""
         query = {"projectId": project_id}
         return self._first(Credential, "list the credentials", "/asset/credentials", "entries", query)
 
     def create(self, kind: WorkloadKind, body: Mapping[str, Any]) -> str:
-        """Make a workload whose name is in the body and belongs to nothing else, and give its id. It is asked for once.
+        """Create a workload by one request, and return its id. The body has its name, which must be unique.
 
-        Where the answer is lost the name is looked up, and nothing is sent again: that a second workload of its name
-        would be refused, no contract says. Raises Disconnected where it is not known whether the workload exists; after
-        all else it certainly does not.
+        If the answer is lost, the name is looked up. The request is not sent again, because no contract says that
+        Run:ai would refuse a second workload of the same name. Raises Disconnected if it is unknown whether the
+        workload exists; after any other error it certainly does not exist.
         """
-        asked, name = "create the workload", str(body["name"])
-        self.log_in()  # what fails before anything is sent fails here
+        action, name = "create the workload", str(body["name"])
+        self.log_in()  # an error here comes before the request is sent
         try:
-            return self._id_in(self._ask("POST", f"/workloads/{kind}", asked, body=body), asked)
+            return self._id_in(self._ask("POST", f"/workloads/{kind}", action, body=body), action)
         except Trouble as trouble:
             failed = trouble
         refused = failed.status if isinstance(failed, ApiTrouble) else None
-        may_exist = isinstance(failed, (Disconnected, Unanswered)) or refused in _PERHAPS_DONE
-        # A name that is taken is 409 or, as the published contract has it, 400.
+        may_exist = isinstance(failed, (Disconnected, Unanswered)) or refused in _MAY_BE_DONE
+        # A name in use is status 409, or 400 in the published contract.
         if not may_exist and refused not in (400, 409):
             raise failed
         try:
-            found = self.find(name)
+            workload = self.find(name)
         except Trouble as trouble:
-            raise self._unsettled(name, failed) from trouble
-        if found is not None:
-            return found.id
-        raise self._unsettled(name, failed) if may_exist else failed
+            raise self._unknown_outcome(name, failed) from trouble
+        if workload is not None:
+            return workload.id
+        raise self._unknown_outcome(name, failed) if may_exist else failed
 
     def find(self, name: str) -> Workload | None:
-        """The workload that has this name, the newest if several had; one that was deleted as well.
+        """Find the newest workload of this name, including deleted ones.
 
-        Of any project: the profile may name another one by now than when the workload was asked for.
+        It searches all projects, because the profile may name another project since the workload was created.
         """
         query = {"filterBy": f"name=={name}"}
         for deleted in _ALSO_DELETED:
-            found = self._listed(Workload, "look up a workload", "/workloads", "workloads", query | deleted)
-            named = [workload for workload in found if workload.name == name]
+            matches = self._listed(Workload, "look up a workload", "/workloads", "workloads", query | deleted)
+            named = [workload for workload in matches if workload.name == name]
             if named:
                 return max(named, key=lambda workload: workload.created_at)
         return None
 
     def look(self, ids: Collection[str]) -> dict[str, Workload]:
-        """These workloads, by id, those that were deleted as well; one that nobody knows is absent.
+        """Read these workloads, by id, including deleted ones; an unknown workload is absent.
 
-        One call for all that exist in the profile's project, or for one; others are asked for one by one, and then
-        among those that were deleted.
+        Several workloads are read by one call for the profile's project. The others, and a single workload, are read
+        one by one, and then searched for among the deleted ones.
         """
         wanted = set(ids)
-        found = self._in_project(wanted, {"sortBy": "createdAt"}) if len(wanted) > 1 else {}
-        # One of a former project, which this login may not see, hides none of the others.
+        workloads = self._in_project(wanted, {"sortBy": "createdAt"}) if len(wanted) > 1 else {}
+        # A workload of a former project, which this login may not see, must not hide the others.
         absent = (404,) if len(wanted) == 1 else (403, 404)
-        for workload_id in wanted - found.keys():
-            asked = "look at workloads"
+        for workload_id in wanted - workloads.keys():
+            action = "look at workloads"
             try:
-                found[workload_id] = self._checked(
-                    Workload, self._get(asked, f"/workloads/{_word(workload_id)}"), asked
+                workloads[workload_id] = self._checked(
+                    Workload, self._get(action, f"/workloads/{_word(workload_id)}"), action
                 )
             except ApiTrouble as trouble:
                 if trouble.status not in absent:
                     raise
-        return found | self._in_project(wanted - found.keys(), {"sortBy": "deletedAt", "deleted": "true"})
+        return workloads | self._in_project(wanted - workloads.keys(), {"sortBy": "deletedAt", "deleted": "true"})
 
     def _in_project(self, wanted: Collection[str], query: Mapping[str, str]) -> dict[str, Workload]:
-        """Those of these workloads that such a list of the project has, by id."""
-        found: dict[str, Workload] = {}
+        """Read these workloads from a list of the project, by id."""
+        workloads: dict[str, Workload] = {}
         query = {**query, "sortOrder": "desc", "filterBy": f"projectName=={self.profile.project}"}
         for item in self._paged("look at workloads", "/workloads", "workloads", query) if wanted else ():
-            if _id_of(item) in wanted:  # others are not checked: an odd one hides none of these
+            if _id_of(item) in wanted:  # others are not validated: a malformed one must not hide these
                 workload = self._checked(Workload, item, "look at workloads")
-                found[workload.id] = workload
-                if found.keys() == wanted:
+                workloads[workload.id] = workload
+                if workloads.keys() == wanted:
                     break
-        return found
+        return workloads
 
     def events(self, workload_id: str) -> list[Event]:
-        """The newest events of a workload."""
+        """List the newest events of a workload."""
         path, query = f"/workloads/{_word(workload_id)}/events", {"sortOrder": "desc", "limit": "50"}
         return self._first(Event, "look at a workload's events", path, "events", query)
 
     def pods(self, workload_id: str) -> list[Pod]:
-        """The pods of a workload."""
+        """List the pods of a workload."""
         path = f"/workloads/{_word(workload_id)}/pods"
         return list(self._listed(Pod, "look at a workload's pods", path, "pods"))
 
-    def kept(self, workload_id: str) -> dict[str, Any] | None:
-        """What is kept of a workload that is over, with its pods; None while it is not."""
-        asked, path = "look at a workload", f"/workloads/{_word(workload_id)}"
-        said = self._get(asked, path)
-        if self._checked(Workload, said, asked).state not in TERMINAL_STATES:
+    def record(self, workload_id: str) -> dict[str, Any] | None:
+        """Record of an ended workload with its pods, to store; None until it has ended."""
+        action, path = "look at a workload", f"/workloads/{_word(workload_id)}"
+        document = self._get(action, path)
+        if self._checked(Workload, document, action).state not in TERMINAL_STATES:
             return None
         for deleted in _ALSO_DELETED:
-            if pods := [kept(pod, KEPT_OF_POD) for pod in self._paged(asked, f"{path}/pods", "pods", deleted)]:
-                return {**kept(said, KEPT), "pods": pods}
-        return kept(said, KEPT)
+            if pods := [selected(pod, POD_FIELDS) for pod in self._paged(action, f"{path}/pods", "pods", deleted)]:
+                return {**selected(document, WORKLOAD_FIELDS), "pods": pods}
+        return selected(document, WORKLOAD_FIELDS)
 
     def suspend(self, kind: WorkloadKind, workload_id: str) -> None:
-        """Let it give its nodes back; it stays, and can be resumed."""
+        """Suspend a workload: its nodes are released, and it can be resumed."""
         self._ask("POST", f"/workloads/{kind}/{_word(workload_id)}/suspend", "suspend the workload")
 
     def resume(self, kind: WorkloadKind, workload_id: str) -> None:
-        """Let a suspended workload begin again."""
+        """Resume a suspended workload."""
         self._ask("POST", f"/workloads/{kind}/{_word(workload_id)}/resume", "resume the workload")
 
     def delete(self, kind: WorkloadKind, workload_id: str) -> bool:
-        """Delete a workload; False where it is not there (any more), unless it was this that deleted it."""
+        """Delete a workload; False if it does not exist, unless a repetition of this request deleted it."""
         try:
             self._ask("DELETE", f"/workloads/{kind}/{_word(workload_id)}", "delete the workload", repeat=True)
         except ApiTrouble as trouble:
             if trouble.status != 404:
                 raise
-            return trouble.perhaps_done
+            return trouble.may_be_done
         return True
 
-    def _unsettled(self, name: str, lost: Trouble) -> Disconnected:
+    def _unknown_outcome(self, name: str, lost: Trouble) -> Disconnected:
         return Disconnected(
             f"It is not known whether the workload {name} was created.",
             f"{lost.what} {lost.why}".rstrip(),
-            "It is looked up by its name, and not sent again before that is known.",
+            "The program looks it up by its name, and does not send it again before the outcome is known.",
         )
 
-    def _id_in(self, answer: WholeReply, asked: str) -> str:
-        said = self._said(answer, asked)
-        workload_id = said.get("workloadId") if isinstance(said, dict) else None
+    def _id_in(self, answer: Response, action: str) -> str:
+        document = self._document(answer, action)
+        workload_id = document.get("workloadId") if isinstance(document, dict) else None
         if isinstance(workload_id, str) and workload_id:
             return workload_id
-        raise malformed(self._server.name, asked, "The answer holds no id")
+        raise malformed(self._server.name, action, "The answer has no id")
 
-    def _first(self, kind: type[T], asked: str, path: str, key: str, query: Mapping[str, str]) -> list[T]:
-        """The items of a list that does not come in pages, or of its first page, each checked."""
-        found, _ = self._page(asked, path, key, query)
-        return [self._checked(kind, item, asked) for item in found]
+    def _first(self, kind: type[T], action: str, path: str, key: str, query: Mapping[str, str]) -> list[T]:
+        """Read the items of a list without pages, or of the first page, and validate them."""
+        matches, _ = self._page(action, path, key, query)
+        return [self._checked(kind, item, action) for item in matches]
 
     def _listed(
-        self, kind: type[T], asked: str, path: str, key: str, query: Mapping[str, str] | None = None
+        self, kind: type[T], action: str, path: str, key: str, query: Mapping[str, str] | None = None
     ) -> Iterator[T]:
-        """All items of a list that comes in pages, each checked."""
-        return (self._checked(kind, item, asked) for item in self._paged(asked, path, key, query or {}))
+        """Read all items of a list with pages, and validate them."""
+        return (self._checked(kind, item, action) for item in self._paged(action, path, key, query or {}))
 
-    def _paged(self, asked: str, path: str, key: str, query: Mapping[str, str]) -> Iterator[Any]:
-        """All items of such a list, a page when it is wanted."""
+    def _paged(self, action: str, path: str, key: str, query: Mapping[str, str]) -> Iterator[Any]:
+        """Yield all items of a list; each page is read when it is needed."""
         offset = 0
         for _ in range(_MOST_PAGES):
-            items, following = self._page(asked, path, key, {**query, "offset": str(offset), "limit": str(_PAGE)})
+            items, following = self._page(action, path, key, {**query, "offset": str(offset), "limit": str(_PAGE)})
             yield from items
             if following is None and len(items) == _PAGE:
                 following = offset + _PAGE
@@ -282,115 +282,117 @@ class RunaiApi(AsksOnce):
                 return
             offset = following
 
-    def _page(self, asked: str, path: str, key: str, query: Mapping[str, str]) -> tuple[list[Any], int | None]:
-        """The items, and where the next ones begin."""
-        said = self._get(asked, f"{path}?{urlencode(query)}")
-        if not isinstance(said, dict) or not isinstance(items := said.get(key), list):
-            raise malformed(self._server.name, asked, f"The answer has no list of {key}")
-        following = said.get("next")
+    def _page(self, action: str, path: str, key: str, query: Mapping[str, str]) -> tuple[list[Any], int | None]:
+        """Read one page: its items, and the offset of the next page."""
+        document = self._get(action, f"{path}?{urlencode(query)}")
+        if not isinstance(document, dict) or not isinstance(items := document.get(key), list):
+            raise malformed(self._server.name, action, f"The answer has no list of {key}")
+        following = document.get("next")
         return [item for item in items if item is not None], following if isinstance(following, int) else None
 
-    def _checked(self, kind: type[T], item: Any, asked: str) -> T:
+    def _checked(self, kind: type[T], item: Any, action: str) -> T:
         try:
             return kind.model_validate(given(item))
         except ValidationError as error:
             first = error.errors(include_url=False, include_input=False, include_context=False)[0]
             why = clean_line(f"{kind.__name__}.{'.'.join(map(str, first['loc']))}: {first['msg']}")
-            raise malformed(self._server.name, asked, why) from None
+            raise malformed(self._server.name, action, why) from None
 
-    def _get(self, asked: str, path: str, *, base: str | None = None) -> Any:
-        return self.once((base, path), lambda: self._said(self._ask("GET", path, asked, base=base, repeat=True), asked))
+    def _get(self, action: str, path: str, *, base: str | None = None) -> Any:
+        return self.once(
+            (base, path), lambda: self._document(self._ask("GET", path, action, base=base, repeat=True), action)
+        )
 
-    def _said(self, answer: WholeReply, asked: str) -> Any:
+    def _document(self, answer: Response, action: str) -> Any:
         try:
             return json.loads(answer.body)
         except (ValueError, RecursionError) as error:
-            raise malformed(self._server.name, asked, "The answer is not JSON") from error
+            raise malformed(self._server.name, action, "The answer is not JSON") from error
 
-    def _ask(  # noqa: PLR0913 - each is a thing of its own
+    def _ask(  # noqa: PLR0913 - the parameters are independent
         self,
         method: str,
         path: str,
-        asked: str,
+        action: str,
         *,
         body: Mapping[str, Any] | None = None,
         base: str | None = None,
         repeat: bool = False,
-    ) -> WholeReply:
-        """A good answer; `repeat`: the question may be asked again where it is not known what it did."""
+    ) -> Response:
+        """Send a request and return its successful answer. `repeat`: it may be repeated after an unknown outcome."""
         ends = time.monotonic() + self._within_s
         path = (self._path if base is None else base) + path
         content = None if body is None else json.dumps(body, separators=(",", ":")).encode()
-        token, perhaps_done = self._token.value(ends), False
+        token, may_be_done = self._token.value(ends), False
 
-        def send() -> WholeReply:
-            nonlocal perhaps_done
+        def send() -> Response:
+            nonlocal may_be_done
             try:
                 answer = self._send(method, path, {**_JSON, "Authorization": f"Bearer {token}"}, content, ends)
             except Disconnected:
-                perhaps_done = True
+                may_be_done = True
                 raise
-            perhaps_done |= answer.status in _PERHAPS_DONE
+            may_be_done |= answer.status in _MAY_BE_DONE
             return answer
 
-        answer = self._repeatedly(send, asked, ends, repeat)
+        answer = self._repeatedly(send, action, ends, repeat)
         if answer.status == 401:
             token = self._token.value(ends, refused=token)
-            answer = self._repeatedly(send, asked, ends, repeat)
+            answer = self._repeatedly(send, action, ends, repeat)
         if not 200 <= answer.status < 300:
-            trouble = refusal(self._server.name, asked, answer)
-            trouble.perhaps_done = perhaps_done
+            trouble = refusal(self._server.name, action, answer)
+            trouble.may_be_done = may_be_done
             raise trouble
         return answer
 
-    def _grant(self, words: dict[str, str], ends: float) -> WholeReply:
-        """A request for a token, which is as safe to repeat as a look."""
+    def _grant(self, words: dict[str, str], ends: float) -> Response:
+        """Request a token, which is safe to repeat."""
         body, path = json.dumps(words).encode(), f"{self._path}/token"
         try:
             return self._repeatedly(lambda: self._send("POST", path, _JSON, body, ends), "log in", ends, repeat=True)
-        except (Disconnected, Unanswered) as trouble:  # of what a token was wanted for nothing was sent
+        except (Disconnected, Unanswered) as trouble:  # the request that needs the token was not sent
             raise Unreachable(trouble.what, trouble.why, trouble.fix) from trouble
 
-    def _repeatedly(self, send: Callable[[], WholeReply], asked: str, ends: float, repeat: bool) -> WholeReply:
-        """The answer of the last try. Between tries it waits as long as the server says, but not past the deadline."""
+    def _repeatedly(self, send: Callable[[], Response], action: str, ends: float, repeat: bool) -> Response:
+        """Return the answer of the last try. The pauses are those that the server requests, up to the deadline."""
         pause_s = _FIRST_PAUSE_S
-        for left in reversed(range(_TRIES)):
+        for remaining in reversed(range(_TRIES)):
             wait_s = pause_s
             failure: Trouble
             try:
                 answer = send()
             except (Unreachable, Disconnected) as trouble:
                 is_safe = repeat or isinstance(trouble, Unreachable)
-                if isinstance(trouble, WrongServer) or not is_safe or not left:
+                if isinstance(trouble, WrongServer) or not is_safe or not remaining:
                     raise
                 failure = trouble
             else:
-                if answer.status not in (_PASSING if repeat else _NOT_DONE) or not left:
+                if answer.status not in (_PASSING if repeat else _NOT_DONE) or not remaining:
                     return answer
-                failure = refusal(self._server.name, asked, answer)
+                failure = refusal(self._server.name, action, answer)
                 wait_s = _retry_after(answer, self.server_time) or pause_s
             if time.monotonic() + wait_s >= ends or self._closed.wait(wait_s):
                 raise failure
             pause_s = min(2 * pause_s, _LONGEST_PAUSE_S)
         raise AssertionError
 
-    def _send(self, method: str, path: str, headers: Mapping[str, str], body: bytes | None, ends: float) -> WholeReply:
+    def _send(self, method: str, path: str, headers: Mapping[str, str], body: bytes | None, ends: float) -> Response:
         began = time.time()
         answer = self._server.ask(method, path, headers, body, ends=ends, most=LONGEST_ANSWER)
         if (date := _date(answer.headers.get("date", ""))) is not None:
-            # The header holds whole seconds of a moment between question and answer.
+            # The header has whole seconds, of a time between request and answer.
             self.skew_s = date + 0.5 - (began + time.time()) / 2
         return answer
 
 
 def _id_of(item: Any) -> str:
-    """Of an item of a list that was not checked; empty where it says none."""
-    said = item.get("id") if isinstance(item, dict) else None
-    return clean_line(said) if isinstance(said, str) else ""
+    """Id in an item that was not validated; empty if there is none."""
+    document = item.get("id") if isinstance(item, dict) else None
+    return clean_line(document) if isinstance(document, str) else ""
 
 
 def _word(value: str) -> str:
-    """As one part of a path."""
+    """Quote a value as one part of a path."""
     return quote(value, safe="")
 
 
@@ -401,8 +403,8 @@ def _date(text: str) -> float | None:
         return None
 
 
-def _retry_after(answer: WholeReply, now: float) -> float | None:
-    """Seconds that the server asks to wait; as a number or as a date by its own clock."""
+def _retry_after(answer: Response, now: float) -> float | None:
+    """Seconds to wait that the server requests, as a number or as a date by its own clock."""
     text = answer.headers.get("retry-after", "")
     if text.isdecimal() and len(text) < 10:
         return float(text)

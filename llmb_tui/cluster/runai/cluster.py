@@ -1,4 +1,4 @@
-"""`RunaiCluster`: a Run:ai cluster that is always there, asked over HTTPS."""
+"""`RunaiCluster`: a cluster with Run:ai, which is reached over HTTPS."""
 
 from __future__ import annotations
 
@@ -21,7 +21,16 @@ from llmb_tui.cluster.runai.failures import ApiTrouble
 from llmb_tui.cluster.runai.pod_log import RunaiOutput
 from llmb_tui.cluster.runai.profile import RunaiProfile
 from llmb_tui.cluster.runai.secret import AppSecret
-from llmb_tui.cluster.runai.values import Claim, Credential, Event, NodePool, Project, Workload, WorkloadKind, job_of
+from llmb_tui.cluster.runai.values import (
+    Claim,
+    Credential,
+    Event,
+    NodePool,
+    Project,
+    Workload,
+    WorkloadKind,
+    job_from_workload,
+)
 from llmb_tui.errors import Trouble
 from llmb_tui.language.states import LinkState
 
@@ -30,18 +39,18 @@ T = TypeVar("T")
 
 @dataclass(frozen=True, slots=True)
 class RunaiInventory:
-    """What the project has, as far as the application may ask."""
+    """Project and choices that the application may read."""
 
     project: Project
     node_pools: tuple[NodePool, ...] = ()
     claims: tuple[Claim, ...] = ()
     credentials: tuple[Credential, ...] = ()
     not_asked: tuple[str, ...] = ()
-    """What it may not ask, a sentence each."""
+    """One sentence for each list that the application may not read."""
 
 
 class RunaiCluster(Cluster):
-    """What Run:ai is asked as one application, from any thread."""
+    """A `Cluster` with Run:ai, with the permissions of one application. For use by any thread."""
 
     profile: RunaiProfile
 
@@ -55,18 +64,18 @@ class RunaiCluster(Cluster):
 
     @property
     def state(self) -> LinkState:
-        """By the last question."""
+        """State after the last request."""
         return self._state
 
     @property
     def health(self) -> LinkHealth:
-        """What is known of the last question. Never waits."""
+        """Health after the last request. Never waits."""
         return LinkHealth(self.state, None, note(self.state, Pulse(), trying_again=False, next_try_s=None))
 
     def connect(self, prompter: Prompter | None = None) -> None:
-        """Log in unless that is done; the secret is asked for where it is not known, and kept where a person says so.
+        """Log in unless logged in. Ask for an unknown secret, and store it if the user agrees.
 
-        Raises LoginNeeded where nobody can give it, and what `RunaiApi` raises.
+        Raises LoginNeeded if the secret is unknown, and the errors of `RunaiApi`.
         """
         with self._connecting:
             try:
@@ -74,37 +83,36 @@ class RunaiCluster(Cluster):
             except (LoginNeeded, AuthenticationFailed):
                 if prompter is None:
                     raise
-                self._ask(self.api.reach)  # nobody is asked for the secret of a server that is not there
+                self._ask(self.api.reach)  # do not ask for the secret of a server that does not answer
                 if not self.secret.ask(prompter):
                     raise
-                self._ask(lambda: self.api.log_in(just_given=True))
+                self._ask(lambda: self.api.log_in(is_new_secret=True))
                 self.secret.offer_to_keep(prompter)
 
     def asking_once(self) -> RunaiCluster:
-        """The same for checks that follow each other at once: what was answered is not asked again."""
-        once = copy(self)
-        once.api = self.api.asking_once()
-        return once
+        """Return this cluster with a cache of answers, for a series of checks."""
+        cached = copy(self)
+        cached.api = self.api.asking_once()
+        return cached
 
     def ping(self) -> None:
-        """Ask for the project, which shows whether the login is good for anything."""
+        """Read the project, which shows that the login has its permissions."""
         self.project()
 
     def project(self) -> Project:
-        """The profile's project. Raises Trouble (exit code 1) where the application sees none of its name."""
+        """Read the profile's project. Raises Trouble (exit code 1) if the application does not see it."""
         project = self._ask(self.api.project)
         if project is None:
             raise Trouble(
-                f"There is no project {self.profile.project} on {self.profile.place}, or {self.profile.app_id} may "
-                "not see it.",
-                "",
-                "Name a project of yours in the profile, or ask for a role in it for the application.",
+                f"The project {self.profile.project} was not found on {self.profile.place}.",
+                f"It does not exist, or {self.profile.app_id} has no role in it.",
+                "Set one of your projects in the profile, or ask for a role of the application in this project.",
                 exit_code=1,
             )
         return project
 
     def inventory(self) -> RunaiInventory:
-        """What the project has to choose from. Raises Trouble where not even the project is seen."""
+        """Read the choices of the project. Raises Trouble if the application does not see the project."""
         project, not_asked = self.patiently(self.project), []
 
         def ask(question: Callable[[str], list[T]], about: str) -> tuple[T, ...]:
@@ -120,25 +128,25 @@ class RunaiCluster(Cluster):
         return RunaiInventory(project, pools, claims, credentials, tuple(not_asked))
 
     def close(self) -> None:
-        """Ask nothing more."""
+        """Send no more requests."""
         self._state = "closed"
         self.api.close()
 
     def look(self, job_ids: Sequence[str]) -> dict[str, Job]:
-        """These workloads as jobs; why one waits or failed is asked of its events."""
+        """Read these workloads as jobs, with the reasons of waits and failures from their events."""
         return {
-            workload_id: job_of(workload, self._events(workload), now=self.api.server_time)
+            workload_id: job_from_workload(workload, self._events(workload), now=self.api.server_time)
             for workload_id, workload in self._ask(self.api.look, job_ids).items()
         }
 
-    def bad_nodes(self, node_list: str) -> tuple[str, ...]:  # noqa: ARG002 - a `Cluster`'s
-        """Not known: Run:ai moves a workload's pods by itself."""
+    def bad_nodes(self, node_list: str) -> tuple[str, ...]:  # noqa: ARG002 - part of `Cluster`
+        """Return none: Run:ai moves a workload's pods by itself."""
         return ()
 
     def cancel(self, job_id: str) -> bool:
-        """Delete a workload, which ends it; False for one that has ended already."""
+        """Delete a workload, which ends it; False if it has already ended."""
         self.require_changes()
-        workload = self._going(job_id)
+        workload = self._active(job_id)
         if workload is None:
             return False
         try:
@@ -147,24 +155,24 @@ class RunaiCluster(Cluster):
             raise CancelOpen("Run:ai", job_id, lost) from lost
 
     def suspend(self, job_id: str) -> None:
-        """Suspend a workload: its pods end, and with them what they have not written to a volume."""
+        """Suspend a workload: its pods end, and lose all files outside of volumes."""
         self._change(job_id, self.api.suspend)
 
     def resume(self, job_id: str) -> None:
-        """Resume a workload: new pods begin it again."""
+        """Resume a workload: new pods start it from its beginning."""
         self._change(job_id, self.api.resume)
 
     def accounting(self, job_ids: Sequence[str]) -> str:
-        """What Run:ai says of workloads that are over, and of their pods, as JSON."""
-        kept = [self._ask(self.api.kept, job_id) for job_id in job_ids]
-        return json.dumps(kept, indent=1) + "\n" if all(kept) else ""
+        """Records of ended workloads and their pods, as JSON."""
+        records = [self._ask(self.api.record, job_id) for job_id in job_ids]
+        return json.dumps(records, indent=1) + "\n" if all(records) else ""
 
     def output(self, log: JobLog, job_id: str) -> JobOutput:
-        """What the workload's first pod writes."""
+        """Open the log of the workload's first pod."""
         return RunaiOutput(self.api, log.training, job_id)
 
     def _events(self, workload: Workload) -> list[Event]:
-        """Those that may say why it is as it is; none where they are not told, as to who may not read them."""
+        """Events that may explain the state; none if the application may not read them."""
         if not workload.has_reason or workload.phase == "Running":
             return []
         try:
@@ -174,42 +182,42 @@ class RunaiCluster(Cluster):
 
     def _change(self, job_id: str, change: Callable[[WorkloadKind, str], None]) -> None:
         self.require_changes()
-        workload = self._going(job_id)
+        workload = self._active(job_id)
         if workload is None:
-            raise SchedulerTrouble(f"Workload {job_id} is over.", fix="Look at the run again.", exit_code=1)
+            raise SchedulerTrouble(f"Workload {job_id} has ended.", fix="Look at the run again.", exit_code=1)
         self._ask(change, workload.kind, job_id)
 
-    def _going(self, job_id: str) -> Workload | None:
+    def _active(self, job_id: str) -> Workload | None:
         workload = self._ask(self.api.look, [job_id]).get(job_id)
         return None if workload is None or workload.state in TERMINAL_STATES else workload
 
-    def _ask(self, question: Callable[..., T], *about: object) -> T:
-        """The answer, and by it the state of the connection."""
+    def _ask(self, question: Callable[..., T], *arguments: object) -> T:
+        """Send a request, and set the state of the connection by its outcome."""
         if self.state == "closed":
             raise Disconnected(f"The connection to {self.profile.place} is closed.", may_have_run=False)
         try:
-            answer = question(*about)
+            answer = question(*arguments)
         except (LoginNeeded, AuthenticationFailed):
-            self._turn("needs-login")
+            self._set_state("needs-login")
             raise
         except (Disconnected, Unanswered, Unreachable):
-            self._turn("lost")
+            self._set_state("lost")
             raise
-        self._turn("live")
+        self._set_state("live")
         return answer
 
-    def _turn(self, state: LinkState) -> None:
+    def _set_state(self, state: LinkState) -> None:
         if self.state != "closed":
             self._state = state
 
 
 def runai_of(cluster: Cluster) -> RunaiCluster:
-    """The cluster as one of this kind. Raises Trouble (exit code 1) for another."""
+    """Return a Run:ai cluster with its own type. Raises Trouble (exit code 1) for other clusters."""
     if isinstance(cluster, RunaiCluster):
         return cluster
     raise Trouble(
-        f"{cluster.profile.name} is no Run:ai cluster.",
+        f"{cluster.profile.name} is not a Run:ai cluster.",
         "This run is a workload, which only Run:ai can create.",
-        "Choose the cluster that it was made for.",
+        "Choose the cluster that the run was made for.",
         exit_code=1,
     )

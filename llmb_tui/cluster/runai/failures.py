@@ -1,4 +1,4 @@
-"""What Run:ai can answer that is no answer, each as a `Trouble` that says what to do."""
+"""Errors of Run:ai's API, each with a remedy."""
 
 from __future__ import annotations
 
@@ -6,76 +6,76 @@ import json
 from typing import Any
 
 from llmb_tui.cluster.cluster import SchedulerTrouble
-from llmb_tui.cluster.runai.https import WholeReply
+from llmb_tui.cluster.runai.https import Response
 from llmb_tui.language.text import short_line
 
 _LONGEST_WORDS = 400
 
 
 class ApiTrouble(SchedulerTrouble):
-    """The server answered, and not with what was asked for."""
+    """The server refused a request, or its answer was malformed."""
 
     def __init__(self, status: int, what: str, why: str, fix: str) -> None:
         super().__init__(what, why, fix)
         self.status = status
-        """Of HTTP; 200 where what came with it is not of the contract."""
-        self.perhaps_done = False
-        """The same was asked before, and may have been done then, though nobody answered that."""
+        """HTTP status; 200 if the answer does not follow the contract."""
+        self.may_be_done = False
+        """Whether an earlier repetition of the request, whose answer was lost, may have been done."""
 
 
-def refusal(server: str, asked: str, answer: WholeReply) -> ApiTrouble:
-    """What it means that a question was answered with this status. `asked` says what for, as in `create a workload`."""
+def refusal(server: str, action: str, answer: Response) -> ApiTrouble:
+    """Make the error for an answer with this status. `action`: text such as `create the workload`."""
     status = answer.status
     words = words_of(answer)
-    what, fix = f"{server} refused to {asked}.", "Mend what it says, and try again."
-    if status in _WITHOUT_HELP:
-        what, fix = _WITHOUT_HELP[status].format(server=server, asked=asked), _FIXES[status]
+    what, fix = f"{server} refused to {action}.", "Fix what this message names, and try again." if words else ""
+    if status in _SUMMARIES:
+        what, fix = _SUMMARIES[status].format(server=server, action=action), _FIXES[status]
     elif 300 <= status < 400:
-        what = f"{server} sends to another address, to {asked}."
-        fix = "Give the URL that it sends to as the base URL, if it is yours. Nothing was sent there."
+        what = f"Could not {action}: {server} redirects to another address."
+        fix = "If the other address is yours, use it as the base URL. Nothing was sent there."
         words = short_line(answer.headers.get("location", "")) or words
     elif status >= 500:
-        what, fix = f"{server} failed to {asked}.", "Try again later; if it goes on, ask its administrators."
-    return ApiTrouble(status, what, f"It says: {words} (HTTP {status})" if words else f"HTTP {status}.", fix)
+        what, fix = f"{server} failed to {action}.", "Try again later; if it fails again, ask its administrators."
+    return ApiTrouble(status, what, f"It answered: {words} (HTTP {status})" if words else f"HTTP {status}.", fix)
 
 
-_WITHOUT_HELP = {
-    401: "{server} does not accept the login, to {asked}.",
-    404: "{server} does not have what is asked for, to {asked}.",
-    409: "{server} has something of that name already, to {asked}.",
-    429: "{server} is asked too often, to {asked}.",
+_SUMMARIES = {
+    401: "Could not {action}: {server} does not accept the login.",
+    404: "Could not {action}: it does not exist on {server}.",
+    409: "Could not {action}: the name is already in use on {server}.",
+    429: "Could not {action}: {server} received too many requests.",
 }
 _FIXES = {
     401: "Check the application id and its secret, and that the application is not disabled.",
-    404: "Check the base URL, which ends in /api/v1, and that what is asked for was not deleted.",
-    409: "Look at what is there.",
+    404: "Check the base URL, which ends in /api/v1, and that the object was not deleted.",
+    409: "Look at the existing object in Run:ai.",
     429: "Wait a minute, then try again.",
 }
 
 
-def malformed(server: str, asked: str, why: str) -> ApiTrouble:
-    """What came with status 200 is not of the contract."""
+def malformed(server: str, action: str, why: str) -> ApiTrouble:
+    """Make the error for an answer with status 200 that does not follow the contract."""
     fix = "Check that the base URL is that of Run:ai's API; a proxy or a login page may answer in its place."
-    return ApiTrouble(200, f"{server} did not answer as Run:ai does, to {asked}.", f"{why}.", fix)
+    return ApiTrouble(200, f"Could not {action}: {server} did not answer as Run:ai does.", f"{why}.", fix)
 
 
-def is_own(answer: WholeReply) -> bool:
-    """It is an error as Run:ai's contract has them, and not one of something in between."""
-    return isinstance(_said(answer).get("code"), int)
+def is_own(answer: Response) -> bool:
+    """True if an error has the form of Run:ai's contract: a proxy's error has another one."""
+    return isinstance(_document(answer).get("code"), int)
 
 
-def words_of(answer: WholeReply) -> str:
-    """The server's own words, clean and not long; empty where it has none that a person reads."""
-    said = _said(answer)
-    issues = said.get("complianceIssues")
+def words_of(answer: Response) -> str:
+    """Error message of the server, clean and shortened; empty if it sent none."""
+    document = _document(answer)
+    issues = document.get("complianceIssues")
     details = [issue.get("details") for issue in issues if isinstance(issue, dict)] if isinstance(issues, list) else []
-    parts = [said.get("message"), said.get("details"), *details]
+    parts = [document.get("message"), document.get("details"), *details]
     return short_line(" · ".join(part for part in parts if isinstance(part, str) and part), _LONGEST_WORDS)
 
 
-def _said(answer: WholeReply) -> dict[str, Any]:
+def _document(answer: Response) -> dict[str, Any]:
     try:
-        said = json.loads(answer.body)
+        document = json.loads(answer.body)
     except (ValueError, RecursionError):
         return {}
-    return said if isinstance(said, dict) else {}
+    return document if isinstance(document, dict) else {}

@@ -1,4 +1,4 @@
-"""`accounted_workloads`: what was kept of what Run:ai said of a run's workloads (`RunaiCluster.accounting`)."""
+"""`accounted_workloads`: parser of the stored accounting of a run's workloads (`RunaiCluster.accounting`)."""
 
 from __future__ import annotations
 
@@ -11,13 +11,13 @@ _ENDS = {"Completed": "COMPLETED", "Failed": "FAILED"}
 
 
 def accounted_workloads(text: str) -> list[Job]:
-    """The workloads as jobs. Raises ValueError, TypeError and AttributeError for a text of another form."""
+    """Parse stored workloads to jobs. Raises ValueError, TypeError and AttributeError for a text of another form."""
     return list(map(_job, json.loads(text)))
 
 
-def _job(one: dict[str, Any]) -> Job:
-    phase = str(one.get("phase"))
-    ended = _ENDS.get(phase, "CANCELLED" if one.get("deletedAt") else phase)
-    pods, elapsed = one.get("requestedPods", {}).get("number"), one.get("totalRunningTimeSeconds")
+def _job(record: dict[str, Any]) -> Job:
+    phase = str(record.get("phase"))
+    ended = _ENDS.get(phase, "CANCELLED" if record.get("deletedAt") else phase)
+    pods, elapsed = record.get("requestedPods", {}).get("number"), record.get("totalRunningTimeSeconds")
     nodes, elapsed_s = int(pods) if pods else None, float(elapsed) if elapsed else None
-    return Job(str(one.get("id")), str(one.get("name")), ended, nodes=nodes, elapsed_s=elapsed_s)
+    return Job(str(record.get("id")), str(record.get("name")), ended, nodes=nodes, elapsed_s=elapsed_s)

@@ -1,4 +1,4 @@
-"""Run:ai, for the registry of kinds."""
+"""`RUNAI`: the entry of Run:ai in the registry of kinds."""
 
 from __future__ import annotations
 

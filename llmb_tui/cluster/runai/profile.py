@@ -1,4 +1,4 @@
-"""`RunaiProfile`: how to reach a Run:ai control plane, and what to ask of it. It never holds the secret."""
+"""`RunaiProfile`: the saved settings of a cluster with Run:ai. A profile never holds the secret."""
 
 from __future__ import annotations
 
@@ -15,50 +15,50 @@ class RunaiProfile:
 
     kind: ClassVar[str] = "runai"
     can_suspend: ClassVar[bool] = True
-    """Its users may suspend jobs."""
+    """Whether its users may suspend jobs."""
     no_login_node: ClassVar[str] = "Run:ai is reached over HTTPS: there is no login node."
-    """Why nothing can be run on a login node; empty where there is one."""
+    """Reason why commands cannot run on a login node."""
 
     name: str
     base_url: str
-    """`https://HOST/api/v1`."""
+    """Base URL of the API, `https://HOST/api/v1`."""
     app_id: str
-    """The application, also called service account, that logs in."""
+    """Id of the application, also called service account, for the login."""
     project: str
     mounts: tuple[str, ...] = ()
-    """Volumes of the pods, `NAME:PATH:CLAIM` each, as in the recipes' `RUN_CONF_MOUNTS`."""
+    """Volumes of the pods, each `NAME:PATH:CLAIM`, as in the recipes' `RUN_CONF_MOUNTS`."""
     work_dir: str = ""
     """Absolute path in the pods, below one of the mounts; empty: there is none."""
     node_pool: str | None = None
-    """None: the project's default."""
+    """Node pool; None: the project's default."""
     kubeconfig: str | None = None
-    """File that says how the cluster's Kubernetes is reached, for the pods' logs; None: they are not read."""
+    """Kubeconfig of the cluster's Kubernetes, for the pods' logs; None: logs are not read."""
     ca_file: str | None = None
-    """Certificates that are trusted beside the system's own."""
+    """File of certificates to trust in addition to the system's own."""
     image_pull_secret: str | None = None
-    """Kubernetes secret that the image is pulled with; None: what the project has."""
+    """Kubernetes secret to pull the image with; None: that of the project."""
     hub_credential: str | None = None
     """Name of the credential in Run:ai that holds the Hugging Face token; None: there is none."""
     env: tuple[tuple[str, str], ...] = ()
-    """Further environment variables of the training, (name, value); no secrets."""
+    """Additional environment variables of the training, (name, value); no secrets."""
     read_only: bool = False
     """Observer mode: nothing is submitted, cancelled or otherwise changed there."""
     notice: str | None = None
-    """Shown wherever the cluster is named, such as `simulated, clock x30`."""
+    """Text to show next to the cluster's name, such as `simulated, clock x30`."""
 
     @property
     def place(self) -> str:
-        """Where it is reached."""
+        """Host of the connection."""
         return self.base_url.partition("://")[2].partition("/")[0]
 
     @property
     def share(self) -> str:
-        """Which part of it runs, and on whose quota."""
+        """Project and node pool of its jobs."""
         return f"project {self.project}" + (f", node pool {self.node_pool}" if self.node_pool else "")
 
     @property
     def directory(self) -> str:
-        """Where it keeps what lasts."""
+        """Work directory, which persists between jobs."""
         return self.work_dir
 
     @property
@@ -73,12 +73,12 @@ class RunaiProfile:
 
     @property
     def route(self) -> tuple[object, ...]:
-        """All that decides what is asked, where and as whom: profiles with the same route share one object."""
+        """All values that decide requests, host and user. Profiles with the same route share one object."""
         return ("runai", self.base_url, self.app_id, self.ca_file, self.project, self.kubeconfig)
 
 
 def from_environment(variables: Mapping[str, str]) -> RunaiProfile:
-    """What the recipe's variables say, unchecked; the secret among them, `APP_SECRET`, is not looked at."""
+    """Make a profile from the recipe's variables, unchecked; the secret `APP_SECRET` is not read."""
     return RunaiProfile(
         name="",
         base_url=variables.get("BASE_URL", "").rstrip("/"),

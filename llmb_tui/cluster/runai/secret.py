@@ -1,4 +1,4 @@
-"""`AppSecret`: what an application logs in with; known to this program while it runs, and to the system's keyring."""
+"""`AppSecret`: the secret of an application, kept in this program's memory and, on request, in the keyring."""
 
 from __future__ import annotations
 
@@ -10,57 +10,62 @@ from llmb_tui.cluster.runai.profile import RunaiProfile, from_environment
 from llmb_tui.store import secret_store
 
 VARIABLE = "APP_SECRET"
-"""The recipe's own variable."""
+"""Environment variable of the recipes for the secret."""
 _known: dict[str, str] = {}
-"""Those of all applications, so that nobody is asked again for a cluster whose profile was changed."""
+"""Known secrets of all applications, so that a change of a profile does not cause a new question."""
 
 
 class AppSecret:
-    """The secret of one application, looked for in the environment, then in the keyring. It is in no repr.
+    """The secret of one application, from the environment or the keyring. It is not in the repr.
 
-    Where the environment names another application, or another server, its secret is that one's.
+    The environment's secret is not used if the environment names another application or another server.
     """
 
     def __init__(self, profile: RunaiProfile) -> None:
-        named = from_environment(os.environ)
-        self._is_named = named.app_id in ("", profile.app_id) and named.place in ("", profile.place)
-        self._who = f"{profile.app_id} at {profile.place}"
-        self._name = f"runai {self._who}"
+        environment = from_environment(os.environ)
+        self._may_use_environment = environment.app_id in ("", profile.app_id) and environment.place in (
+            "",
+            profile.place,
+        )
+        self._application = f"{profile.app_id} at {profile.place}"
+        self._name = f"runai {self._application}"
         self._lock = threading.Lock()
-        self._looked = False
+        self._was_searched = False
 
     def __call__(self) -> str | None:
-        """It, if it is known."""
+        """Return the secret; None if it is unknown."""
         with self._lock:
-            if not self._looked and self._name not in _known:
-                self._looked = True
-                if found := (os.environ.get(VARIABLE) if self._is_named else None) or self._kept():
-                    _known[self._name] = found
+            if not self._was_searched and self._name not in _known:
+                self._was_searched = True
+                if secret := (os.environ.get(VARIABLE) if self._may_use_environment else None) or self._from_keyring():
+                    _known[self._name] = secret
             return _known.get(self._name)
 
     def give(self, value: str) -> None:
-        """It, as a person or the demo knows it, for as long as this program runs."""
+        """Set the secret as long as this program runs."""
         with self._lock:
             _known[self._name] = value
 
     def ask(self, prompter: Prompter) -> bool:
-        """Ask a person for it; False where nobody gives it."""
-        value = (prompter.answer(f"Secret of the application {self._who}:", False) or "").strip()
+        """Ask the user for the secret; False if none was entered."""
+        value = (prompter.answer(f"Secret of the application {self._application}:", False) or "").strip()
         if value:
             self.give(value)
         return bool(value)
 
     def offer_to_keep(self, prompter: Prompter) -> None:
-        """Ask whether this computer's keyring shall keep it; where that cannot, the person is told."""
-        question = "Keep this secret in the keyring of this computer? yes, or anything else for this time only:"
+        """Ask the user whether to store the secret in the keyring, and report if that fails."""
+        question = (
+            "Store this secret in this computer's keyring? Type yes; any other answer keeps it for this time only:"
+        )
         value = self()
         if value and (prompter.answer(question, True) or "").strip().lower() in ("y", "yes"):
             try:
                 secret_store.keep(self._name, value)
             except secret_store.NotKept as trouble:
-                prompter.answer(f"{trouble.what} {trouble.why} {trouble.fix} Enter goes on.", True)
+                prompter.answer(f"{trouble.what} {trouble.why} {trouble.fix} Press enter to continue.", True)
 
-    def _kept(self) -> str | None:
+    def _from_keyring(self) -> str | None:
         try:
             return secret_store.read(self._name)
         except secret_store.NotKept:

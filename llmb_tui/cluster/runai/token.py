@@ -1,4 +1,4 @@
-"""`Token`: what an application's secret buys, renewed before it expires."""
+"""`Token`: the access token of an application, renewed before it expires."""
 
 from __future__ import annotations
 
@@ -12,20 +12,20 @@ from typing import Any
 
 from llmb_tui.cluster.failures import AuthenticationFailed, LoginNeeded, Unreachable
 from llmb_tui.cluster.runai.failures import is_own, malformed, refusal, words_of
-from llmb_tui.cluster.runai.https import WholeReply
+from llmb_tui.cluster.runai.https import Response
 from llmb_tui.errors import Trouble
 
 _MARGIN_S = 60.0
 _AGAIN_S = 10.0
-"""How soon a renewal that failed is tried again while the old token is valid."""
-_ASKED = "log in"
+"""Seconds until a failed renewal is tried again while the old token is valid."""
+_ACTION = "log in"
 
-Grant = Callable[[dict[str, str], float], WholeReply]
-"""Sends the body of a token request; the second is until when."""
+Grant = Callable[[dict[str, str], float], Response]
+"""Sends the body of a token request; the second argument is the deadline."""
 
 
 class Token:
-    """One thread asks for a token while others wait for it. The secret is asked for each time and not kept."""
+    """One thread requests a token while others wait for it. `secret` is called each time, and its result not kept."""
 
     def __init__(self, server: str, app_id: str, secret: Callable[[], str | None], grant: Grant) -> None:
         self._server = server
@@ -36,20 +36,21 @@ class Token:
         self._value = ""
         self._renew_at = self._ends_at = 0.0
         self._refused: tuple[str, Trouble] | None = None
-        """A secret that was refused, which is not sent again."""
+        """Refused secret, which is not sent again, and its error."""
 
-    def give_another_try(self) -> None:
-        """Send the secret even if it was refused before: a person has just given it."""
+    def forget_refusal(self) -> None:
+        """Allow a refused secret to be sent again, because the user has just entered it."""
         self._refused = None
 
     def value(self, ends: float, refused: str = "") -> str:
-        """A token that is valid as far as is known; not the one that the server has `refused`.
+        """Return a token that should be valid, and is not the one that the server has `refused`.
 
-        Raises LoginNeeded where there is no secret, AuthenticationFailed where it is not the right one, and what the
-        grant raises.
+        Raises LoginNeeded without a secret, AuthenticationFailed for a wrong one, and the errors of the grant.
         """
         if not self._lock.acquire(timeout=max(0.0, ends - time.monotonic())):
-            raise Unreachable(f"{self._server} gave no login in time.", "It is slow, or hangs.", "Try again.")
+            raise Unreachable(
+                f"{self._server} gave no login in time.", "The server is slow or hangs.", "Try again later."
+            )
         try:
             now = time.monotonic()
             if not self._value or now >= self._renew_at or self._value == refused:
@@ -69,30 +70,30 @@ class Token:
             what = f"The secret of {self._app_id} is needed for {self._server}."
             raise LoginNeeded(
                 what,
-                "It was not given, or is no longer known.",
-                "Set APP_SECRET, or start this at a terminal, where it is asked for.",
+                "It was not entered, and it is not in the environment or the keyring.",
+                "Set APP_SECRET, or start this at a terminal, where the program asks for it.",
             )
         if self._refused is not None and self._refused[0] == secret:
             raise self._refused[1]
         self._refused = None
         answer = self._grant({"grantType": "app_token", "appID": self._app_id, "appSecret": secret}, ends)
         if answer.status == 400:
-            words = {"grantType": "client_credentials", "clientID": self._app_id, "clientSecret": secret}
-            answer = self._grant(words, ends)
-        # A proxy or an address filter says 400 and 403 as well, and of the secret that says nothing.
+            body = {"grantType": "client_credentials", "clientID": self._app_id, "clientSecret": secret}
+            answer = self._grant(body, ends)
+        # A proxy or an address filter also sends 400 and 403, which does not concern the secret.
         if answer.status == 401 or (answer.status in (400, 403) and is_own(answer)):
-            said = words_of(answer).replace(secret, "…")
+            words = words_of(answer).replace(secret, "…")
             wrong = AuthenticationFailed(
                 f"{self._server} does not accept {self._app_id} with this secret.",
-                f"It says: {said} (HTTP {answer.status})" if said else f"HTTP {answer.status}.",
-                "Check the application id, and copy its secret again; where it is lost, Run:ai makes a new one.",
+                f"It answered: {words} (HTTP {answer.status})" if words else f"HTTP {answer.status}.",
+                "Check the application id, and copy its secret again; if it is lost, create a new one in Run:ai.",
             )
             self._refused = (secret, wrong)
             raise wrong
         if answer.status != 200:
-            trouble = refusal(self._server, _ASKED, answer)
+            trouble = refusal(self._server, _ACTION, answer)
             if answer.status in (400, 403):
-                trouble.fix = "Check the VPN, the proxy and the base URL: something in between may answer in its place."
+                trouble.fix = "Check the VPN, the proxy and the base URL: another server may answer in its place."
             raise trouble
         self._value, lifetime_s = _granted(self._server, answer)
         asked_at = time.monotonic()
@@ -100,17 +101,17 @@ class Token:
         self._renew_at = self._ends_at - min(_MARGIN_S, lifetime_s / 4)
 
 
-def _granted(server: str, answer: WholeReply) -> tuple[str, float]:
-    """The token and for how long it is valid; by its own times where nothing else says so, and not by this clock."""
+def _granted(server: str, answer: Response) -> tuple[str, float]:
+    """Parse the token and its lifetime, seconds; by its own times, not by this clock, if the answer has no lifetime."""
     try:
-        said: Any = json.loads(answer.body)
-        token = said["accessToken"]
+        document: Any = json.loads(answer.body)
+        token = document["accessToken"]
         if not (isinstance(token, str) and token.isascii() and token.isprintable() and token):
             raise ValueError
     except (ValueError, KeyError, TypeError):
-        # Nothing of the answer is quoted: it may hold the token.
-        raise malformed(server, _ASKED, "The answer holds no token") from None
-    if isinstance(lifetime := said.get("expiresIn"), int) and lifetime > 0:
+        # The error does not quote the answer, which may contain the token.
+        raise malformed(server, _ACTION, "The answer has no token") from None
+    if isinstance(lifetime := document.get("expiresIn"), int) and lifetime > 0:
         return token, lifetime
     try:
         body = token.split(".")[1]

@@ -1,1 +1,1 @@
-"""Slurm through its commands: what is asked, and what the answers mean."""
+"""Clusters with Slurm, which are reached through the commands on a login node."""

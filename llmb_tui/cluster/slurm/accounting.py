@@ -1,4 +1,4 @@
-"""Slurm's accounting: `sacct` on jobs, `sacctmgr` on a user. Some clusters keep none, and some forget old jobs."""
+"""Slurm's accounting: `sacct` for jobs, `sacctmgr` for a user. Some clusters have none, and some delete old jobs."""
 
 from __future__ import annotations
 
@@ -13,17 +13,17 @@ from llmb_tui.cluster.slurm.partition import parse_count, parse_time
 from llmb_tui.cluster.slurm.queue import LIMIT_S, SEPARATOR, UNIX_TIMES, rows
 from llmb_tui.language.text import clean
 
-# The name comes last: it may hold anything. All of these are there since 20.11.
+# The name is last, because it may contain anything. All columns exist since Slurm 20.11.
 _COLUMNS = "JobID State ExitCode NNodes ElapsedRaw NodeList JobName".split()
 
-# What is kept of a job, every start of it. None of these holds a command line or a comment, in which a secret may be.
-KEPT = (
+# Stored columns of every start of a job. No column is a command line or a comment, which may contain a secret.
+STORED_COLUMNS = (
     "JobID User Account Partition QOS Cluster State ExitCode DerivedExitCode Submit Eligible Start End ElapsedRaw "
     "TimelimitRaw NNodes NCPUS ReqTRES AllocTRES NodeList WorkDir JobName"
 ).split()
 
 ASSOCIATIONS = 'limited 6 sacctmgr -nP show assoc user="$(id -un)" format=cluster,account,partition,qos,defaultqos'
-"""For `run_batch`; answers about every cluster of the site's database."""
+"""Snippet for `run_batch`, whose answer covers all clusters of the site's database."""
 DEFAULT_ACCOUNT = 'limited 6 sacctmgr -nP show user "$(id -un)" format=defaultaccount'
 
 _OFF = re.compile(r"accounting storage is disabled|not running a supported accounting_storage", re.IGNORECASE)
@@ -35,43 +35,43 @@ class Association:
 
     account: str
     partition: str
-    """Empty: every partition."""
+    """Name of the partition; empty for all partitions."""
     qos: tuple[str, ...]
     default_qos: str
-    """Empty where none is set."""
+    """Default QOS; empty if none is set."""
 
 
 def sacct(*options: str, columns: Sequence[str] = _COLUMNS, limit_s: int = LIMIT_S) -> str:
-    """`sacct` with some columns and more options, as a snippet of a batch; of a requeued job only its last start."""
+    """Snippet for a batch that runs `sacct`; for a requeued job it prints only the last start."""
     command = ["sacct", "-X", "-n", "-P", f"--delimiter={SEPARATOR}", "-o", ",".join(columns), *options]
     return f"limited {limit_s} {shell_join(command)}"
 
 
-def kept(job_ids: Sequence[str], limit_s: int) -> str:
-    """`sacct` on what is kept of jobs, with a heading and in Unix time, as a snippet of a batch."""
-    command = ["sacct", "-X", "-D", "-P", "-o", ",".join(KEPT), "-j", ",".join(job_ids)]
+def stored_records(job_ids: Sequence[str], limit_s: int) -> str:
+    """Snippet for a batch that prints the stored columns of jobs, with a heading and Unix times."""
+    command = ["sacct", "-X", "-D", "-P", "-o", ",".join(STORED_COLUMNS), "-j", ",".join(job_ids)]
     return f"({UNIX_TIMES}; limited {limit_s} {shell_join(command)})"
 
 
-def kept_text(text: str, job_ids: Sequence[str]) -> str:
-    """The lines of `kept`, as they were printed; none before accounting has heard of the end of each job."""
-    lines = [line for line in clean(text).splitlines() if line.count("|") >= len(KEPT) - 1]
-    rows = [dict(zip(KEPT, line.split("|"), strict=False)) for line in lines[1:]]
+def complete_records(text: str, job_ids: Sequence[str]) -> str:
+    """Output lines of `stored_records`, unchanged; empty until accounting has the end of every job."""
+    lines = [line for line in clean(text).splitlines() if line.count("|") >= len(STORED_COLUMNS) - 1]
+    rows = [dict(zip(STORED_COLUMNS, line.split("|"), strict=False)) for line in lines[1:]]
     ends = {row["JobID"]: row["State"].partition(" ")[0] for row in rows}
-    whole = all(ends.get(job_id) in TERMINAL_STATES for job_id in job_ids)
-    return "".join(f"{line}\n" for line in lines) if whole else ""
+    is_complete = all(ends.get(job_id) in TERMINAL_STATES for job_id in job_ids)
+    return "".join(f"{line}\n" for line in lines) if is_complete else ""
 
 
 def unless_it_hangs(search: str) -> str:
-    """A search that may rightly take long, as a snippet that ends as a command at its limit where accounting hangs.
+    """Snippet for a long search, which ends with the exit code of a timeout if accounting hangs.
 
-    A question that slurmdbd answers at once tells the one from the other.
+    A short question to slurmdbd before the search shows whether accounting hangs.
     """
     return f'if {DEFAULT_ACCOUNT} >/dev/null 2>&1; [ "$?" -eq {TIMED_OUT} ]; then (exit {TIMED_OUT}); else {search}; fi'
 
 
 def parse_sacct(text: str, uid: str = "") -> list[Job]:
-    """Jobs from the output of `sacct`. `uid` is that of who asks: it names who cancelled a job."""
+    """Parse the output of `sacct`. `uid`: id of the present user, to name the user who cancelled a job."""
     jobs = []
     for cells in rows(text, _COLUMNS):
         job = Job(
@@ -88,7 +88,7 @@ def parse_sacct(text: str, uid: str = "") -> list[Job]:
 
 
 def parse_associations(text: str, cluster: str) -> list[Association]:
-    """The user's associations on one cluster, or on all of them where its name is not known (empty)."""
+    """Parse the user's associations on one cluster, or on all clusters if its name is unknown (empty)."""
     associations = []
     for line in text.splitlines():
         cells = [cell.strip() for cell in line.split("|")]
@@ -99,23 +99,23 @@ def parse_associations(text: str, cluster: str) -> list[Association]:
 
 
 def accounts_of(associations: Iterable[Association]) -> tuple[str, ...]:
-    """Their accounts, each once."""
+    """Accounts of associations, without duplicates."""
     return tuple(dict.fromkeys(association.account for association in associations))
 
 
 def qos_of(associations: Iterable[Association], account: str = "") -> tuple[str, ...]:
-    """The QOS that an account may use, or any account (empty); each once."""
+    """QOS that an account may use, without duplicates; for an empty name those of all accounts."""
     allowed = (a.qos for a in associations if account in ("", a.account))
     return tuple(dict.fromkeys(name for names in allowed for name in names))
 
 
 def accounting_is_off(answer: Answer) -> bool:
-    """True when a command failed because this cluster keeps no accounts."""
+    """True if a command failed because the cluster has no accounting."""
     return answer.exit_code != 0 and _OFF.search(answer.text) is not None
 
 
 def _cancelled_by(state: str, uid: str) -> str:
-    """Who cancelled a job, of a state such as `CANCELLED by 1001`; empty for every other state."""
+    """User who cancelled a job, from a state such as `CANCELLED by 1001`; empty for other states."""
     match = re.fullmatch(r"CANCELLED by (\d+)", state)
     if match is None:
         return ""

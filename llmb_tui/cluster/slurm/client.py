@@ -1,7 +1,7 @@
-"""Slurm through its commands: what its jobs are doing, and the few things that are asked of it beside `SlurmCluster`.
+"""Questions to Slurm through its commands: jobs, partitions and version.
 
-Each function is one remote call. A controller that hangs makes each of Slurm's commands wait until its own time
-limit has passed (10 seconds, more on large sites), so none is asked after one that failed.
+Each function is one remote call. If the controller hangs, each Slurm command waits for its own time limit (10 seconds,
+more on large sites); so after a failed command no other one is run.
 """
 
 from __future__ import annotations
@@ -26,26 +26,26 @@ from llmb_tui.language.text import clean, clean_line
 Version = tuple[int, int]
 
 SEGMENT_SINCE: Version = (24, 5)
-"""The first Slurm whose `sbatch` knows `--segment`: its list of changes, CHANGELOG/slurm-24.05.md."""
+"""First Slurm whose `sbatch` has `--segment`. Source: CHANGELOG/slurm-24.05.md."""
 SRUN_OUTPUT_SINCE: Version = (23, 2)
-"""The first Slurm whose `srun` reads SRUN_OUTPUT and SRUN_ERROR: its release notes, RELEASE_NOTES of 23.02."""
+"""First Slurm whose `srun` reads SRUN_OUTPUT and SRUN_ERROR. Source: RELEASE_NOTES of 23.02."""
 
 _DEADLINE_S = 2.0 * LIMIT_S + 20.0
-"""Of a call that asks the queue, whether accounting answers, then accounting."""
+"""Deadline of a call that asks the queue, tests accounting, then asks accounting."""
 ONE_DEADLINE_S = LIMIT_S + 5.0
 ENDED_WITHIN_S = 8
-"""A look does not wait longer for what accounting knows of jobs by their ids."""
+"""Time limit for accounting of jobs that are given by id, seconds."""
 _DAYS_BACK = 8
-# Columns of an `OwnJob`; the name comes last: it may hold anything.
+# Columns of an `OwnJob`. The name is last, because it may contain anything.
 OWN_QUEUED = "JobID SubmitTime WorkDir Command Name".split()
 OWN_ENDED = "JobIDRaw Submit WorkDir JobName".split()
 
 
 def find_jobs(session: Session, job_name: str) -> list[Job]:
-    """The user's jobs with exactly this name, queued, running or ended within the last week, oldest first.
+    """Find the user's jobs with exactly this name: queued, running or ended within the last week, oldest first.
 
-    Without accounting an ended job is found for some minutes only. Raises AccountingTrouble when that does not answer,
-    SlurmTrouble when Slurm cannot say, and what `Session.run` raises.
+    Without accounting, an ended job is found only for some minutes. Raises AccountingTrouble if accounting does not
+    answer, SlurmTrouble if Slurm fails, and the errors of `Session.run`.
     """
     one_line(job_name, "the job name")
     since = (datetime.date.today() - datetime.timedelta(days=_DAYS_BACK)).isoformat()
@@ -56,17 +56,17 @@ def find_jobs(session: Session, job_name: str) -> list[Job]:
         "owner": "id -u",
     }
     answers = ask(session, commands)
-    # A job that the queue names is found, whatever accounting says.
+    # A job in the queue is found even if accounting fails.
     queued = [job.id for job in parse_squeue(answers["squeue"].text) if job.name == job_name]
     jobs = read_jobs(answers, queued).values()
     return sorted((job for job in jobs if job.name == job_name), key=_number)
 
 
 def own_jobs(session: Session, since: float) -> tuple[OwnJob, ...]:
-    """The user's jobs that were submitted since that Unix time, queued, running or ended, by their numbers.
+    """Find the user's jobs that were submitted since a Unix time: queued, running or ended, sorted by number.
 
-    Without accounting an ended job is known for some minutes only. Raises AccountingTrouble when that does not answer,
-    SlurmTrouble when Slurm cannot say, and what `Session.run` raises.
+    Without accounting, an ended job is found only for some minutes. Raises AccountingTrouble if accounting does not
+    answer, SlurmTrouble if Slurm fails, and the errors of `Session.run`.
     """
     day = (datetime.date.fromtimestamp(since) - datetime.timedelta(days=1)).isoformat()
     ended = f'{sacct("-S", day, columns=OWN_ENDED)} -u "$(id -u)"'
@@ -85,13 +85,13 @@ def own_jobs(session: Session, since: float) -> tuple[OwnJob, ...]:
 
 
 def going_jobs(session: Session) -> tuple[Job, ...]:
-    """The user's jobs that wait or run. Raises SlurmTrouble when Slurm cannot say, and what `Session.run` raises."""
-    return tuple(job for job in parse_squeue(said(session, "squeue", f"({squeue()})")) if not job.finished)
+    """List the user's waiting and running jobs. Raises SlurmTrouble and the errors of `Session.run`."""
+    return tuple(job for job in parse_squeue(run_program(session, "squeue", f"({squeue()})")) if not job.finished)
 
 
 def partitions(session: Session) -> list[Partition]:
-    """All partitions that the user may see. Raises SlurmTrouble, and what `Session.run` raises."""
-    # The echo ends a line that a login shell may have begun.
+    """List all partitions that the user may see. Raises SlurmTrouble and the errors of `Session.run`."""
+    # The echo ends a line that the login shell may have begun.
     result = session.run_script(f"echo; {sinfo('-o', SINFO_FORMAT)}", deadline_s=ONE_DEADLINE_S, only_looks=True)
     if result.exit_code != 0:
         raise slurm_trouble("sinfo", Answer(result.exit_code, result.stderr))
@@ -99,18 +99,18 @@ def partitions(session: Session) -> list[Partition]:
 
 
 def slurm_version(session: Session, prompter: Prompter | None = None) -> Version | None:
-    """Year and month of the login node's `sbatch`; None where it does not say.
+    """Read the version, year and month, of the login node's `sbatch`; None if it prints none.
 
-    `prompter` answers what connecting asks. Raises what `Session.connect` and `Session.run` raise.
+    `prompter` answers questions of the login. Raises the errors of `Session.connect` and `Session.run`.
     """
     session.connect(prompter)
     return parse_version(session.patiently(lambda: session.run_script("sbatch --version", only_looks=True)).stdout)
 
 
 def read_jobs(answers: Mapping[str, Answer], needed: Iterable[str] = ()) -> dict[str, Job]:
-    """All jobs in the answers of `squeue` and `sacct`, by id.
+    """Parse the answers of `squeue` and `sacct` to jobs by id.
 
-    Raises SlurmTrouble when squeue failed, or when accounting failed and one of the `needed` ids is not in the queue.
+    Raises SlurmTrouble if squeue failed, AccountingTrouble if accounting failed unless all `needed` ids are queued.
     """
     squeue, ended = answers["squeue"], answers["sacct"]
     if squeue.exit_code != 0:
@@ -128,7 +128,7 @@ def read_jobs(answers: Mapping[str, Answer], needed: Iterable[str] = ()) -> dict
 
 
 def parse_own_jobs(text: str, columns: Sequence[str]) -> list[OwnJob]:
-    """Jobs from the output of squeue or sacct in their columns of `OwnJob`. Lines of another shape are left out."""
+    """Parse the output of squeue or sacct in the columns of `OwnJob`. Lines of another form are ignored."""
     jobs = []
     for cells in rows(text, columns):
         job_id, submitted_at, folder, *script, name = cells.values()
@@ -139,7 +139,7 @@ def parse_own_jobs(text: str, columns: Sequence[str]) -> list[OwnJob]:
 
 
 def parse_bad_nodes(text: str) -> tuple[str, ...]:
-    """Nodes that do not work, each once, from the output of `sinfo`: name, state and reason."""
+    """Parse broken nodes from the output of `sinfo`, each once: name, state and reason."""
     nodes = {}
     for line in text.split("\n"):
         name, _, rest = line.partition(SEPARATOR)
@@ -151,14 +151,14 @@ def parse_bad_nodes(text: str) -> tuple[str, ...]:
 
 
 def parse_version(text: str) -> Version | None:
-    """Year and month in a text such as `slurm 23.11.4`, or `slurm-wlm 22.05.8`; a login shell may print before it."""
+    """Parse year and month in `slurm 23.11.4` or `slurm-wlm 22.05.8`; other output may come before it."""
     match = re.search(r"\bslurm\S*\s+(\d+)\.(\d+)", text, re.ASCII | re.IGNORECASE)
     return (int(match[1]), int(match[2])) if match else None
 
 
 def look_commands(job_ids: Sequence[str]) -> dict[str, str]:
-    """Ask the queue, then accounting about those of the jobs that neither wait nor run there."""
-    # One pass over the queue, however many jobs are asked about; where it fails, accounting is asked about all of them.
+    """Make snippets that ask the queue, then accounting for the jobs that neither wait nor run."""
+    # One pass over the queue for any number of jobs. If awk fails, accounting is asked for all of them.
     choose = f"""\
 ended=$({{ printf '%s\\n' {shell_join(job_ids)} ''; printf '%s\\n' "$queue"; }} | awk -F '{SEPARATOR}' '
 !asked {{ if ($0 == "") asked = count; else ids[++count] = $0; next }}
@@ -173,8 +173,8 @@ END {{ for (at = 1; at <= count; at++) if (!(ids[at] in goes_on)) {{ printf "%s%
     }
 
 
-def said(session: Session, program: str, command: str) -> str:
-    """What one of Slurm's programs says. Raises SlurmTrouble where it fails, and what `Session.run` raises."""
+def run_program(session: Session, program: str, command: str) -> str:
+    """Run one of Slurm's programs, and return its output. Raises SlurmTrouble and the errors of `Session.run`."""
     answer = ask(session, {program: command})[program]
     if answer.exit_code != 0:
         raise slurm_trouble(program, answer)
@@ -182,7 +182,7 @@ def said(session: Session, program: str, command: str) -> str:
 
 
 def ask(session: Session, commands: Mapping[str, str]) -> dict[str, Answer]:
-    """The answers to several commands, in one call. Raises SlurmTrouble where none comes in time."""
+    """Run several commands in one call. Raises SlurmTrouble if no answer comes in time."""
     try:
         return run_batch(session, commands, _DEADLINE_S)
     except DeadlinePassed as late:
@@ -190,12 +190,12 @@ def ask(session: Session, commands: Mapping[str, str]) -> dict[str, Answer]:
 
 
 def _join(queued: Job, ended: Job | None) -> Job:
-    """The controller knows the present state first; who cancelled a job is in accounting."""
+    """Join both records: the controller has the newest state, accounting has the user who cancelled."""
     if ended is None or not (queued.finished and ended.finished):
         return queued
     return replace(queued, exit_code=ended.exit_code, reason=ended.reason or queued.reason)
 
 
 def _number(job: Job | OwnJob) -> int:
-    """By which jobs are in the order of their submission."""
+    """Sort key that orders jobs by their submission."""
     return int(re.split(r"[_+]", job.id)[0])

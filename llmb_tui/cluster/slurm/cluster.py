@@ -1,4 +1,4 @@
-"""`SlurmCluster`: a Slurm that is asked on its login node."""
+"""`SlurmCluster`: a cluster with Slurm, which is reached through its login node."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from llmb_tui.cluster.job_log import JobLog
 from llmb_tui.cluster.quoting import one_line
 from llmb_tui.cluster.remotelog import LoginNodeOutput
 from llmb_tui.cluster.session import Session
-from llmb_tui.cluster.slurm.accounting import kept, kept_text
+from llmb_tui.cluster.slurm.accounting import complete_records, stored_records
 from llmb_tui.cluster.slurm.client import (
     ENDED_WITHIN_S,
     ONE_DEADLINE_S,
@@ -22,7 +22,7 @@ from llmb_tui.cluster.slurm.client import (
     look_commands,
     parse_bad_nodes,
     read_jobs,
-    said,
+    run_program,
 )
 from llmb_tui.cluster.slurm.partition import sinfo
 from llmb_tui.cluster.slurm.profile import SlurmProfile
@@ -32,12 +32,12 @@ from llmb_tui.errors import Trouble
 from llmb_tui.language.text import clean_line
 
 _ALREADY_ENDED = re.compile(r"already completing or completed|Invalid job id specified", re.IGNORECASE)
-# scancel lost the controller while it was talking to it; a failure to connect is not among them.
+# scancel lost its connection to the controller after sending; a failure to connect does not match.
 _ANSWER_LOST = re.compile(
     r"timed out|timeout|zero bytes|connection reset|broken pipe|(?:send|receive|shutdown) failure|transport endpoint",
     re.I,
 )
-# A person's profile may restrict `scancel` to some jobs, or make it ask.
+# The user's shell may set variables that restrict `scancel` to some jobs, or make it ask.
 _SCANCEL = """\
 unset SCANCEL_ACCOUNT SCANCEL_BATCH SCANCEL_INTERACTIVE SCANCEL_NAME SCANCEL_PARTITION SCANCEL_QOS SCANCEL_STATE
 exec scancel "$1"
@@ -45,15 +45,15 @@ exec scancel "$1"
 
 
 class SlurmCluster(Session):
-    """A `Cluster`: its session, and what Slurm is asked through it."""
+    """A `Cluster` with Slurm. The session runs Slurm's commands on the login node."""
 
     profile: SlurmProfile
 
     def look(self, job_ids: Sequence[str]) -> dict[str, Job]:
-        """What Slurm knows of these jobs of the user, by id; a job that it does not know is absent.
+        """Read the state of these jobs of the user, by id; a job that Slurm does not know is absent.
 
-        Accounting is asked only about jobs that the queue has let go. Raises AccountingTrouble when that does not
-        answer, SlurmTrouble when Slurm cannot say, and what `Session.run` raises.
+        Accounting is asked only for jobs that have left the queue. Raises AccountingTrouble if accounting does not
+        answer, SlurmTrouble if Slurm fails, and the errors of `Session.run`.
         """
         if not job_ids:
             return {}
@@ -63,19 +63,19 @@ class SlurmCluster(Session):
         return {job_id: jobs[job_id] for job_id in job_ids if job_id in jobs}
 
     def bad_nodes(self, node_list: str) -> tuple[str, ...]:
-        """Those of these nodes that do not work, such as `cn003 is down: Not responding`.
+        """The broken ones of these nodes, such as `cn003 is down: Not responding`.
 
-        Raises SlurmTrouble when Slurm cannot say, and what `Session.run` raises.
+        Raises SlurmTrouble and the errors of `Session.run`.
         """
         nodes = one_line(node_list, "the node list")
         columns = SEPARATOR.join(("%N", "%T", "%E"))
-        return parse_bad_nodes(said(self, "sinfo", sinfo("-a", "-N", "-n", nodes, "-o", columns)))
+        return parse_bad_nodes(run_program(self, "sinfo", sinfo("-a", "-N", "-n", nodes, "-o", columns)))
 
     def cancel(self, job_id: str) -> bool:
         """Cancel a job; False for one that has ended already.
 
-        Raises CancelOpen where Slurm may do so although it has not said so, SlurmTrouble when it refuses,
-        `ObserverMode`, and what `Session.run` raises where nothing was sent.
+        Raises CancelOpen if the answer was lost, SlurmTrouble if Slurm refuses, `ObserverMode`, and the errors of
+        `Session.run` if nothing was sent.
         """
         self.require_changes()
         _check_id(job_id)
@@ -96,29 +96,28 @@ class SlurmCluster(Session):
             raise CancelOpen("Slurm", job_id, trouble)
         raise trouble
 
-    def suspend(self, job_id: str) -> NoReturn:  # noqa: ARG002 - a `Cluster`'s
-        """Raise SchedulerTrouble: only administrators may."""
+    def suspend(self, job_id: str) -> NoReturn:  # noqa: ARG002 - part of `Cluster`
+        """Raise SchedulerTrouble: only administrators may suspend jobs."""
         raise SchedulerTrouble(
-            "Slurm suspends no job for its user.", fix="Ask the cluster's administrators.", exit_code=1
+            "Slurm does not let users suspend jobs.", fix="Ask the cluster's administrators.", exit_code=1
         )
 
     resume = suspend
 
     def accounting(self, job_ids: Sequence[str]) -> str:
-        """What accounting has written down of jobs that are over: the heading, and a line for each start of each.
+        """Accounting of ended jobs: a heading, and one line for each start of each job.
 
-        Empty as long as it has not heard of the end of all of them. Raises AccountingTrouble when it cannot say, and
-        what `Session.run` raises.
+        Empty until accounting has the end of all of them. Raises AccountingTrouble and the errors of `Session.run`.
         """
         for job_id in job_ids:
             _check_id(job_id)
-        return kept_text(said(self, "sacct", kept(job_ids, ENDED_WITHIN_S)), job_ids)
+        return complete_records(run_program(self, "sacct", stored_records(job_ids, ENDED_WITHIN_S)), job_ids)
 
     def output(self, log: JobLog, job_id: str) -> LoginNodeOutput:
-        """What a job writes."""
+        """Open the files that a job writes."""
         return LoginNodeOutput(self, log, job_id)
 
 
 def _check_id(job_id: str) -> None:
     if not JOB_ID.fullmatch(job_id):
-        raise Trouble(f"{clean_line(job_id)!r} is no Slurm job id.", "", "Job ids are numbers.", exit_code=1)
+        raise Trouble(f"{clean_line(job_id)!r} is not a Slurm job id.", "", "Job ids are numbers.", exit_code=1)

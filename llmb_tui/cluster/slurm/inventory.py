@@ -1,4 +1,4 @@
-"""`ClusterInventory`: what a cluster has to choose from, so that nobody types an account or a directory by heart."""
+"""`ClusterInventory`: the accounts, partitions, directories and other choices that a cluster offers its user."""
 
 from __future__ import annotations
 
@@ -27,11 +27,11 @@ from llmb_tui.language.text import clean, clean_line
 
 _DEADLINE_S = 45.0
 IF_IT_ANSWERS = '[ "$rc_ping" -eq 0 ] && '
-"""Before a command of Slurm's, behind `ping`: each client of a controller that hangs takes 10 s to say so."""
+"""Prefix of a Slurm command after `ping`: if the controller hangs, every command would wait 10 s."""
 CONFIG = "scontrol show config | grep -E '^(ClusterName|SelectType|AccountingStorageEnforce|PlugStackConfig) '"
-"""For `run_batch`: the settings that `parse_config` reads."""
+"""Snippet for `run_batch` that prints the settings for `parse_config`."""
 
-# A line is `free KiB|directory to install in`.
+# Each line is `free KiB|install directory`.
 _DIRECTORIES = """
 offer() {
     if [ -d "$1" ] && [ -w "$1" ]; then
@@ -48,33 +48,33 @@ each_place offer_below
 
 @dataclass(frozen=True, slots=True)
 class Directory:
-    """A directory that could be installed in. It need not exist yet."""
+    """A possible install directory, which need not exist yet."""
 
     path: str
     free_gb: float | None
-    """Decimal GB; None where `df` did not say."""
+    """Free space in decimal GB; None if `df` did not print it."""
 
 
 @dataclass(frozen=True, slots=True)
 class ClusterInventory:
-    """What one user may choose from on one cluster. Names are clean text."""
+    """Choices of one user on one cluster. Names are clean text."""
 
     user: str
     home: str
     accounts: tuple[str, ...]
-    """Empty where the cluster keeps no accounts, or did not tell them."""
+    """The user's accounts; empty if the cluster has no accounting, or it did not answer."""
     default_account: str | None
     partitions: tuple[Partition, ...]
     qos: tuple[str, ...]
     reservations: tuple[str, ...]
     gpu_request: GpuRequest | None
-    """The style that fits; None where `sinfo` shows no node to tell it by."""
+    """Suitable request for GPUs; None if `sinfo` shows no nodes."""
     directories: tuple[Directory, ...]
-    """Best guess first."""
+    """Possible install directories, the most likely one first."""
 
     @property
     def default_partition(self) -> Partition | None:
-        """The site's default if it has whole GPUs, else the partition with the most such nodes, else the default."""
+        """The site's default if it has whole GPUs, else the partition with most nodes with GPUs, or the default."""
         up = [partition for partition in self.partitions if partition.is_up]
         default = next((partition for partition in up if partition.is_default), None)
         if default is not None and default.has_whole_gpus:
@@ -84,13 +84,13 @@ class ClusterInventory:
 
     @property
     def cpu_partitions(self) -> tuple[str, ...]:
-        """Partitions whose nodes have no GPUs, where others have some."""
+        """Partitions without GPUs; empty if no partition has GPUs."""
         if not any(partition.gpus for partition in self.partitions):
             return ()
         return tuple(partition.name for partition in self.partitions if not partition.gpus)
 
     def with_defaults(self, profile: SlurmProfile) -> SlurmProfile:
-        """The profile with what matches in every field that is needed and empty."""
+        """Return the profile with defaults in all required fields that are empty."""
         partition = self.default_partition
         account = self.default_account or next(iter(self.accounts), self.user)
         directory = self.directories[0].path if self.directories else f"{self.home}/llmb"
@@ -104,32 +104,32 @@ class ClusterInventory:
 
 
 def read_inventory(session: Session) -> ClusterInventory:
-    """Ask a cluster, in one remote call.
+    """Read the choices of a cluster, in one remote call.
 
-    Raises SlurmTrouble where Slurm is missing or its controller does not answer, and what `Session.run` raises.
+    Raises SlurmTrouble if Slurm is missing or its controller does not answer, and the errors of `Session.run`.
     """
-    return inventory_of(run_batch(session, _COMMANDS, _DEADLINE_S))
+    return parse_inventory(run_batch(session, _COMMANDS, _DEADLINE_S))
 
 
-def inventory_of(answers: dict[str, Answer]) -> ClusterInventory:
-    """`read_inventory` without the call: the answers to its commands in, offers out."""
+def parse_inventory(answers: dict[str, Answer]) -> ClusterInventory:
+    """Parse the answers to the commands of `read_inventory`. Raises SlurmTrouble."""
     if answers["ping"].exit_code == 127:
         raise slurm_trouble("scontrol ping", answers["ping"])
     if answers["ping"].exit_code != 0:
-        words = clean(answers["ping"].text.strip()) or "It gave no answer in time."
-        fix = "It is down, or hangs; running jobs go on. Wait a minute, or ask the cluster's administrators."
+        words = clean(answers["ping"].text.strip()) or "`scontrol ping` did not answer in time."
+        fix = "It is down, or hangs; running jobs continue. Wait a minute, or ask the cluster's administrators."
         raise SlurmTrouble("Slurm's controller does not answer.", words, fix)
     if answers["nodes"].exit_code != 0:
         raise slurm_trouble("sinfo", answers["nodes"])
     config = parse_config(answers["config"].text)
-    associations = parse_associations(_good(answers["associations"]), config.get("ClusterName", ""))
+    associations = parse_associations(_text_if_successful(answers["associations"]), config.get("ClusterName", ""))
     accounts = tuple(map(clean_line, accounts_of(associations)))
-    default = clean_line(_good(answers["default"]).partition("\n")[0].strip())
+    default = clean_line(_text_if_successful(answers["default"]).partition("\n")[0].strip())
     partitions = tuple(parse_partitions(answers["nodes"].text))
-    who = [clean_line(line) for line in answers["who"].text.splitlines()] + ["", ""]
+    identity = [clean_line(line) for line in answers["who"].text.splitlines()] + ["", ""]
     return ClusterInventory(
-        user=who[0],
-        home=who[1],
+        user=identity[0],
+        home=identity[1],
         accounts=accounts,
         default_account=default if default in accounts else None,
         partitions=partitions,
@@ -141,10 +141,10 @@ def inventory_of(answers: dict[str, Answer]) -> ClusterInventory:
 
 
 def unfilled_local_profile() -> SlurmProfile:
-    """As much of it as running commands here takes. Raises Trouble (exit code 1) where there is no Slurm."""
+    """Make a profile that is sufficient to run commands here. Raises Trouble (exit code 1) if Slurm is missing."""
     if shutil.which("sbatch") is None:
         raise Trouble(
-            "This machine is no login node: there is no `sbatch` on the PATH.",
+            "This machine is not a login node: `sbatch` is not on the PATH.",
             f"The cluster {LOCAL!r} is for running llmb-tui on the login node itself, without SSH.",
             "Choose a saved cluster (`llmb-tui clusters` lists them), or load Slurm's module first.",
             exit_code=1,
@@ -153,13 +153,13 @@ def unfilled_local_profile() -> SlurmProfile:
 
 
 def local_profile(offers: ClusterInventory) -> SlurmProfile:
-    """The whole profile: the user's default account, the default partition with GPUs, `$LLMB_INSTALL` or a guess.
+    """Make the complete profile from the default account, the default partition and `$LLMB_INSTALL` or a guess.
 
-    Raises Trouble (exit code 1) where Slurm shows no partition.
+    Raises Trouble (exit code 1) if Slurm has no partition that is up.
     """
     if offers.default_partition is None:
         raise Trouble(
-            "This login node shows no partition that is up.",
+            "This login node has no partition that is up.",
             "`sinfo` lists none.",
             "Ask the cluster's administrators, or save a profile that names one.",
             exit_code=1,
@@ -168,14 +168,14 @@ def local_profile(offers: ClusterInventory) -> SlurmProfile:
 
 
 def parse_config(text: str) -> dict[str, str]:
-    """Settings by name, from `scontrol show config`."""
+    """Parse the output of `scontrol show config` to settings by name."""
     return dict(re.findall(r"(?m)^(\w+)\s*=\s*(.*?)\s*$", text))
 
 
 def fitting_request(partitions: tuple[Partition, ...], config: dict[str, str]) -> GpuRequest | None:
-    """The request that suits a cluster: none if Slurm counts no GPUs in any partition, `gres` if it is too old.
+    """Choose the request for GPUs: none if Slurm counts no GPUs in any partition, `gres` if Slurm is too old.
 
-    `partitions`: all of the cluster. If one partition has no GPUs and another one has some, GPUs are requested.
+    `partitions`: all partitions of the cluster. GPUs are requested if any of them has GPUs.
     """
     if not any(partition.groups for partition in partitions):
         return None
@@ -184,12 +184,12 @@ def fitting_request(partitions: tuple[Partition, ...], config: dict[str, str]) -
     return "gpus-per-node" if config.get("SelectType", "cons_tres").endswith("cons_tres") else "gres"
 
 
-def _good(answer: Answer) -> str:
+def _text_if_successful(answer: Answer) -> str:
     return answer.text if answer.exit_code == 0 and not accounting_is_off(answer) else ""
 
 
 def _directories(text: str) -> tuple[Directory, ...]:
-    """Those that a profile can have, each once."""
+    """Parse the directories that are valid in a profile, each once."""
     directories: dict[str, Directory] = {}
     for line in text.splitlines():
         free, _, path = line.partition("|")

@@ -1,4 +1,4 @@
-"""Slurm, for the registry of kinds."""
+"""`SLURM`: the entry of Slurm in the registry of kinds."""
 
 from __future__ import annotations
 
@@ -17,8 +17,8 @@ if TYPE_CHECKING:
 
 
 def _profile_of(texts: dict[str, str]) -> SlurmProfile:
-    beside: dict[str, Any] = {field.name: texts[field.name] for field in EXTRA_FIELDS if texts[field.name]}
-    return profile_of(replace(EMPTY, **beside), texts)
+    extra: dict[str, Any] = {field.name: texts[field.name] for field in EXTRA_FIELDS if texts[field.name]}
+    return profile_of(replace(EMPTY, **extra), texts)
 
 
 def _open(profile: SlurmProfile) -> Cluster:

@@ -1,6 +1,7 @@
-"""Further `#SBATCH` options: the recipes' `ADDITIONAL_SLURM_PARAMS` grammar, and a profile's own fields of that kind.
+"""Additional `#SBATCH` options, from a profile's fields and its parameter string.
 
-The grammar is the recipes' own: `key=value` or a bare flag, separated by `;`; without a `;`, by blanks.
+The parameter string has the grammar of the recipes' `ADDITIONAL_SLURM_PARAMS`: `key=value` or a flag, separated by `;`,
+or by blanks if there is no `;`.
 """
 
 from __future__ import annotations
@@ -13,54 +14,54 @@ from llmb_tui.errors import Trouble
 from llmb_tui.language.text import clean_line
 
 Option = tuple[str, str | None]
-"""Long name without dashes, and value; None for a bare flag."""
+"""Long name without dashes, and value; None for a flag."""
 
 PROFILE_FIELDS = ("reservation", "qos", "constraint", "segment", "exclude")
-"""Fields of a profile that are options of `sbatch` by the same name."""
+"""Fields of a profile that have the name of an `sbatch` option."""
 
 _NAME = re.compile(r"[a-z][a-z0-9-]+", re.ASCII)
-# sbatch takes quotes and backslashes of an #SBATCH line apart itself, and takes a blank and `#` for a comment; a shell
-# takes `$` and backticks for its own. No option needs them. What looks like a further option is one more for sbatch.
+# sbatch interprets quotes and backslashes in an #SBATCH line, and a blank followed by `#` as a comment; a shell
+# interprets `$` and backticks. No option needs these characters. sbatch reads ` -` as the beginning of another option.
 _VALUE = re.compile(r"(?!.* [-#])[ !#%&(-\[\]-_a-~]+", re.ASCII)
 
-# What the job is made of. sbatch takes any unique beginning of an option's name for the option.
-_OURS = {
+# Options that every job sets. sbatch accepts any unique prefix of an option's name.
+_RESERVED = {
     name: reason
     for reason, names in (
-        ("The cluster's account says it.", "account"),
-        ("The cluster's partition says it.", "partition"),
-        ("The selection says it.", "nodes ntasks ntasks-per-node"),
-        ("The cluster's GPU request says it.", "gpus gpus-per-node gpus-per-task gres"),
-        ("The selection's time limit says it.", "time"),
-        ("The cluster's memory says it.", "mem mem-per-cpu mem-per-gpu"),
-        ("The cluster's CPUs per task say it.", "cpus-per-task"),
-        ("Every job has its nodes to itself.", "exclusive"),
-        ("The run is found again by its name.", "job-name"),
-        ("The log is found by its name.", "output open-mode"),
-        ("The log holds both.", "error"),
-        ("The run's folder is known by its path.", "chdir"),
-        ("One run is one job.", "array dependency"),
-        ("The profile is of one cluster.", "clusters"),
-        ("Every run says so already.", "no-requeue"),
+        ("Use the cluster's account.", "account"),
+        ("Use the cluster's partition.", "partition"),
+        ("Use the scale of the selection.", "nodes ntasks ntasks-per-node"),
+        ("Use the cluster's GPU request.", "gpus gpus-per-node gpus-per-task gres"),
+        ("Use the time limit of the selection.", "time"),
+        ("Use the cluster's memory.", "mem mem-per-cpu mem-per-gpu"),
+        ("Use the cluster's CPUs per task.", "cpus-per-task"),
+        ("Every job has exclusive nodes.", "exclusive"),
+        ("The program finds the run by its job name.", "job-name"),
+        ("The program finds the log by its file name.", "output open-mode"),
+        ("The log contains both outputs.", "error"),
+        ("The program finds the run's folder by its path.", "chdir"),
+        ("A run is exactly one job.", "array dependency"),
+        ("The profile is for one cluster.", "clusters"),
+        ("Every run has this option.", "no-requeue"),
         ("A job that Slurm starts again would mix two runs in one result.", "requeue"),
-        ("The script needs the environment as it is.", "export export-file get-user-env"),
-        ("The submission reads the job's number.", "parsable quiet"),
-        ("The submission waits for nothing.", "wait"),
-        ("The job is to run.", "test-only"),
+        ("The script needs the unchanged environment.", "export export-file get-user-env"),
+        ("The submission reads the job's number from the output.", "parsable quiet"),
+        ("The submission does not wait for the job.", "wait"),
+        ("The job would only be tested.", "test-only"),
         ("The script is made from the selection.", "wrap"),
-        ("The job is yours.", "uid gid"),
+        ("The job runs as the user who submits it.", "uid gid"),
     )
     for name in names.split()
 }
-# Said by every script already: the recipes' own examples hold the first.
-_SAID_ALREADY: tuple[Option, ...] = (("exclusive", None), ("no-requeue", None))
-_FIX = "Separate `key=value` and bare flags by semicolons, such as `nodelist=n1,n2;comment=mine`."
+# Options of every script, which may be repeated: the recipes' examples contain the first.
+_REPEATABLE: tuple[Option, ...] = (("exclusive", None), ("no-requeue", None))
+_FIX = "Separate `key=value` and flags by semicolons, such as `nodelist=n1,n2;comment=mine`."
 
 
 def parse_slurm_params(text: str) -> tuple[Option, ...]:
-    """The options of a parameter string, in its order.
+    """Parse a parameter string to options, in its order.
 
-    Raises Trouble (exit code 1) for what is no option, is named twice, or is what every run sets by itself.
+    Raises Trouble (exit code 1) for a part that is not an option, a duplicate, and an option that every run sets.
     """
     parts = text.split(";") if ";" in text else text.split()
     options: dict[str, str | None] = {}
@@ -69,36 +70,36 @@ def parse_slurm_params(text: str) -> tuple[Option, ...]:
         if name in options:
             raise _refused(f"Duplicate Slurm parameter '{name}' was specified more than once.")
         options[name] = value
-    return tuple(option for option in options.items() if option not in _SAID_ALREADY)
+    return tuple(option for option in options.items() if option not in _REPEATABLE)
 
 
 def sbatch_options(profile: SlurmProfile) -> tuple[Option, ...]:
-    """Every further `sbatch` option of a profile.
+    """All additional `sbatch` options of a profile.
 
-    Raises Trouble (exit code 1) as `parse_slurm_params` does, and where a parameter says what a field says too.
+    Raises Trouble (exit code 1) as `parse_slurm_params` does, and if a parameter and a field set the same option.
     """
     fields = {name: value for name in PROFILE_FIELDS if (value := getattr(profile, name)) is not None}
     params = parse_slurm_params(profile.slurm_params or "")
     for name, _ in params:
         for field in fields:
             if field.startswith(name):
-                raise _refused(f"Slurm parameter '{name}' is a field of the profile too: {field} is set there.")
+                raise _refused(f"Slurm parameter '{name}' is also set by the profile's field {field}.")
     return (*((name, str(value)) for name, value in fields.items()), *params)
 
 
 def gpu_options(profile: SlurmProfile, gpus_per_node: int) -> tuple[Option, ...]:
-    """How the profile asks for the GPUs of a node; none where its Slurm counts none."""
+    """Options that request the GPUs of a node; none if the cluster's Slurm counts no GPUs."""
     value = {"gres": f"gpu:{gpus_per_node}", "gpus-per-node": str(gpus_per_node)}.get(profile.gpu_request)
     return () if value is None else ((profile.gpu_request, value),)
 
 
 def arguments_of(options: Iterable[Option]) -> tuple[str, ...]:
-    """Options as a program takes them, not quoted."""
+    """Command line arguments of options, not quoted."""
     return tuple(f"--{name}" if value is None else f"--{name}={value}" for name, value in options)
 
 
 def is_option(name: str, value: str | None) -> bool:
-    """True when this can be written into a batch script: checked again there, whoever made it."""
+    """True if an option can be written into a batch script, which checks it again."""
     return _NAME.fullmatch(name) is not None and (value is None or _VALUE.fullmatch(value) is not None)
 
 
@@ -110,17 +111,17 @@ def _option(part: str) -> Option:
     name = name.strip().replace("_", "-")
     value = value.strip()
     if not is_option(name, None):
-        raise _refused(f"{clean_line(name)!r} is no Slurm parameter.")
+        raise _refused(f"{clean_line(name)!r} is not a Slurm parameter.")
     if equals and not is_option(name, value):
         text = clean_line(value) or "nothing"
-        takes = "it takes text without quotes, backslashes, `$`, and words that begin with `-` or `#`."
-        raise _refused(f"Slurm parameter '{name}' cannot be {text}: {takes}")
+        rule = "use text without quotes, backslashes, `$`, and words that begin with `-` or `#`."
+        raise _refused(f"Slurm parameter '{name}' cannot be {text}: {rule}")
     option = (name, value if equals else None)
-    for ours, reason in _OURS.items():
-        if ours.startswith(name) and option not in _SAID_ALREADY:
+    for reserved, reason in _RESERVED.items():
+        if reserved.startswith(name) and option not in _REPEATABLE:
             raise _refused(f"Slurm parameter '{name}' is set by every run. {reason}")
     return option
 
 
 def _refused(why: str) -> Trouble:
-    return Trouble("The further Slurm parameters cannot be used.", why, _FIX, exit_code=1)
+    return Trouble("The additional Slurm parameters cannot be used.", why, _FIX, exit_code=1)

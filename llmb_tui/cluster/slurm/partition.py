@@ -1,4 +1,4 @@
-"""`Partition`: what Slurm offers under one name, and its nodes."""
+"""`Partition`: one partition of Slurm, with its nodes and GPUs."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from llmb_tui.catalog.gpu_model import GpuModel, gpu_model
 from llmb_tui.cluster.quoting import shell_join
 
-# Base states in which a node runs jobs now or when its present job ends.
+# States of a node that runs jobs now, or after its present job ends.
 _WORKING_STATES = frozenset("idle mixed allocated completing planned reserved".split())
 _GRES = re.compile(r"gpu(?::(?P<type>[^:(,]+))?:(?P<count>\d+)(?:\([^)]*\))?")
 _TIME = re.compile(r"(?:(?P<days>\d+)-)?(?:(?:(?P<hours>\d+):)?(?P<minutes>\d+):)?(?P<seconds>\d+)(?:\.\d+)?")
@@ -19,12 +19,12 @@ class Gpus:
     """GPUs of one type in one node."""
 
     type: str | None
-    """As the site names it, such as `h100` or `nvidia_h100_80gb_hbm3`; None where it has no type."""
+    """Site's name of the type, such as `h100` or `nvidia_h100_80gb_hbm3`; None if there is none."""
     count: int
 
     @property
     def model(self) -> GpuModel:
-        """The type in its parts."""
+        """Model of the type, in its parts."""
         return gpu_model(self.type or "")
 
     @property
@@ -35,14 +35,14 @@ class Gpus:
 
 @dataclass(frozen=True, slots=True)
 class NodeGroup:
-    """Nodes of a partition that are alike."""
+    """Equal nodes of a partition."""
 
     nodes: int
     state: str
     """Slurm's word, such as `idle`, `mixed` or `down*`."""
     gpus: tuple[Gpus, ...]
     features: tuple[str, ...] = ()
-    """What a constraint may ask for."""
+    """Features that a constraint may request."""
 
     @property
     def has_whole_gpus(self) -> bool:
@@ -68,7 +68,7 @@ class Partition:
 
     @property
     def nodes(self) -> int:
-        """All nodes, whatever their state."""
+        """Number of nodes in any state."""
         return sum(group.nodes for group in self.groups)
 
     @property
@@ -83,7 +83,7 @@ class Partition:
 
     @property
     def training_nodes(self) -> int:
-        """Number of nodes that may train, whatever their state."""
+        """Number of nodes in any state that may train."""
         return sum(group.nodes for group in self.training_groups)
 
     @property
@@ -93,7 +93,7 @@ class Partition:
 
     @property
     def gpus(self) -> tuple[Gpus, ...]:
-        """The kinds of GPUs in its nodes, each once."""
+        """GPUs of its nodes, each count and type once."""
         return tuple(dict.fromkeys(gpus for group in self.groups for gpus in group.gpus))
 
 
@@ -101,12 +101,12 @@ SINFO_FORMAT = "%R|%P|%a|%l|%D|%T|%G|%f"
 
 
 def sinfo(*options: str) -> str:
-    """A command that asks for nodes: all, also where a person's profile shows the person those of one partition."""
+    """Command that lists the nodes of all partitions, even if the user's shell restricts `sinfo` to one."""
     return f"(unset SINFO_PARTITION; exec {shell_join(['sinfo', '-h', *options])})"
 
 
 def parse_partitions(text: str) -> list[Partition]:
-    """Partitions from `sinfo -h -o SINFO_FORMAT`, in Slurm's order. Lines of another shape are left out."""
+    """Parse `sinfo -h -o SINFO_FORMAT` to partitions in Slurm's order. Lines of another form are ignored."""
     by_name: dict[str, Partition] = {}
     for line in text.splitlines():
         cells = [cell.strip() for cell in line.split("|", 7)]
@@ -121,14 +121,14 @@ def parse_partitions(text: str) -> list[Partition]:
 
 
 def parse_gres(text: str) -> tuple[Gpus, ...]:
-    """GPUs of a GRES such as `gpu:h100:8(S:0-1),nvme:1`; none for `(null)`."""
+    """Parse the GPUs of a GRES such as `gpu:h100:8(S:0-1),nvme:1`; none for `(null)`."""
     words = re.split(r",(?![^(]*\))", text)
     matches = (_GRES.fullmatch(word) for word in words)
     return tuple(Gpus(match["type"], int(match["count"])) for match in matches if match)
 
 
 def parse_count(text: str) -> int | None:
-    """A number as Slurm prints it: `8`, `2K` for 2048, and the first of a range such as `2-4`."""
+    """Parse a number of Slurm: `8`, `2K` for 2048, and the first of a range such as `2-4`."""
     match = re.fullmatch(r"(\d+(?:\.\d+)?)([KM]?)(?:-.*)?", text)
     if match is None:
         return None
@@ -136,7 +136,7 @@ def parse_count(text: str) -> int | None:
 
 
 def parse_time(text: str) -> float | None:
-    """Seconds of `1-02:03:04`, `02:03:04`, `03:04` or `4`; None for `infinite`, `UNLIMITED` and the like."""
+    """Parse `1-02:03:04`, `02:03:04`, `03:04` or `4` to seconds; None for `infinite`, `UNLIMITED` and other texts."""
     match = _TIME.fullmatch(text)
     if match is None:
         return None

@@ -1,4 +1,4 @@
-"""What Slurm's jobs are called."""
+"""Words for Slurm's jobs."""
 
 from __future__ import annotations
 

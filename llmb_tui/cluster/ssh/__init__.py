@@ -1,7 +1,7 @@
-"""The way to a login node over SSH: settings, host keys, logins, and the connection.
+"""SSH connections to a login node: settings, host keys, logins and commands.
 
-Paramiko looks for invoke, which its own reading of `Match exec` needs and nothing here does. Importing that takes as
-long as all the rest of it.
+Paramiko imports invoke for its own parser of `Match exec`, which this program does not use. That import takes as long
+as the rest of paramiko, so it is blocked here.
 """
 
 import sys
@@ -9,6 +9,6 @@ import sys
 if "invoke" not in sys.modules:
     sys.modules["invoke"] = None  # type: ignore[assignment]
     try:
-        import paramiko  # noqa: F401 - what imports it later finds it
+        import paramiko  # noqa: F401 - later imports get this module
     finally:
         del sys.modules["invoke"]

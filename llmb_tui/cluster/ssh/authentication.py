@@ -1,4 +1,4 @@
-"""Logging in: keys first, then whatever the server asks, one factor after the other."""
+"""Login: keys first, then the questions of the server, one factor after the other."""
 
 from __future__ import annotations
 
@@ -14,10 +14,17 @@ from llmb_tui.cluster.failures import AuthenticationFailed, Unreachable
 from llmb_tui.cluster.prompter import Prompter
 from llmb_tui.cluster.ssh.channels import LINK_ERRORS
 from llmb_tui.cluster.ssh.handshake import LoginTransport
-from llmb_tui.cluster.ssh.keys import Candidate, Keys, NoSignature, UnlockedKeys, reason
+from llmb_tui.cluster.ssh.keys import Candidate, Keys, NoSignatureError, UnlockedKeys, reason
 from llmb_tui.cluster.ssh.openssh import HostSettings
-from llmb_tui.cluster.ssh.questions import PHONE_S, Declined, HungUp, Questions, ask, hung_up
-from llmb_tui.cluster.ssh.userauth import KeyRequests, Refused
+from llmb_tui.cluster.ssh.questions import (
+    PHONE_S,
+    QuestionDeclinedError,
+    Questions,
+    ServerHungUpError,
+    ask,
+    has_hung_up,
+)
+from llmb_tui.cluster.ssh.userauth import KeyRefusedError, KeyRequests
 from llmb_tui.language.quantities import duration
 
 _HUMAN_TRIES = 3
@@ -28,14 +35,14 @@ _KEY_DEADLINE_S = 60.0
 _BANNER_BYTES = 16384
 
 
-class KeysLeft(Exception):
-    """The server hung up while keys were offered, and nobody was asked anything: a new connection goes on."""
+class UntriedKeysError(Exception):
+    """The server hung up while keys were offered, without a question to the user: continue on a new connection."""
 
 
 class Login:
-    """Logging in to one host, on one connection or, where the server takes only a few keys on each, on several.
+    """Login to one host, on several connections if the server accepts only a few keys on each.
 
-    An answer is given to the server once, never again; a key likewise.
+    Each answer and each key is given to the server only once.
     """
 
     def __init__(self, settings: HostSettings, prompter: Prompter, unlocked: UnlockedKeys) -> None:
@@ -47,11 +54,11 @@ class Login:
         self._passed: list[Candidate] = []
         self._tried: list[str] = []
         self._methods: list[str] = []
-        """What the server said last that it would take."""
+        """Methods in the last answer of the server."""
         self._has_asked = False
         self._has_refused = False
         self.banner = b""
-        """What the server greets with, as it came, at most 16 KiB of it."""
+        """Greeting of the server, unchanged, at most 16 KiB."""
 
     def __enter__(self) -> Login:
         return self
@@ -61,13 +68,13 @@ class Login:
 
     @property
     def asks_nobody(self) -> bool:
-        """True when logging in the same way again would ask no person anything."""
+        """True if the same login can be repeated without a question to the user."""
         return not (self._has_asked or self._keys.has_asked)
 
     def run(self, transport: LoginTransport) -> None:
-        """Return when the server has let the user in.
+        """Log in on this connection.
 
-        Raises KeysLeft when another connection may go on, and AuthenticationFailed, which says what was tried.
+        Raises UntriedKeysError if another connection may continue, and AuthenticationFailed with all that was tried.
         """
         self._transport = transport
         self._requests = KeyRequests(transport)
@@ -77,29 +84,30 @@ class Login:
             methods = self._begin()
             while not transport.is_authenticated():
                 methods = self._give_factor(methods)
-        except Declined as declined:
-            fix = "Connect again, where somebody can answer."
-            raise self.failure(f"No answer was given to `{declined}`.", fix) from None
-        except HungUp:
+        except QuestionDeclinedError as declined:
+            fix = "Connect again and answer the question, at a terminal or on the screen."
+            raise self.failure(f"The question `{declined}` was not answered.", fix) from None
+        except ServerHungUpError:
             raise self.failure(
                 "The server closed the connection while the question was open. The answer was not sent.",
                 "Connect again, and answer sooner: servers wait for two minutes or less.",
             ) from None
 
     def failure(self, why: str, fix: str = "") -> AuthenticationFailed:
-        """The error that says what was tried, and with which settings."""
+        """Make the error that lists all attempts and the settings."""
         tried = [*self._tried, *self._keys.unusable]
         return AuthenticationFailed(
-            f"{self.settings.place}, did not let {self._user} in.",
+            f"{self.settings.place}, rejected the login of {self._user}.",
             " ".join([*([f"Tried: {', '.join(tried)}."] if tried else []), why, self.settings.source]),
-            fix or f"Check the user name and the key; `{self.settings.look}` in another terminal shows more.",
+            fix
+            or f"Check the user name and the key; `{self.settings.debug_command}` shows details in another terminal.",
         )
 
     def _begin(self) -> list[str]:
-        """The methods that the server wants, none when it is content.
+        """Return the methods that the server requires; none if the login is complete.
 
-        A key is offered before the server has named any method, which takes a round trip: where it takes keys at all,
-        this would be the first. Nobody is asked to unlock one before that.
+        A key is offered before the server has listed its methods, which saves a round trip: a server that accepts keys
+        would get this key first anyway. The user is not asked to unlock a key before that.
         """
         try:
             first = None if self._tried or self.settings.methods[:1] != ("publickey",) else next(self._candidates, None)
@@ -111,11 +119,13 @@ class Login:
             remaining = self._offer(first)
             if remaining is not None:
                 return remaining
-            if self._methods and "publickey" not in self._methods:  # it was not looked at; its turn may come
+            if (
+                self._methods and "publickey" not in self._methods
+            ):  # the server has not checked it: it may be offered later
                 self._candidates = chain([first], self._candidates)
             return self._methods or self._ask_for_methods()
         finally:
-            # The server greets once, and paramiko forgets it at the next attempt.
+            # The server sends its greeting once, and paramiko drops it at the next attempt.
             banner = cast("bytes | None", self._requests.banner) or self._transport.get_banner() or b""
             self.banner = banner[:_BANNER_BYTES]
 
@@ -132,7 +142,7 @@ class Login:
         return []
 
     def _give_factor(self, methods: list[str]) -> list[str]:
-        """Pass one factor; the methods that the server wants next, none when it is content."""
+        """Pass one factor, and return the methods that the server requires next; none if the login is complete."""
         has_asked = False
         for method in self.settings.methods:
             remaining = None
@@ -142,7 +152,7 @@ class Login:
                 remaining = self._offer_keys()
             elif method == "keyboard-interactive":
                 has_asked, remaining = self._answer_questions()
-            elif not has_asked:  # who was asked for the password there is not asked for it here
+            elif not has_asked:  # keyboard-interactive has already asked for the password
                 remaining = self._give_password()
             if remaining is not None:
                 return remaining
@@ -170,8 +180,8 @@ class Login:
         return remaining
 
     def _answer_questions(self) -> tuple[bool, list[str] | None]:
-        """Keyboard-interactive: whether anything was asked, and the methods that are left."""
-        self._has_asked = True  # even without a question, somebody may have to confirm on a phone
+        """Log in by keyboard-interactive: whether a question was asked, and the remaining methods."""
+        self._has_asked = True  # even without a question, the user may have to confirm on a phone
         for _ in range(_HUMAN_TRIES):
             questions = Questions(self._transport, self.settings.login, self.prompter)
             remaining = self._try("keyboard-interactive", partial(questions.attempt, self._user), PHONE_S, questions)
@@ -183,8 +193,8 @@ class Login:
         for _ in range(_HUMAN_TRIES):
             self._has_asked = True
             password = ask(self.prompter, f"Password for {self.settings.login}: ", echo=False)
-            if not self._transport.is_active() or hung_up(self._transport.sock):
-                raise HungUp
+            if not self._transport.is_active() or has_hung_up(self._transport.sock):
+                raise ServerHungUpError
             attempt = partial(self._transport.auth_password, self._user, password, fallback=False)
             remaining = self._try("password", attempt, PHONE_S)
             if remaining is not None:
@@ -194,39 +204,39 @@ class Login:
     def _try(
         self, name: str, attempt: Callable[[], list[str] | None], deadline_s: float, questions: Questions | None = None
     ) -> list[str] | None:
-        """The methods that are left after a success, None after a refusal."""
+        """Make one attempt; the remaining methods after a success, None after a refusal."""
         self._transport.auth_timeout = deadline_s
         begun_at = time.monotonic()
         try:
             return attempt() or []
         except LINK_ERRORS as error:
-            words = questions.last_words.strip() if questions is not None else ""
-            self._tried.append(f"{name} ({words or self._transport.parting_words or reason(error)})")
+            last_words = questions.last_words.strip() if questions is not None else ""
+            self._tried.append(f"{name} ({last_words or self._transport.parting_words or reason(error)})")
             silent = questions.was_silent if questions is not None else time.monotonic() - begun_at >= deadline_s
-            if silent and not isinstance(error, NoSignature):
-                raise self.failure(f"The server then did not answer within {duration(deadline_s)}.") from error
+            if silent and not isinstance(error, NoSignatureError):
+                raise self.failure(f"Then the server did not answer within {duration(deadline_s)}.") from error
             if self._has_hung_up():
                 raise self._closed() from error
             self._has_refused = True
-            if isinstance(error, Refused):
+            if isinstance(error, KeyRefusedError):
                 self._methods = error.methods
             return None
 
     def _has_hung_up(self) -> bool:
-        """Paramiko raises a moment before it says that the transport is no longer active."""
+        """True if the server has closed the connection. Paramiko raises shortly before `is_active` becomes false."""
         self._transport.join(_ENDING_S)
         return not self._transport.is_active()
 
     def _closed(self) -> Exception:
-        """The server hung up: where nobody was asked anything on this connection, another one may go on."""
+        """Make the error for a closed connection. Without a question to the user, another connection may continue."""
         words = f": {self._transport.parting_words}" if self._transport.parting_words else ""
-        # A server that has seen enough says so, or refused before.
+        # A server that ends the login after too many tries gives a reason, or has refused before.
         if not (words or self._has_refused or self._has_asked):
-            what = f"The connection to {self.settings.place}, broke while logging in."
-            return Unreachable(what, "The network or the server cut it, without a word.", "Try again.")
+            what = f"The connection to {self.settings.place}, broke during the login."
+            return Unreachable(what, "The network or the server closed it without a message.", "Try again.")
         if not self._has_asked:
-            return KeysLeft(f"The server then closed the connection{words}.")
+            return UntriedKeysError(f"Then the server closed the connection{words}.")
         return self.failure(
-            f"The server then closed the connection{words}. It may take no more tries on one connection.",
-            "Connect again: everything is asked for from the start.",
+            f"Then the server closed the connection{words}. It may accept no more tries on one connection.",
+            "Connect again: the login starts from the beginning.",
         )

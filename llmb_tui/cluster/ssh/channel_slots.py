@@ -1,4 +1,4 @@
-"""`ChannelSlots`: who may have one of a connection's sessions, and who makes room when there are too few."""
+"""`ChannelSlots`: shares the sessions of a connection among commands and streams."""
 
 from __future__ import annotations
 
@@ -7,34 +7,34 @@ import time
 from collections.abc import Callable
 
 _MOST = 8  # sshd's MaxSessions is 10 by default
-# A refusal may come from commands that were given up here and still run there.
+# A refusal may be caused by commands that were abandoned here and still run on the server.
 _BELIEVED_S = 60.0
-# What has just ended here may take a moment to end there: a refusal then says nothing about how many there are.
+# A session that has just ended here may still end on the server: a refusal then does not show their number.
 _LINGERS_S = 1.0
-# Streams that take turns get something done in each, and a login node is not asked for one after the other.
+# Turns are long enough for a stream to make progress, and for a login node not to start commands all the time.
 _TURN_S = 2.0
 
 
 class ChannelSlots:
-    """The sessions of one connection: as many at once as the server has sessions, at most 8.
+    """The sessions of one connection: as many at once as the server allows, at most 8.
 
-    How many it has shows only when it refuses one. Where no turn is left the stream whose turn ends first gives way:
-    as a rule it has run for 2 seconds, and on a server with one session a long stream and short commands then share it.
+    Only a refusal shows how many the server allows. If no session is free, the stream whose turn ends first is ended
+    after its turn, which is usually 2 seconds. On a server with one session, a long stream and short commands share it.
     """
 
     def __init__(self) -> None:
         self._changed = threading.Condition()
         self._in_use = 0
-        # What ends each of the streams and releases its slot, and from when on it may be called.
+        # For each stream, a function that ends it and releases its slot, and the time after which it may be called.
         self._streams: dict[Callable[[], None], float] = {}
         self._most = _MOST
         self._learned_at = 0.0
         self._given_back_at = 0.0
         self.were_refused = False
-        """The server had none to give at least once."""
+        """Whether the server has refused a session."""
 
     def acquire(self, ends: float) -> bool:
-        """Wait for a slot until the monotonic time `ends`; False when none came free. `release` gives it back."""
+        """Wait for a slot until the monotonic time `ends`; False if none became free. `release` returns it."""
         while True:
             with self._changed:
                 now = time.monotonic()
@@ -48,17 +48,17 @@ class ChannelSlots:
                     self._changed.wait(min(ends, ripe_at) - now)
                     continue
                 del self._streams[give_way]
-            give_way()  # it may wait for the network: nobody else should
+            give_way()  # it may wait for the network: release the lock first
 
     def release(self) -> None:
-        """Give back a slot that `acquire` gave."""
+        """Return a slot that `acquire` gave."""
         with self._changed:
             self._in_use -= 1
             self._given_back_at = time.monotonic()
             self._changed.notify_all()
 
-    def refused(self) -> bool:
-        """Give back a slot for which the server had no session; True when it was the only one in use."""
+    def release_refused(self) -> bool:
+        """Return a slot whose session the server refused; True if it was the only one in use."""
         with self._changed:
             self.were_refused = True
             self._in_use -= 1
@@ -69,13 +69,13 @@ class ChannelSlots:
             self._changed.notify_all()
             return self._in_use == 0
 
-    def may_give_way(self, give_way: Callable[[], None], turn_s: float | None = None) -> None:
-        """After its turn the stream that this ends, which holds a slot, may be ended for somebody who waits for one."""
+    def register_stream(self, give_way: Callable[[], None], turn_s: float | None = None) -> None:
+        """Register a stream that holds a slot: after its turn, `give_way` may be called to free the slot."""
         with self._changed:
             self._streams[give_way] = time.monotonic() + (_TURN_S if turn_s is None else turn_s)
             self._changed.notify_all()
 
-    def no_longer(self, give_way: Callable[[], None]) -> None:
-        """The stream ends by itself: nobody has to end it for a slot any more."""
+    def unregister_stream(self, give_way: Callable[[], None]) -> None:
+        """Remove a stream that ends by itself."""
         with self._changed:
             self._streams.pop(give_way, None)

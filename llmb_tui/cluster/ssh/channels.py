@@ -1,4 +1,4 @@
-"""Exec channels of one SSH connection: taking turns with its sessions, and what it means when one fails."""
+"""Exec channels of one SSH connection: sharing of its sessions, and errors of channels."""
 
 from __future__ import annotations
 
@@ -17,22 +17,22 @@ from llmb_tui.errors import Trouble
 from llmb_tui.language.text import clean
 
 LINK_ERRORS = (paramiko.SSHException, EOFError, OSError)
-"""What paramiko raises when a link breaks or a server refuses."""
+"""Errors of paramiko if a link breaks or a server refuses."""
 SHARED_WINDOW = 1 << 19
-"""Bytes on their way on one channel. What a command answers waits behind them: at 2 MB/s a quarter of a second."""
+"""Bytes in flight on one channel. Answers of commands wait behind them: at 2 MB/s a quarter of a second."""
 
 _REFUSED_PAUSE_S, _LONGEST_PAUSE_S = 0.1, 1.0
 _CHUNK = 1 << 20
 
-# Commands that were given up here, and hang there, may hold every session of a connection for as long as they like.
+# Abandoned commands that hang on the server may hold every session of a connection without limit.
 _HELD_S = 3.0
 
 
 def feed(channel: paramiko.Channel, data: bytes) -> None:
-    """Write a command's stdin, then the end of it, while its output is read: neither side waits for the other."""
+    """Write a command's stdin and its end in a thread, while its output is read: neither side waits for the other."""
 
     def write() -> None:
-        with contextlib.suppress(*LINK_ERRORS):  # the command may end earlier, or the link break
+        with contextlib.suppress(*LINK_ERRORS):  # the command may end earlier, or the link may break
             for start in range(0, len(data), _CHUNK):
                 channel.sendall(data[start : start + _CHUNK])
             channel.shutdown_write()
@@ -41,9 +41,9 @@ def feed(channel: paramiko.Channel, data: bytes) -> None:
 
 
 def drain(channel: paramiko.Channel) -> tuple[bytes, bytes] | None:
-    """Everything that comes on stdout and stderr until both end; None, and the channel closed, where it is too much.
+    """Read stdout and stderr to their ends; if one is too long, close the channel and return None.
 
-    Raises one of LINK_ERRORS when some of it is lost.
+    Raises one of LINK_ERRORS if output is lost.
     """
     stderr: list[bytes | None] = []
     lost: list[Exception] = []
@@ -65,9 +65,9 @@ def drain(channel: paramiko.Channel) -> tuple[bytes, bytes] | None:
 
 @contextlib.contextmanager
 def closing_at(channel: paramiko.Channel, ends: float) -> Iterator[threading.Event]:
-    """Close the channel at the monotonic time `ends` if the block is not done by then; the event says that it was.
+    """Close the channel at the monotonic time `ends` if the block has not finished; the event is set if it was closed.
 
-    Some of paramiko's waits have no timeout of their own; all of them end when the channel does.
+    Some of paramiko's waits have no timeout; all of them end if the channel is closed.
     """
     closed = threading.Event()
 
@@ -85,13 +85,13 @@ def closing_at(channel: paramiko.Channel, ends: float) -> Iterator[threading.Eve
 
 
 def close_quietly(channel: paramiko.Channel) -> None:
-    """Close a channel, on whatever is left of its link."""
+    """Close a channel, even if its link is broken."""
     with contextlib.suppress(*LINK_ERRORS):
         channel.close()
 
 
 class Channels:
-    """Opens exec channels, in turn where the server has too few sessions."""
+    """Opens exec channels, which take turns if the server has too few sessions."""
 
     def __init__(self, transport: paramiko.Transport, host: str, *, asks_nobody: bool) -> None:
         self._transport = transport
@@ -101,9 +101,9 @@ class Channels:
         self._has_worked = False
 
     def open(self, argv: Sequence[str], ends: float, window: int = SHARED_WINDOW) -> paramiko.Channel:
-        """A channel on which `argv` was started, before the monotonic time `ends`; give it to `close` at the end.
+        """Start `argv` on a new channel before the monotonic time `ends`; pass the channel to `close` after use.
 
-        Raises DeadlinePassed, Disconnected, and Trouble when the server runs no commands.
+        Raises DeadlinePassed, Disconnected, and Trouble if the server runs no commands.
         """
         command = command_line(argv)
         channel = self._session(argv, ends, window)
@@ -121,66 +121,66 @@ class Channels:
 
     @property
     def are_short(self) -> bool:
-        """The server has refused a session: it has too few of them to keep one that is not in use."""
+        """True if the server has refused a session: it has too few to keep an unused one open."""
         return self._slots.were_refused
 
     def stream(
         self, argv: Sequence[str], ends: float, window: int = SHARED_WINDOW, *, turn_s: float | None = None
     ) -> ChannelStream:
-        """As `open`, for a command whose output is read as it comes and which may have to make room.
+        """Start a command as `open` does, and return a stream, which may be ended for another command.
 
-        `turn_s`: how long it has its session to itself before it must; None: as long as other streams.
+        `turn_s`: seconds for which the stream keeps its session; None: the usual turn.
         """
         stream = ChannelStream(self, self.open(argv, ends, window), argv)
-        self._slots.may_give_way(stream.give_way, turn_s)
+        self._slots.register_stream(stream.give_way, turn_s)
         return stream
 
     def close(self, channel: paramiko.Channel) -> None:
-        """Close a channel that `open` gave; the command there may live on."""
+        """Close a channel that `open` returned; its command may continue on the server."""
         close_quietly(channel)
         self._slots.release()
 
     def close_stream(self, stream: ChannelStream, channel: paramiko.Channel) -> None:
         """Close the channel of a stream."""
-        self._slots.no_longer(stream.give_way)
+        self._slots.unregister_stream(stream.give_way)
         self.close(channel)
 
     def link_is_up(self) -> bool:
-        """False once the transport has ended, or is just ending.
+        """False if the transport has ended, or is just ending.
 
-        Paramiko closes the channels a moment before it says that it is no longer active.
+        Paramiko closes the channels shortly before `is_active` becomes false.
         """
         self._transport.join(0.05)
         return self._transport.is_active()
 
     def deadline_passed(self, argv: Sequence[str], why: str = "") -> DeadlinePassed:
-        """The error for a command that got no answer in time."""
+        """Make the error for a command without an answer in time."""
         return DeadlinePassed(
             f"No answer in time from {self._host} to {command_name(argv)}.",
             why or "The login node is busy, or the connection hangs. The command may still be running there.",
-            "Wait, or look at the login node in another terminal.",
+            "Try again later, or look at the login node in another terminal.",
         )
 
     def disconnected(self, argv: Sequence[str], *, may_have_run: bool) -> Disconnected:
-        """The error for a link that broke before or while a command ran."""
-        fate = "may have run" if may_have_run else "was not started"
+        """Make the error for a link that broke before or during a command."""
+        outcome = "may have run" if may_have_run else "was not started"
         return Disconnected(
             f"The connection to {self._host} broke.",
-            f"The network, a VPN or the login node cut it; {command_name(argv)} {fate}.",
-            "It is opened again with the next command, or when you log in again.",
+            f"The network, a VPN or the login node closed it; {command_name(argv)} {outcome}.",
+            "The next command connects again; if that needs a password or code, connect again yourself.",
             may_have_run=may_have_run,
         )
 
     def gave_way(self, argv: Sequence[str]) -> GaveWay:
-        """The error for a stream that was ended because another command needed its session."""
+        """Make the error for a stream that was ended because another command needed its session."""
         return GaveWay(
-            f"{command_name(argv)} on {self._host} made room for another command.",
-            "All sessions that the server gives on one connection were taken.",
-            "It goes on with its next turn.",
+            f"{command_name(argv)} on {self._host} was interrupted for another command.",
+            "All sessions that the server allows on one connection were in use.",
+            "It continues with its next turn.",
         )
 
     def _session(self, argv: Sequence[str], ends: float, window: int) -> paramiko.Channel:
-        """A new session, with a turn taken; a server that has no more to give is asked again until `ends`."""
+        """Take a slot and open a session. If the server refuses, ask again until `ends`."""
         pause = _REFUSED_PAUSE_S
         alone_since = None
         while self._slots.acquire(ends):
@@ -194,7 +194,7 @@ class Channels:
                 if time.monotonic() >= ends:
                     self._slots.release()
                     raise self.deadline_passed(argv) from error
-                alone_since = (alone_since or now) if self._slots.refused() else None
+                alone_since = (alone_since or now) if self._slots.release_refused() else None
                 if alone_since is not None and now - alone_since > _HELD_S and self._has_worked and self._asks_nobody:
                     self._transport.close()
                     raise self.disconnected(argv, may_have_run=False) from error
@@ -203,7 +203,7 @@ class Channels:
                 raise
             time.sleep(max(0.0, min(pause, ends - time.monotonic())))
             pause = min(pause * 2, _LONGEST_PAUSE_S)
-        raise self.deadline_passed(argv, "No session of the connection came free.")
+        raise self.deadline_passed(argv, "No session of the connection became free.")
 
     def _not_started(self, argv: Sequence[str], ends: float, error: Exception) -> Trouble:
         if not self.link_is_up():
@@ -213,7 +213,7 @@ class Channels:
         return Trouble(
             f"{self._host} refused to run {command_name(argv)}.",
             clean(str(error)) or "The server gave no reason.",
-            "Ask the cluster's administrators whether commands may be run over SSH on this host.",
+            "Ask the cluster's administrators whether this host allows commands over SSH.",
         )
 
 
@@ -226,10 +226,10 @@ class ChannelStream(Stream):
         self._channel = channel
         self._argv = tuple(argv)
         self.gave_way = False
-        """It was ended because another command needed its session."""
+        """Whether the stream was ended because another command needed its session."""
 
     def read(self, timeout_s: float) -> bytes | None:
-        """As `Stream.read`."""
+        """The next bytes, as `Stream.read`."""
         self._channel.settimeout(timeout_s)
         try:
             data = self._channel.recv(_CHUNK)
@@ -237,7 +237,9 @@ class ChannelStream(Stream):
         except TimeoutError:
             self._read_errors()
             return None
-        except LINK_ERRORS as error:  # paramiko acknowledges what it hands out, and that may be what fails
+        except (
+            LINK_ERRORS
+        ) as error:  # paramiko acknowledges the bytes that it returns, and the acknowledgement may fail
             raise self._channels.disconnected(self._argv, may_have_run=True) from error
         if not data and self.gave_way:
             raise self._channels.gave_way(self._argv)
@@ -245,20 +247,20 @@ class ChannelStream(Stream):
             raise self._channels.disconnected(self._argv, may_have_run=True)
         return data
 
-    def speak(self) -> None:
-        """As `Stream.speak`."""
-        with contextlib.suppress(*LINK_ERRORS):  # reading says that it broke
+    def send_keepalive(self) -> None:
+        """Send a line end to the command's stdin, as `Stream.send_keepalive`."""
+        with contextlib.suppress(*LINK_ERRORS):  # `read` reports that the link broke
             if self._channel.send_ready():
                 self._channel.send(b"\n")
 
-    def say(self, data: bytes, ends: float) -> None:
-        """Send data to its stdin, until the monotonic time `ends` at most."""
-        with contextlib.suppress(*LINK_ERRORS):  # reading says that it broke, or that nothing is answered
+    def send(self, data: bytes, ends: float) -> None:
+        """Send data to the command's stdin, until the monotonic time `ends` at most."""
+        with contextlib.suppress(*LINK_ERRORS):  # `read` reports a broken link, or a missing answer
             self._channel.settimeout(max(0.0, ends - time.monotonic()))
             self._channel.sendall(data)
 
     def give_way(self) -> None:
-        """Make room for another command."""
+        """End the stream to free its session for another command."""
         self.gave_way = True
         self.close()
 
@@ -266,7 +268,7 @@ class ChannelStream(Stream):
         self._channels.close_stream(self, self._channel)
 
     def _read_errors(self) -> None:
-        """Unread stderr would fill the window that stdout needs as well."""
+        """Read stderr, because unread bytes would fill the window that stdout shares."""
         while self._channel.recv_stderr_ready():
             self._keep_errors(self._channel.recv_stderr(_CHUNK))
 

@@ -1,6 +1,6 @@
-"""`connect`: from a profile to a live `Connection`: each host on the way, its host key, its login.
+"""`connect`: makes a live `Connection` from a profile, with host key check and login on each host of the route.
 
-Paramiko's Transport is driven by hand: SSHClient.connect asks on the terminal, which belongs to the screen.
+It uses paramiko's Transport directly: SSHClient.connect asks on the terminal, which the screen occupies.
 """
 
 from __future__ import annotations
@@ -13,21 +13,21 @@ from contextlib import ExitStack
 from llmb_tui.cluster.failures import Unreachable
 from llmb_tui.cluster.login_profile import LoginProfile
 from llmb_tui.cluster.prompter import Prompter
-from llmb_tui.cluster.ssh.authentication import KeysLeft, Login
+from llmb_tui.cluster.ssh.authentication import Login, UntriedKeysError
 from llmb_tui.cluster.ssh.connection import Connection
 from llmb_tui.cluster.ssh.handshake import ConnectionRefused, LoginTransport, shake_hands
 from llmb_tui.cluster.ssh.host_keys import AcceptedKeys
 from llmb_tui.cluster.ssh.keys import UnlockedKeys
 from llmb_tui.cluster.ssh.openssh import HostSettings, jump_route
-from llmb_tui.cluster.ssh.sockets import ProxyCommand, Through, open_tcp, open_through
+from llmb_tui.cluster.ssh.sockets import ForwardedSocket, ProxyCommand, open_tcp, open_through
 
-# Without a handler of their own, paramiko's tracebacks would be printed over the screen.
+# Without this handler, paramiko's tracebacks would be printed over the screen.
 logging.getLogger("paramiko").addHandler(logging.NullHandler())
 
-# A busy server refuses at random, and a moment later no longer.
+# A busy server refuses connections at random: try again for a few seconds.
 _REFUSED_S = 8.0
 _FIRST_PAUSE_S = 0.3
-# With MaxAuthTries at sshd's default of 6 these offer more keys than anybody has.
+# With MaxAuthTries at sshd's default of 6 this offers more keys than any user has.
 _MOST_CONNECTIONS = 6
 
 _Hop = tuple[LoginTransport, HostSettings]
@@ -40,10 +40,10 @@ def connect(
     unlocked: UnlockedKeys | None = None,
     accepted: AcceptedKeys | None = None,
 ) -> Connection:
-    """Connect, check the host keys and log in, on every host of the way; questions go to `prompter`.
+    """Connect, check the host keys and log in on every host of the route; questions go to `prompter`.
 
-    `unlocked` holds the keys whose passphrase was typed, `accepted` the host keys that go into no file; given again
-    they spare the question.
+    `unlocked` holds unlocked private keys, `accepted` the accepted host keys that are not written to a file. Pass both
+    again to avoid the same questions.
     Raises BadSshConfig, Unreachable, HostKeyUnknown, HostKeyChanged or AuthenticationFailed.
     """
     accepted = AcceptedKeys() if accepted is None else accepted
@@ -63,15 +63,15 @@ def connect(
 
 
 def _log_in(login: Login, before: _Hop | None, accepted: AcceptedKeys, opened: ExitStack) -> LoginTransport:
-    """A transport that is logged in; `opened` closes it."""
+    """Make a transport and log in on it; `opened` closes it."""
     why = ""
     for _ in range(_MOST_CONNECTIONS):
         with ExitStack() as attempt:
             transport = _reach(login.settings, before, login.prompter, accepted, attempt)
             try:
                 login.run(transport)
-            except KeysLeft as left:
-                why = str(left)
+            except UntriedKeysError as error:
+                why = str(error)
                 continue
             opened.enter_context(attempt.pop_all())
             return transport
@@ -81,7 +81,7 @@ def _log_in(login: Login, before: _Hop | None, accepted: AcceptedKeys, opened: E
 def _reach(
     settings: HostSettings, before: _Hop | None, prompter: Prompter, accepted: AcceptedKeys, opened: ExitStack
 ) -> LoginTransport:
-    """A transport whose host key is known; `opened` closes it. Refusals of a busy server are waited for."""
+    """Make a transport with a known host key; `opened` closes it. Try again if a busy server refuses."""
     gives_up = time.monotonic() + _REFUSED_S
     pause_s = _FIRST_PAUSE_S
     while True:
@@ -90,8 +90,8 @@ def _reach(
             try:
                 shake_hands(transport, settings, prompter, accepted)
             except ConnectionRefused as refusal:
-                if proxy is not None and (words := proxy.last_words):
-                    raise _proxy_failed(settings, words) from refusal
+                if proxy is not None and (stderr_line := proxy.last_line):
+                    raise _proxy_failed(settings, stderr_line) from refusal
                 if time.monotonic() + pause_s > gives_up:
                     raise
             else:
@@ -102,9 +102,9 @@ def _reach(
 
 
 def _open(settings: HostSettings, before: _Hop | None, opened: ExitStack) -> tuple[LoginTransport, ProxyCommand | None]:
-    """A transport that has not begun, and the proxy command that it goes through; `opened` closes them."""
+    """Make a transport that is not started, and its proxy command if it has one; `opened` closes them."""
     proxy = None
-    sock: socket.socket | Through
+    sock: socket.socket | ForwardedSocket
     if before is not None:
         sock = open_through(*before, settings)
     elif settings.proxy_command is not None:
@@ -119,9 +119,9 @@ def _open(settings: HostSettings, before: _Hop | None, opened: ExitStack) -> tup
     return transport, proxy
 
 
-def _proxy_failed(settings: HostSettings, words: str) -> Unreachable:
+def _proxy_failed(settings: HostSettings, stderr_line: str) -> Unreachable:
     return Unreachable(
         f"Could not reach {settings.place}: its proxy command failed.",
-        f"It said: {words}",
-        "Try the command in a terminal. One that asks questions cannot ask them here: use ProxyJump instead.",
+        f"It printed: {stderr_line}",
+        "Run the command in a terminal. If it asks questions, use ProxyJump instead: here it cannot ask them.",
     )

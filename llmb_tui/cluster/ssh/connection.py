@@ -1,4 +1,4 @@
-"""`Connection`: one authenticated SSH connection to a login node, and commands on it; `Bulk`: a second one."""
+"""`Connection`: an authenticated SSH connection to a login node; `Bulk`: the second one, for long streams."""
 
 from __future__ import annotations
 
@@ -15,16 +15,16 @@ from llmb_tui.cluster.ssh.shell import Shell
 from llmb_tui.errors import Trouble
 from llmb_tui.language.text import clean
 
-# As wide as a stream of 20 MB/s over 100 ms needs. Much wider ones are slower: paramiko copies what it holds.
+# Enough for a stream of 20 MB/s over 100 ms. Much larger windows are slower: paramiko copies its buffer.
 _WINDOW = 1 << 21
 _RETRY_AFTER_S = 300.0
 _START_S = 20.0
-# As long as a command takes that waits for no line; one that does needs no processor meanwhile.
-_MAKES_WAY_S = 0.005
+# Duration of a command on a fast line. On a slow line a command waits, and needs no processor meanwhile.
+_PAUSE_S = 0.005
 
 
 class Connection(Link):
-    """One live connection. A heartbeat of its own closes it when the other end falls silent."""
+    """One live connection. Its heartbeat closes it if the server falls silent."""
 
     def __init__(
         self,
@@ -35,7 +35,7 @@ class Connection(Link):
         asks_nobody: bool = False,
         on_close: Callable[[], None] = lambda: None,
     ) -> None:
-        """`on_close` is called once when the connection has ended, whoever ended it."""
+        """`on_close` is called once after the end of the connection, whatever ended it."""
         self.host = clean(host)
         self.banner = clean(banner.replace("\r\n", "\n"))
         self.asks_nobody = asks_nobody
@@ -44,27 +44,27 @@ class Connection(Link):
         self._shell = Shell(self._channels, self.host)
         self._on_close = on_close
         self._ending = threading.Lock()
-        self._heartbeat = Heartbeat(transport, self._shell.speak, self._end)
+        self._heartbeat = Heartbeat(transport, self._shell.send_keepalive, self._end)
 
     @property
     def alive(self) -> bool:
-        """False once it is known to be broken or closed; a link that fell silent is, within 15 seconds."""
+        """False if the connection is closed or known to be broken; a silent one is broken within 15 seconds."""
         return self._transport.is_active()
 
     @property
     def pulse(self) -> Pulse:
-        """What the heartbeat knows."""
+        """Response times that the heartbeat measured."""
         return self._heartbeat.pulse
 
     def close(self) -> None:
-        """End the connection and every channel on it; remote commands may live on."""
+        """Close the connection and all its channels; remote commands may continue."""
         self._transport.close()
         self._end()
 
     def run(
         self, argv: Sequence[str], *, stdin: bytes = b"", deadline_s: float = 20.0, only_looks: bool = False
     ) -> Completed:
-        """As `Link.run`: past the deadline the command may still be running there."""
+        """Run a command, as `Link.run`. After the deadline the command may still be running on the server."""
         ends = time.monotonic() + deadline_s
         if only_looks and (answer := self._shell.run(argv, ends)) is not None:
             return answer
@@ -76,32 +76,34 @@ class Connection(Link):
                 if outputs is None:
                     raise answer_too_long(argv, self.host)
                 exit_code = channel.recv_exit_status()
-        except LINK_ERRORS as error:  # paramiko acknowledges what it hands out, and that may be what fails
+        except (
+            LINK_ERRORS
+        ) as error:  # paramiko acknowledges the bytes that it returns, and the acknowledgement may fail
             raise self._channels.disconnected(argv, may_have_run=True) from error
         finally:
             self._channels.close(channel)
-        # sshd may tell the exit code before the last output, and answers a channel closed by us with an end of its own.
+        # sshd may send the exit code before the last output, and it also sends an end if this side closes the channel.
         if exit_code == -1 or cut_off.is_set() or not channel.eof_received:
             self._explain(argv, ends)
         stdout, stderr = (output.decode(errors="replace") for output in outputs)
         return Completed(exit_code, stdout, stderr)
 
     def stream(self, argv: Sequence[str], *, window: int = SHARED_WINDOW) -> Stream:
-        """As `Link.stream`; `window` is how many bytes may be on their way, which everything else waits behind."""
+        """Start a stream, as `Link.stream`. `window`: bytes in flight at most; all other output waits behind them."""
         return self._channels.stream(argv, time.monotonic() + _START_S, window)
 
     def listen_after(self, wait: Callable[[], None]) -> None:
-        """Call `wait` before each look at what came."""
+        """Call `wait` before each read of received bytes."""
         self._transport.listen_after(wait)
 
     def _end(self) -> None:
-        """Let go of the way there. The heartbeat does so too, in a thread that ends with the program in its middle."""
+        """Close the route. The heartbeat does it, too, but the end of the program may interrupt its thread."""
         with self._ending:
             on_close, self._on_close = self._on_close, lambda: None
             on_close()
 
     def _explain(self, argv: Sequence[str], ends: float) -> None:
-        """Raise what explains a missing exit code or end; return when it was the command's own doing."""
+        """Raise the error that explains a missing exit code or end; return if the command itself caused it."""
         if not self._channels.link_is_up():
             raise self._channels.disconnected(argv, may_have_run=True)
         if time.monotonic() >= ends:
@@ -109,29 +111,29 @@ class Connection(Link):
 
 
 class Bulk:
-    """A session's second connection, for long streams, so that commands never wait behind their bytes.
+    """Second connection of a session, for long streams, so that commands do not wait behind their bytes.
 
-    Opened with the first stream. Where that fails streams share the first connection, without a word.
+    The first stream opens it. If that fails, streams share the first connection; no error is reported.
     """
 
     def __init__(self, dial: Callable[[], Connection]) -> None:
-        """`dial` makes the second connection, and asks no person anything."""
+        """`dial` makes the second connection without asking the user."""
         self._dial = dial
         self._dialling = threading.Lock()
         self._connection: Connection | None = None
         self._not_before = 0.0
         self._closed = threading.Event()
-        self._makes_way_until = 0.0
-        self._goes_on = threading.Event()
+        self._pause_until = 0.0
+        self._pause_over = threading.Event()
 
     @property
     def alive(self) -> bool:
-        """True while there is a second connection that is not known to be broken."""
+        """True if there is a second connection that is not known to be broken."""
         connection = self._connection
         return connection is not None and connection.alive
 
     def stream(self, argv: Sequence[str]) -> Stream | None:
-        """Start a command on the second connection; None when there is none. Raises what `Link.stream` raises."""
+        """Start a command on the second connection; None if there is none. Raises the errors of `Link.stream`."""
         connection = self._open()
         if connection is None:
             return None
@@ -143,17 +145,17 @@ class Bulk:
             return None
 
     @contextmanager
-    def making_way(self) -> Iterator[None]:
-        """While the block runs, for a moment at most, what streams in waits: decrypting it takes a whole processor."""
-        self._goes_on.clear()
-        self._makes_way_until = time.monotonic() + _MAKES_WAY_S
+    def pausing(self) -> Iterator[None]:
+        """Pause received streams during the block, for 5 ms at most: their decryption occupies a whole processor."""
+        self._pause_over.clear()
+        self._pause_until = time.monotonic() + _PAUSE_S
         try:
             yield
         finally:
-            self._goes_on.set()
+            self._pause_over.set()
 
     def close(self) -> None:
-        """End the connection for good."""
+        """Close the connection permanently."""
         self._closed.set()
         if self._connection is not None:
             self._connection.close()
@@ -166,7 +168,7 @@ class Bulk:
                 return None
             try:
                 connection = self._connection = self._dial()
-                connection.listen_after(self._make_way)
+                connection.listen_after(self._pause)
             except Trouble:
                 self._not_before = time.monotonic() + _RETRY_AFTER_S
                 return None
@@ -174,7 +176,7 @@ class Bulk:
                 connection.close()
             return connection
 
-    def _make_way(self) -> None:
-        left_s = self._makes_way_until - time.monotonic()
-        if left_s > 0:
-            self._goes_on.wait(left_s)
+    def _pause(self) -> None:
+        remaining_s = self._pause_until - time.monotonic()
+        if remaining_s > 0:
+            self._pause_over.wait(remaining_s)

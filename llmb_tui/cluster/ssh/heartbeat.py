@@ -1,7 +1,7 @@
-"""`Heartbeat`: notices within 15 seconds that an SSH connection is dead, however silently it died.
+"""`Heartbeat`: closes an SSH connection within 15 seconds after the server fell silent.
 
-Every few seconds sshd itself is asked something that it must answer. That takes no channel and starts nothing, so
-that a login node whose Slurm controller hangs, or whose every session is taken, still answers.
+Every few seconds it sends a request that sshd itself must answer. The request needs no channel and no process, so a
+login node answers even if its Slurm controller hangs or all its sessions are in use.
 """
 
 from __future__ import annotations
@@ -18,49 +18,49 @@ from paramiko.packet import Packetizer
 
 from llmb_tui.cluster.link import Pulse
 
-# Together with one look these are how long a dead link stays unnoticed at most: below 15 s.
+# Their sum with one check is the longest time until a dead link is noticed: less than 15 s.
 _ASK_EVERY_S = 5.0
 _PATIENCE_S = 8.0
-_LOOK_EVERY_S = 0.5
+_CHECK_EVERY_S = 0.5
 
-# What waits for bytes wakes up this often to see whether anything else is to be done; paramiko's own tenth of a second
-# costs as much as all else of a connection on which nothing happens.
+# A thread that waits for bytes wakes up at this interval for other work. Paramiko's own interval of 0.1 s costs as much
+# processor time as the rest of an idle connection.
 _LISTENS_S = 1.0
 
-# A look that comes this late was kept from the processor, and so was the thread that receives.
+# A check that is this late did not get the processor, and neither did the receiving thread.
 _STARVED_S = 3.0
 
 _REQUEST = "keepalive@openssh.com"
 
 
 class HeardTransport(paramiko.Transport):
-    """A transport that knows when it last received anything.
+    """A transport that records when it last received bytes.
 
-    Bytes count, not messages: over a slow line an answer waits behind a window full of output.
+    It counts bytes, not messages: on a slow line an answer waits behind a window full of output.
     """
 
     def __init__(self, sock: Any) -> None:
-        self._ear = _Ear(sock)
-        super().__init__(sock, packetizer_class=lambda _: Packetizer(self._ear))  # type: ignore[arg-type]
+        self._observed = _ObservedSocket(sock)
+        super().__init__(sock, packetizer_class=lambda _: Packetizer(self._observed))  # type: ignore[arg-type]
         sock.settimeout(_LISTENS_S)
 
     @property
     def heard_at(self) -> float:
-        """Monotonic time."""
-        return self._ear.heard_at
+        """Monotonic time of the last received byte."""
+        return self._observed.heard_at
 
     def listen_after(self, wait: Callable[[], None]) -> None:
-        """Call `wait` before each look at what came: what it waits for goes before this transport's bytes."""
-        self._ear.wait = wait
+        """Call `wait` before each read of received bytes, to give other work priority."""
+        self._observed.wait = wait
 
 
 class Heartbeat:
-    """Asks while the transport lives, and closes it when no answer comes."""
+    """Sends requests while the transport is active, and closes it if no answer comes."""
 
     def __init__(self, transport: HeardTransport, on_beat: Callable[[], None], on_end: Callable[[], None]) -> None:
-        """Begins at once, in threads of its own, which end with the transport.
+        """Start at once, in threads that end with the transport.
 
-        `on_beat` is called before each question, `on_end` once, at the end.
+        `on_beat` is called before each request, `on_end` once, at the end.
         """
         self._transport = transport
         self._on_beat = on_beat
@@ -73,15 +73,15 @@ class Heartbeat:
 
     @property
     def pulse(self) -> Pulse:
-        """What is known at this moment."""
+        """Present response times."""
         now = time.monotonic()
         return Pulse(self._round_trip_s, max(0.0, now - self._transport.heard_at), self._awaited_s(now))
 
     def _ask(self) -> None:
-        """A thread: it waits as long as an answer takes, and even sending may wait when the line hangs."""
+        """Send requests, in a thread: waiting for the answer, and even sending, may block if the line hangs."""
         while self._transport.is_active():
             asked_at = self._asked_at = time.monotonic()
-            # What fails here has failed for everybody: the transport ends, or no answer is heard.
+            # An error here affects the whole transport: it ends, or `_watch` notices the missing answer.
             with contextlib.suppress(paramiko.SSHException, EOFError, OSError):
                 self._on_beat()
                 self._transport.global_request(_REQUEST)
@@ -90,13 +90,13 @@ class Heartbeat:
             self._transport.join(_ASK_EVERY_S)
 
     def _watch(self) -> None:
-        looked_at = time.monotonic()
+        checked_at = time.monotonic()
         while self._transport.is_active():
-            self._transport.join(_LOOK_EVERY_S)
+            self._transport.join(_CHECK_EVERY_S)
             now = time.monotonic()
-            if now - looked_at > _STARVED_S:
+            if now - checked_at > _STARVED_S:
                 self._awake_at = now
-            looked_at = now
+            checked_at = now
             if self._awaited_s(now) > _PATIENCE_S:
                 self._transport.close()
         self._on_end()
@@ -106,8 +106,8 @@ class Heartbeat:
         return 0.0 if asked_at is None else max(0.0, now - max(asked_at, self._transport.heard_at, self._awake_at))
 
 
-class _Ear:
-    """As much of a socket as paramiko's packets need: `recv`, `send`, `close`."""
+class _ObservedSocket:
+    """The part of a socket that paramiko's packets need: `recv`, `send`, `close`."""
 
     def __init__(self, sock: Any) -> None:
         self._sock = sock
@@ -117,7 +117,7 @@ class _Ear:
         self.heard_at = time.monotonic()
 
     def close(self) -> None:
-        """Of a socket the end alone would not wake who waits for its bytes."""
+        """Close the socket. Without the shutdown, a thread that waits for its bytes would not wake up."""
         if isinstance(self._sock, socket.socket):
             with contextlib.suppress(OSError):
                 self._sock.shutdown(socket.SHUT_RDWR)

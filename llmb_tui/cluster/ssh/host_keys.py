@@ -1,6 +1,7 @@
-"""Host keys: OpenSSH's known_hosts files, read and appended to; and the decision about a server's key.
+"""Host keys: reads and extends OpenSSH's known_hosts files, and checks the key of a server.
 
-Paramiko hashes names; its own `HostKeys` knows no wildcards, no revoked keys and no type of key that it cannot use.
+Of paramiko's `HostKeys` only the hashing of names is used: the class does not support wildcards, revoked keys, and key
+types that paramiko cannot use.
 """
 
 from __future__ import annotations
@@ -22,7 +23,7 @@ from llmb_tui.errors import Trouble
 from llmb_tui.language.text import clean_line
 from llmb_tui.store.files import append_durable
 
-# An RSA key is one type in a file and two signature algorithms on the wire.
+# An RSA key has one type in a file, and two signature algorithms in the protocol.
 _ALGORITHMS = {"ssh-rsa": ("rsa-sha2-512", "rsa-sha2-256")}
 _REVOKED, _AUTHORITY = "@revoked", "@cert-authority"
 
@@ -36,13 +37,13 @@ class ServerKey:
 
     @property
     def fingerprint(self) -> str:
-        """`SHA256:…`, as OpenSSH prints it."""
+        """Fingerprint in OpenSSH's form, `SHA256:…`."""
         digest = hashlib.sha256(self.blob).digest()
         return "SHA256:" + base64.b64encode(digest).decode().rstrip("=")
 
 
 AcceptedKeys = set[tuple[str, ServerKey]]
-"""Keys that were accepted and go into no file, each with its host's name: known for the life of one session."""
+"""Accepted keys that are not written to a file, each with its host's name; kept for one session."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,15 +58,16 @@ class _Entry:
     def matches(self, name: str) -> bool:
         if self.hosts.startswith("|1|"):
             return _hash_matches(self.hosts, name)
-        matches = [one for one in self.hosts.lower().split(",") if _pattern_matches(one.removeprefix("!"), name)]
-        return bool(matches) and not any(one.startswith("!") for one in matches)
+        patterns = self.hosts.lower().split(",")
+        matches = [pattern for pattern in patterns if _pattern_matches(pattern.removeprefix("!"), name)]
+        return bool(matches) and not any(pattern.startswith("!") for pattern in matches)
 
 
 class KnownHosts:
-    """The known keys of all hosts. `files` are read; an accepted key is appended to the first.
+    """The known keys of all hosts. It reads all `files`, and appends an accepted key to the first.
 
-    `hashed`: the host's name is hashed there (HashKnownHosts). `accepted` holds those that go into no file; given
-    again it spares the question.
+    `hashed`: write hashed host names (HashKnownHosts). `accepted` holds accepted keys that are not written to a file;
+    pass it again to avoid the same question.
     """
 
     def __init__(self, files: Sequence[Path], *, hashed: bool = False, accepted: AcceptedKeys | None = None) -> None:
@@ -75,17 +77,17 @@ class KnownHosts:
         self._entries = [entry for file in files for entry in _entries_in(file)]
 
     def check(self, host: str, port: int, key: ServerKey, prompter: Prompter | None) -> None:
-        """Return when the key is known, or was accepted just now. Without a prompter nobody may accept one.
+        """Check a host's key. The prompter may accept an unknown key; without a prompter it is an error.
 
-        Raises HostKeyChanged, without a question, when the host is known by another key or this key is revoked,
-        and HostKeyUnknown when nobody accepts an unknown key.
+        Raises HostKeyChanged, without a question, if another key is known for the host or this key is revoked, and
+        HostKeyUnknown if an unknown key is not accepted.
         """
         name, plain = _name(host, port), host.lower()
         for entry in self._entries:
             if entry.marker == _REVOKED and entry.key == key and (entry.matches(name) or entry.matches(plain)):
                 raise _revoked(name, entry)
         entries = self._entries_of(name)
-        # As by OpenSSH the name without the port counts only where nothing is known by the one with it.
+        # As in OpenSSH, the name without a port counts only if there is no entry for the name with the port.
         if any(entry.key == key for entry in entries or self._entries_of(plain)):
             return
         if entries:
@@ -98,9 +100,9 @@ class KnownHosts:
         self._remember(name, key)
 
     def algorithms(self, host: str, port: int, supported: Iterable[str]) -> tuple[str, ...]:
-        """`supported` with those of the host's known keys first.
+        """Return `supported`, with the algorithms of the host's known keys first.
 
-        Without this a server with several keys may show one that is not in the file, and look unknown.
+        Otherwise a server with several keys may show one that is not in the file, and appear to be unknown.
         """
         preferred = [
             name
@@ -113,22 +115,22 @@ class KnownHosts:
         return [entry for entry in self._entries if not entry.marker and entry.matches(name)]
 
     def _authority_of(self, name: str, plain: str) -> str:
-        """A sentence where the host's certificate would be enough for `ssh`, which may have told nobody of its key."""
+        """Note for a host whose certificate `ssh` accepts without showing its key; empty for other hosts."""
         for entry in self._entries:
             if entry.marker == _AUTHORITY and (entry.matches(name) or entry.matches(plain)):
                 file = clean_line(str(entry.file))
-                return f"An authority in {file} vouches for this host, and this program reads no certificates of hosts."
+                return f"{file} trusts an authority for this host, but this program reads no host certificates."
         return ""
 
     def _unknown(self, name: str, key: ServerKey, note: str, *, may_ask: bool) -> HostKeyUnknown:
-        outcome = "it was not accepted" if may_ask else "the OpenSSH configuration says StrictHostKeyChecking yes"
+        outcome = "it was not accepted" if may_ask else "the OpenSSH configuration has StrictHostKeyChecking yes"
         entry = f"{clean_line(name)} {key.type} {base64.b64encode(key.blob).decode()}"
-        asks = "say yes where a terminal or the screen asks (`llmb-tui doctor CLUSTER`), or " if may_ask else ""
+        accept = "accept it in a terminal (`llmb-tui doctor CLUSTER`) or on the screen, or " if may_ask else ""
         return HostKeyUnknown(
-            f"The host key of {clean_line(name)} is not known: {key.type} {key.fingerprint}",
+            f"The host key of {clean_line(name)} is unknown: {key.type} {key.fingerprint}",
             f"It is not in {self._file}, and {outcome}. {note}".rstrip(),
             "Compare the fingerprint with the one that the cluster's administrators publish, then "
-            f"{asks}add this line to {self._file}:\n{entry}",
+            f"{accept}add this line to {self._file}:\n{entry}",
         )
 
     def _remember(self, name: str, key: ServerKey) -> None:
@@ -140,22 +142,22 @@ class KnownHosts:
         present = self._file.read_bytes() if self._file.exists() else b""
         try:
             append_durable(self._file, b"\n" + line if present and not present.endswith(b"\n") else line)
-        except Trouble as trouble:  # a container's ~/.ssh is often read-only, and the key was accepted all the same
-            if not isinstance(trouble.__cause__, OSError):  # a file that cannot be meant
+        except Trouble as trouble:  # ~/.ssh is often read-only in containers: keep the accepted key in memory
+            if not isinstance(trouble.__cause__, OSError):  # the path is not a usable file
                 raise
             self._accepted.add((name, key))
 
 
 def _name(host: str, port: int) -> str:
-    """The host as a known_hosts file names it."""
+    """Name of a host in a known_hosts file."""
     return host.lower() if port == 22 else f"[{host.lower()}]:{port}"
 
 
 def _revoked(name: str, entry: _Entry) -> HostKeyChanged:
     return HostKeyChanged(
         f"The host key of {clean_line(name)} is revoked: {entry.key.type} {entry.key.fingerprint}",
-        f"{entry.file} says that this key must not be trusted.",
-        "Ask the cluster's administrators for the right key.",
+        f"{entry.file} marks this key as revoked: it must not be trusted.",
+        "Ask the cluster's administrators for the correct key.",
     )
 
 
@@ -165,9 +167,9 @@ def _changed(name: str, key: ServerKey, entries: Sequence[_Entry]) -> HostKeyCha
     files = dict.fromkeys(str(entry.file) for entry in entries)
     return HostKeyChanged(
         f"The host key of {name} has changed. Nothing was sent to it.",
-        f"It shows {key.type} {key.fingerprint}, but known is {expected}. "
-        "Someone may be listening in, or the login node was set up again.",
-        "Ask the cluster's administrators. If the new key is right: "
+        f"The host shows {key.type} {key.fingerprint}, but the known key is {expected}. "
+        "Someone may be intercepting the connection, or the login node was set up again.",
+        "Ask the cluster's administrators. If the new key is correct, run "
         + " and ".join(shell_join(["ssh-keygen", "-f", file, "-R", name]) for file in files),
     )
 
@@ -179,13 +181,13 @@ def _entries_in(file: Path) -> list[_Entry]:
         return []
     except OSError as error:
         raise Trouble(
-            f"Could not read {file}.", f"{error.strerror}.", "The host's key cannot be checked without it: mend it."
+            f"Could not read {file}.", f"{error.strerror}.", "Fix this file: the host key cannot be checked without it."
         ) from error
     return [entry for line in text.split("\n") if (entry := _parse(line, file)) is not None]
 
 
 def _parse(line: str, file: Path) -> _Entry | None:
-    """One entry; None for a comment and a line that OpenSSH would skip."""
+    """Parse one line; None for a comment, and for a line that OpenSSH would skip."""
     words = line.split()
     if not words or words[0].startswith("#"):
         return None
@@ -202,10 +204,10 @@ def _parse(line: str, file: Path) -> _Entry | None:
 def _hash_matches(hosts: str, name: str) -> bool:
     try:
         return paramiko.HostKeys.hash_host(name, hosts) == hosts
-    except (ValueError, AssertionError):  # not in base64, or of another length
+    except (ValueError, AssertionError):  # invalid base64, or a wrong length
         return False
 
 
 def _pattern_matches(pattern: str, name: str) -> bool:
-    """OpenSSH's wildcards: `*` any text, `?` any one character; nothing else is special."""
+    """Match OpenSSH's wildcards: `*` is any text, `?` any character; other characters are literal."""
     return fnmatchcase(name, pattern.replace("[", "[[]"))

@@ -1,4 +1,4 @@
-"""The user's keys: from files, from the agent, with their certificates; each is offered to a server once."""
+"""The user's keys from files and from the agent, with their certificates. Each is offered to a server once."""
 
 from __future__ import annotations
 
@@ -21,19 +21,19 @@ from llmb_tui.store.paths import expanded
 
 _KEY_CLASSES: tuple[type[paramiko.PKey], ...] = (paramiko.Ed25519Key, paramiko.ECDSAKey, paramiko.RSAKey)
 _PASSPHRASE_TRIES = 3
-# An agent may wait for a person to touch a token or to confirm.
+# An agent may wait for the user to touch a token or to confirm.
 _AGENT_DEADLINE_S = 60.0
 _OPENSSH_MAGIC = b"openssh-key-v1\0"
 
 UnlockedKeys = dict[tuple[str, int, int], paramiko.PKey]
-"""Private keys whose passphrase was typed, by the version of their file: one that was replaced counts as another key.
+"""Unlocked private keys, by path, time and size of their file: a replaced file is another key.
 
-They are held in memory as an agent would, for the life of one session.
+They stay in memory for one session, as in an agent.
 """
 
 
-class NoSignature(paramiko.SSHException):
-    """The agent did not sign in time. The server was not asked."""
+class NoSignatureError(paramiko.SSHException):
+    """The agent did not sign in time. Nothing was sent to the server."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,15 +42,15 @@ class Candidate:
 
     name: str
     public: bytes
-    """The public key or the certificate that the server sees; empty where only the private key tells."""
+    """Public key or certificate for the server; empty if only the locked private key contains it."""
     asks: bool
-    """Using it may ask a person: for a passphrase, or an agent's token for a touch."""
+    """Whether its use may ask the user for a passphrase, or for a touch of an agent's token."""
     private: Callable[[], paramiko.PKey | None]
-    """The key to sign with; None when its passphrase is not given."""
+    """Returns the key for signing; None if its passphrase was not given."""
 
 
 class Keys:
-    """The keys for one host, in the order of their offering: those named for it, the agent's, the default ones."""
+    """The keys for one host in the order of their use: keys named for the host, the agent's keys, default keys."""
 
     def __init__(self, settings: HostSettings, prompter: Prompter, unlocked: UnlockedKeys) -> None:
         self._settings = settings
@@ -61,20 +61,20 @@ class Keys:
         self.unusable: list[str] = []
         """Keys that could not be offered, each with the reason."""
         self.has_asked = False
-        """Somebody was asked for a passphrase in vain."""
+        """Whether the user was asked for a passphrase and did not give the right one."""
 
     def close(self) -> None:
-        """Let go of the agent, and with it of its keys."""
+        """Close the connection to the agent; its keys cannot be used after that."""
         if self._agent is not None:
             self._agent.close()
 
     def candidates(self) -> Iterator[Candidate]:
-        """Each key once, with its certificates before it."""
+        """Yield each key once, after its certificates."""
         self._ask_agent()
-        seen_keys: set[bytes] = set()
+        offered: set[bytes] = set()
         for candidate in self._all():
-            if not candidate.public or candidate.public not in seen_keys:
-                seen_keys.add(candidate.public)
+            if not candidate.public or candidate.public not in offered:
+                offered.add(candidate.public)
                 yield candidate
 
     def _all(self) -> Iterator[Candidate]:
@@ -82,7 +82,7 @@ class Keys:
             yield from self._in_file(path)
         if not self._settings.identities_only:
             for key in self._agent_keys.values():
-                yield from self._with_certificates(_of_agent(key), self._settings.certificate_files)
+                yield from self._with_certificates(_agent_candidate(key), self._settings.certificate_files)
         for path in self._settings.default_keys:
             if expanded(path).exists():
                 yield from self._in_file(path)
@@ -101,16 +101,16 @@ class Keys:
         candidate = self._candidate(path)
         if candidate is not None:
             certificate = f"{path.removesuffix('.pub')}-cert.pub"
-            beside = [certificate] if expanded(certificate).exists() else []
-            yield from self._with_certificates(candidate, (*self._settings.certificate_files, *beside))
+            own = [certificate] if expanded(certificate).exists() else []
+            yield from self._with_certificates(candidate, (*self._settings.certificate_files, *own))
 
     def _candidate(self, path: str) -> Candidate | None:
-        """The key that a file holds or names: the agent's, one unlocked before, or the file's own."""
-        # In the open part of the private one, in the file itself, or beside it; empty if there is none.
+        """Find the key that belongs to a file: in the agent, among the unlocked keys, or in the file itself."""
+        # From the unencrypted part of the private key, from the file itself, or from its `.pub` file; may be empty.
         public = _open_part(expanded(path)) or _public_file(expanded(path)) or _public_file(expanded(f"{path}.pub"))
         key = self._agent_keys.get(public) or self._unlocked.get(_version(path))
         if key is None and public[4:].startswith(b"sk-"):
-            self.unusable.append(f"key {path} (on a security key: `ssh-add {path}` lets the agent use it)")
+            self.unusable.append(f"key {path} (on a security key: run `ssh-add {path}` to use it through the agent)")
             return None
         try:
             key = key or _load(path, None)
@@ -141,7 +141,7 @@ class Keys:
             try:
                 key = _load(path, passphrase)
             except (paramiko.SSHException, ValueError):
-                prompt = f"That was not it. Passphrase for {clean(path)}: "
+                prompt = f"Wrong passphrase. Passphrase for {clean(path)}: "
             else:
                 self._unlocked[_version(path)] = key
                 return key
@@ -150,17 +150,17 @@ class Keys:
 
 
 class _Agent(AgentSSH):
-    """The agent at a socket. Paramiko's own only looks at SSH_AUTH_SOCK, and takes every comment for UTF-8."""
+    """The agent at a socket. Paramiko's class only supports SSH_AUTH_SOCK, and decodes all comments as UTF-8."""
 
     def __init__(self, path: str) -> None:
         super().__init__()
         self.is_silent = False
-        """It left a signature open: what it says later could be taken for the next one."""
+        """Whether a signature is still due: a late answer could be mistaken for the next signature."""
         self._socket = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
         try:
             self._socket.settimeout(_AGENT_DEADLINE_S)
             self._socket.connect(path)
-            self.keys = self._listed()
+            self.keys = self._list_keys()
         except BaseException:
             self._socket.close()
             raise
@@ -168,40 +168,40 @@ class _Agent(AgentSSH):
     def close(self) -> None:
         self._socket.close()
 
-    def _listed(self) -> tuple[_AgentKey, ...]:
+    def _list_keys(self) -> tuple[_AgentKey, ...]:
         self._conn = self._socket
-        # The stubs leave out what subclasses need.
+        # The type stubs lack this method.
         kind, answer = self._send_message(cSSH2_AGENTC_REQUEST_IDENTITIES)  # type: ignore[attr-defined]
         if kind != SSH2_AGENT_IDENTITIES_ANSWER:
-            raise paramiko.SSHException("it does not list its keys")
-        held = [(answer.get_binary(), answer.get_binary()) for _ in range(answer.get_int())]
-        return tuple(_AgentKey(self, blob, comment.decode(errors="replace")) for blob, comment in held)
+            raise paramiko.SSHException("it did not list its keys")
+        entries = [(answer.get_binary(), answer.get_binary()) for _ in range(answer.get_int())]
+        return tuple(_AgentKey(self, blob, comment.decode(errors="replace")) for blob, comment in entries)
 
 
 class _AgentKey(AgentKey):
-    """A key or a certificate as the agent has it. Paramiko's own takes an RSA certificate for the key in it."""
+    """A key or certificate of the agent. Paramiko's class mistakes an RSA certificate for its key."""
 
     def asbytes(self) -> bytes:
         return self.blob
 
     def sign_ssh_data(self, data: Any, algorithm: str | None = None) -> paramiko.Message:
-        """Raises NoSignature where nobody touches the token that the agent waits for; no key of it is tried then."""
+        """Sign by the agent. Raises NoSignatureError if it waits in vain for a touch; then none of its keys is used."""
         agent = cast("_Agent", self.agent)
         if not agent.is_silent:
             try:
                 return super().sign_ssh_data(data, algorithm)
             except TimeoutError:
                 agent.is_silent = True
-        raise NoSignature("the agent gave no signature in time")
+        raise NoSignatureError("the agent gave no signature in time")
 
 
 def reason(error: Exception) -> str:
-    """What an error says, clean, without its full stop."""
+    """Text of an error, clean, without its full stop."""
     text = getattr(error, "strerror", None) or str(error)
     return clean_line(text).strip().rstrip(".") or type(error).__name__
 
 
-def _of_agent(key: AgentKey) -> Candidate:
+def _agent_candidate(key: AgentKey) -> Candidate:
     comment = clean_line(key.comment)[:60]
     return Candidate(f"the agent's key {comment}".rstrip(), key.asbytes(), True, lambda: key)
 
@@ -215,15 +215,15 @@ def _version(path: str) -> tuple[str, int, int]:
 
 
 def _load(path: str, passphrase: str | None) -> paramiko.PKey:
-    """Raises PasswordRequiredException for an encrypted file without a passphrase, SSHException for a wrong one."""
+    """Load a private key. Raises PasswordRequiredException without a passphrase, SSHException for a wrong one."""
     for key_class in _KEY_CLASSES:
         try:
             return key_class.from_private_key_file(expanded(path), passphrase)
         except paramiko.PasswordRequiredException:
             raise
         except paramiko.SSHException:
-            continue  # another kind of key, or a wrong passphrase: paramiko does not tell them apart
-    raise paramiko.SSHException("not a private key that can be read here, or a wrong passphrase; an agent may hold it")
+            continue  # another kind of key or a wrong passphrase: paramiko raises the same error for both
+    raise paramiko.SSHException("unknown format of a private key, or wrong passphrase; an agent may be able to load it")
 
 
 def _public_file(file: Path) -> bytes:
@@ -236,7 +236,7 @@ def _public_file(file: Path) -> bytes:
 
 
 def _open_part(file: Path) -> bytes:
-    """OpenSSH's own format holds the public key outside what is encrypted."""
+    """Public key in a private key file of OpenSSH's format, which does not encrypt it; empty in other formats."""
     try:
         data = base64.b64decode(b"".join(file.read_bytes().strip().splitlines()[1:-1]), validate=True)
     except (OSError, ValueError):
@@ -246,17 +246,17 @@ def _open_part(file: Path) -> bytes:
     message = paramiko.Message(data[len(_OPENSSH_MAGIC) :])
     for _ in ("cipher", "key derivation", "its options"):
         message.get_binary()
-    message.get_int()  # how many keys: one
+    message.get_int()  # number of keys, always 1
     return message.get_binary()
 
 
 def _certificate(file: str, public: bytes) -> paramiko.Message | None:
-    """The certificate in the file, if it is one for this public key."""
+    """Certificate in a file; None if it is not for this public key."""
     certificate, key = paramiko.Message(_public_file(expanded(file))), paramiko.Message(public)
     kind = key.get_text()
     if not public or not certificate.get_text().startswith(f"{kind}-cert-"):
         return None
-    certificate.get_binary()  # the nonce; the parts of the key follow as they do in the key itself
+    certificate.get_binary()  # the nonce; the fields of the key follow, in the same order as in the key
     if not certificate.get_remainder().startswith(key.get_remainder()):
         return None
     certificate.rewind()

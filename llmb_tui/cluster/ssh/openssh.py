@@ -1,7 +1,7 @@
-"""How to reach a host: what the user's own OpenSSH configuration says, as `ssh -G` resolves it, or plain defaults.
+"""Settings of a host from the user's OpenSSH configuration, which `ssh -G` resolves, or plain defaults.
 
-`ssh -G` reads Include, Match and Host for us. What it leaves to the moment of use, tokens such as `%h`, is expanded
-here as ssh_config(5) describes it.
+`ssh -G` evaluates Include, Match and Host. It does not expand tokens such as `%h`: this module expands them as
+ssh_config(5) describes.
 """
 
 from __future__ import annotations
@@ -28,13 +28,13 @@ from llmb_tui.store.paths import expanded, home
 
 SSH_PORT = 22
 METHODS = ("publickey", "keyboard-interactive", "password")
-"""Ways to log in that we have, in the order in which OpenSSH tries them."""
+"""Supported login methods, in OpenSSH's order."""
 
 _DEFAULT_KEYS = ("~/.ssh/id_ed25519", "~/.ssh/id_ecdsa", "~/.ssh/id_rsa")
 _USER_HOSTS = "~/.ssh/known_hosts"
 _GLOBAL_HOSTS = "/etc/ssh/ssh_known_hosts"
 _CONNECT_DEADLINE_S = 15.0
-# `Match exec` and a canonical name may ask the network.
+# `Match exec` and canonical names may need the network.
 _RESOLVE_DEADLINE_S = 20.0
 _NO = ("no", "false")
 _MOST_HOPS = 8
@@ -42,23 +42,23 @@ _MOST_HOPS = 8
 
 @dataclass(frozen=True, slots=True)
 class HostSettings:
-    """How to reach one host and log in there."""
+    """Settings for the connection to one host and its login."""
 
     name: str
-    """The host as it was asked for: an alias, a name or an address."""
+    """Requested alias, name or address of the host."""
     host: str
     user: str
     port: int = SSH_PORT
     identity_files: tuple[str, ...] = ()
     """Key files named for this host."""
     default_keys: tuple[str, ...] = _DEFAULT_KEYS
-    """Key files to look for where none is named."""
+    """Key files to try if none is named."""
     certificate_files: tuple[str, ...] = ()
     identities_only: bool = False
     agent: str | None = None
-    """Socket of the agent; None: no agent."""
+    """Path of the agent's socket; None: no agent."""
     known_hosts: tuple[Path, ...] = ()
-    """Files to read; an accepted key is appended to the first."""
+    """Files of known host keys; an accepted key is appended to the first."""
     host_key_alias: str | None = None
     hash_known_hosts: bool = False
     trusts_known_keys_only: bool = False
@@ -68,32 +68,32 @@ class HostSettings:
     proxy_jump: tuple[str, ...] = ()
     proxy_command: str | None = None
     leads_to: str = ""
-    """The login node that is reached through this host; empty for the login node itself."""
+    """Login node behind this jump host; empty for the login node itself."""
     source: str = "No OpenSSH configuration was read."
-    """A sentence: where these settings come from."""
+    """Sentence that names the source of these settings."""
 
     @property
     def login(self) -> str:
-        """`user@name`, clean, for questions and errors."""
+        """Text `user@name`, clean, for questions and errors."""
         return clean(f"{self.user}@{self.name}")
 
     @property
-    def look(self) -> str:
-        """A command that shows, in another terminal, what passes between `ssh` and this host."""
+    def debug_command(self) -> str:
+        """Command that shows details of a login to this host in another terminal."""
         port = "" if self.port == SSH_PORT else f"-p {self.port} "
         return f"ssh -v {port}{self.login}"
 
     @property
     def place(self) -> str:
-        """Name and address, clean, for errors; a jump host says where it leads to."""
+        """Name and address, clean, for errors; for a jump host also the login node behind it."""
         address = self.host if self.name == self.host else f"{self.name} ({self.host})"
         return clean(f"{address}, port {self.port}" + (f", on the way to {self.leads_to}" if self.leads_to else ""))
 
 
 def settings_of(profile: LoginProfile) -> HostSettings:
-    """Settings of the profile's login node; values that are set in the profile win.
+    """Settings of the profile's login node; values of the profile have priority.
 
-    Raises BadSshConfig when `ssh -G` cannot answer.
+    Raises BadSshConfig if `ssh -G` fails.
     """
     settings = resolve(profile.host, profile.ssh_config, profile.user, profile.port)
     if profile.identity_file is not None:
@@ -104,15 +104,15 @@ def settings_of(profile: LoginProfile) -> HostSettings:
 
 
 def jump_route(profile: LoginProfile) -> tuple[HostSettings, ...]:
-    """The hosts to log in to, one through the other, the login node last. Only the first may have a proxy command.
+    """Hosts of the route in order, the login node last. Only the first may have a proxy command.
 
-    As with `ssh`, a configured list of hops is taken as it stands, and the first of them has hops of its own.
-    Raises BadSshConfig, also when the way leads in a circle.
+    As in `ssh`, a configured list of hops is used unchanged, and only its first hop may have more hops before it.
+    Raises BadSshConfig, also if the route is a circle.
     """
     route: tuple[HostSettings, ...] = (settings_of(profile),)
     while route[0].proxy_jump:
         hops = [resolve(hop, profile.ssh_config) for hop in route[0].proxy_jump]
-        # The list itself is the way to all but the first of them.
+        # The list itself is the route to all hops but the first.
         later = [replace(hop, proxy_jump=(), proxy_command=None) for hop in hops[1:]]
         route = (hops[0], *later, replace(route[0], proxy_jump=()), *route[1:])
         _refuse_circle(route)
@@ -120,30 +120,30 @@ def jump_route(profile: LoginProfile) -> tuple[HostSettings, ...]:
 
 
 def resolve(destination: str, config: str | None, user: str | None = None, port: int | None = None) -> HostSettings:
-    """Settings of `[user@]host[:port]` or `ssh://[user@]host[:port]`; `user` and `port` win.
+    """Settings of `[user@]host[:port]` or `ssh://[user@]host[:port]`; `user` and `port` have priority.
 
-    `config` names a configuration file to read instead of the user's own, or is `none`. Without an `ssh` program the
-    settings are plain defaults. Raises BadSshConfig.
+    `config` is `none`, or a configuration file to read instead of the user's own. Without an `ssh` program the settings
+    are plain defaults. Raises BadSshConfig.
     """
-    host, its_user, its_port = _parts(destination)
-    user, port = user or its_user, port or its_port
+    host, named_user, named_port = _parts(destination)
+    user, port = user or named_user, port or named_port
     program = None if config == NO_SSH_CONFIG else shutil.which("ssh")
     if program is None:
         if config not in (None, NO_SSH_CONFIG):
             raise BadSshConfig(
                 f"Could not read the OpenSSH configuration {config}.",
-                "There is no `ssh` program on this machine, which reads it.",
-                "Install OpenSSH's client, or set ssh_config = 'none' in the cluster's profile.",
+                "`ssh` reads the configuration, and is not installed on this machine.",
+                "Install the OpenSSH client, or set ssh_config = 'none' in the cluster's profile.",
             )
         return _plain(host, user, port)
     file = str(expanded(config)) if config is not None else None
     command = [program, "-G", *(["-F", file] if file else [])]
     command += [*(["-l", user] if user else []), *(["-p", str(port)] if port else []), "--", host]
-    return parse_answer(host, _ask(command, host), f"Settings are from `ssh -G`, which {_source(file)}.")
+    return parse_answer(host, _ask(command, host), f"The settings are from `ssh -G`, which {_source(file)}.")
 
 
 def parse_answer(name: str, answer: str, source: str) -> HostSettings:
-    """Settings from what `ssh -G` printed: one keyword and its value on each line."""
+    """Parse the output of `ssh -G`: one keyword and its value on each line."""
     values: dict[str, list[str]] = {}
     for line in answer.splitlines():
         keyword, _, value = line.partition(" ")
@@ -156,7 +156,7 @@ def parse_answer(name: str, answer: str, source: str) -> HostSettings:
         tuple(_expand(file, tokens) for file in values.get(keyword, []) if file.lower() != "none")
         for keyword in ("identityfile", "certificatefile")
     )
-    # Where no key is named, ssh -G prints all the names that it would look for.
+    # If the configuration names no key, `ssh -G` prints all default names.
     are_defaults = {_expand(file, tokens) for file in _DEFAULT_KEYS} <= set(files)
     deadline = only.get("connecttimeout", "")
     jumps = only.get("proxyjump", "none")
@@ -190,9 +190,9 @@ def _refuse_circle(route: tuple[HostSettings, ...]) -> None:
     if len(set(places)) < len(places) or len(places) > _MOST_HOPS:
         hops = " - ".join(settings.login for settings in route)
         raise BadSshConfig(
-            f"The way to {clean(route[-1].name)} leads in a circle: {hops}.",
-            "ProxyJump in the OpenSSH configuration sends a host through itself.",
-            "Give the jump host `ProxyJump none`, above the lines that set it for all hosts.",
+            f"The route to {clean(route[-1].name)} is a circle or too long: {hops}.",
+            "In the OpenSSH configuration, ProxyJump may apply to the jump host itself.",
+            "Set `ProxyJump none` for the jump host, above the lines that set ProxyJump for all hosts.",
         )
 
 
@@ -208,7 +208,7 @@ def _plain(host: str, user: str | None, port: int | None) -> HostSettings:
 
 
 def _parts(destination: str) -> tuple[str, str | None, int | None]:
-    """Host, user and port; an address with many colons has no port unless it is in brackets."""
+    """Parse host, user and port; an address with several colons has no port unless it is in brackets."""
     is_url = destination.startswith("ssh://")
     user, _, place = destination.removeprefix("ssh://").rstrip("/").rpartition("@")
     match = re.fullmatch(r"\[(?P<address>[^]]*)](?::(?P<port>\d+))?|(?P<host>[^:]*):(?P<number>\d+)", place)
@@ -220,7 +220,7 @@ def _parts(destination: str) -> tuple[str, str | None, int | None]:
 
 
 def _ask(command: list[str], host: str) -> str:
-    """What `ssh -G` prints. It has a session of its own, so that nothing it starts can reach the terminal."""
+    """Run `ssh -G`, and return its output. Its own session keeps its child processes from the terminal."""
     with subprocess.Popen(
         command,
         stdin=subprocess.DEVNULL,
@@ -234,10 +234,10 @@ def _ask(command: list[str], host: str) -> str:
             stdout, stderr = process.communicate(timeout=_RESOLVE_DEADLINE_S)
         except subprocess.TimeoutExpired:
             os.killpg(process.pid, signal.SIGKILL)
-            why = f"No answer within {duration(_RESOLVE_DEADLINE_S)}; a `Match exec` in it may hang."
+            why = f"`ssh -G` did not answer within {duration(_RESOLVE_DEADLINE_S)}; a `Match exec` may hang."
             raise _bad_config(command, host, why) from None
     if process.returncode != 0:
-        raise _bad_config(command, host, clean(stderr.strip()) or f"It ended with exit code {process.returncode}.")
+        raise _bad_config(command, host, clean(stderr.strip()) or f"`ssh -G` returned exit code {process.returncode}.")
     return stdout
 
 
@@ -245,12 +245,12 @@ def _bad_config(command: Sequence[str], host: str, why: str) -> BadSshConfig:
     return BadSshConfig(
         f"OpenSSH could not read its configuration for {clean(host)}.",
         why,
-        f"Mend it: `{clean(shell_join(['ssh', *command[1:]]))}` in another terminal shows the same.",
+        f"Fix the configuration; `{clean(shell_join(['ssh', *command[1:]]))}` shows the same message in a terminal.",
     )
 
 
 def _source(config: str | None) -> str:
-    """What `ssh` had to read, in words."""
+    """Configuration that `ssh` reads, in words."""
     if config is not None:
         return f"read {clean(config)}"
     files = [name for name in ("~/.ssh/config", "/etc/ssh/ssh_config") if expanded(name).is_file()]
@@ -278,36 +278,36 @@ def _tokens(name: str, host: str, user: str, port: int, values: Mapping[str, str
 
 
 def _own_name() -> str:
-    """The name of who runs this program. Raises BadSshConfig where nothing tells it, as in some containers."""
+    """Name of the user who runs this program. Raises BadSshConfig if it is unknown, as in some containers."""
     try:
         return getpass.getuser()
     except (KeyError, OSError) as error:
         raise BadSshConfig(
-            "Which user to log in as is not known.",
-            f"Nothing is known of the user id {os.getuid()}, and USER is not set.",
-            "Set `user` in the cluster's profile, or USER.",
+            "The user name for the login is unknown.",
+            f"This machine has no user with the id {os.getuid()}, and the variable USER is not set.",
+            "Set `user` in the cluster's profile, or set USER.",
         ) from error
 
 
 def _expand_tokens(text: str, tokens: Mapping[str, str]) -> str:
-    """A token that is not known here stays as it is, and shows in the error that follows."""
+    """Expand tokens. An unknown token is left unchanged, and the error that it causes shows it."""
     return re.sub("%(.)", lambda match: tokens.get(match[1], match[0]), text)
 
 
 def _shell_command(text: str, tokens: Mapping[str, str]) -> str:
-    """As `ssh` does, which puts names into the command as they are; newer ones refuse such names as well."""
+    """Expand a ProxyCommand as `ssh` does, with unquoted names; names that a shell would split are refused."""
     for name in {tokens[token] for token in re.findall("%(.)", text) if token in ("n", "h", "r")}:
         if re.search(r"^-|[\s'`\"$\\;&<>|(){}]", name):
             raise BadSshConfig(
-                f"The name {clean(name)} cannot be given to a ProxyCommand.",
-                "A shell would not take it as one word.",
+                f"The name {clean(name)} cannot be used in a ProxyCommand.",
+                "A shell would not read it as one plain word.",
                 "Correct the host or the user of this cluster.",
             )
     return _expand_tokens(text, tokens)
 
 
 def _expand(path: str, tokens: Mapping[str, str]) -> str:
-    """A file's path with `~`, tokens and `${VARIABLES}` expanded."""
+    """Expand `~`, tokens and `${VARIABLES}` in a path."""
     text = re.sub(r"\$\{(\w+)}", lambda match: os.environ.get(match[1], match[0]), _expand_tokens(path, tokens))
     return str(expanded(text))
 
@@ -323,14 +323,14 @@ def _agent(configured: str | None, tokens: Mapping[str, str]) -> str | None:
 
 
 def _known_hosts(values: Mapping[str, str], tokens: Mapping[str, str]) -> tuple[Path, ...]:
-    """The user's files, then the system's; without one of the user's an accepted key goes into no file."""
+    """The user's files, then the system's. If the user has none, an accepted key is not written to a file."""
     user = [_expand(file, tokens) for file in _split_paths(values.get("userknownhostsfile", _USER_HOSTS))]
     system = [_expand(file, tokens) for file in _split_paths(values.get("globalknownhostsfile", _GLOBAL_HOSTS))]
     return tuple(Path(file) for file in [*(user or [os.devnull]), *system])
 
 
 def _split_paths(value: str) -> list[str]:
-    """Paths that `ssh -G` prints on one line without quotes: a new one begins where a word can begin one."""
+    """Split paths that `ssh -G` prints on one line without quotes: a word such as `/…` or `~…` begins a path."""
     paths: list[str] = []
     for word in value.split():
         if paths and word[0] not in "/~%$":

@@ -1,4 +1,4 @@
-"""`Questions`: the rounds of one keyboard-interactive login, from the server to a person and back."""
+"""`Questions`: the questions of the server in one keyboard-interactive login."""
 
 from __future__ import annotations
 
@@ -10,28 +10,28 @@ from typing import Any
 import paramiko
 
 from llmb_tui.cluster.prompter import Prompter
-from llmb_tui.cluster.ssh.sockets import Through
+from llmb_tui.cluster.ssh.sockets import ForwardedSocket
 from llmb_tui.cluster.ssh.userauth import QuestionsInAnyText
 from llmb_tui.language.text import clean
 
 PHONE_S = 120.0
-"""How long a server may be silent after an answer, in seconds: it may wait for somebody to confirm on a phone."""
+"""Longest silence of a server after an answer, seconds: it may wait for a confirmation on a phone."""
 
 _LONGEST = 4000
 
 
-class Declined(Exception):
+class QuestionDeclinedError(Exception):
     """The prompter gave no answer."""
 
 
-class HungUp(Exception):
+class ServerHungUpError(Exception):
     """The server closed the connection while a question was open. The answer was not sent."""
 
 
 class Questions:
-    """Answers the rounds of one attempt. Paramiko calls it in the transport's own thread.
+    """Answers the questions of one attempt. Paramiko calls it in the transport's thread.
 
-    What is raised here ends the connection, and nothing that the person did not type is sent.
+    An exception here ends the connection. Only answers that the user typed are sent.
     """
 
     def __init__(self, transport: paramiko.Transport, login: str, prompter: Prompter) -> None:
@@ -39,30 +39,33 @@ class Questions:
         self._login = login
         self._prompter = prompter
         self._silence = self._new_silence()
-        self._words = ""
+        self._messages = ""
         self.has_asked = False
         self.was_silent = False
-        """The server did not answer in time, and the connection was closed."""
+        """Whether the server did not answer in time, and the connection was closed."""
 
     def __call__(self, title: str, instructions: str, prompts: list[tuple[str, bool]]) -> list[str]:
-        """The answers to one round. What the server says without a question comes before the next one."""
+        """Answer one round. A message without a question is shown with the next question."""
         self._silence.cancel()
-        self._words += "".join(f"{text.strip()}\n" for text in (title, instructions) if text.strip())
+        self._messages += "".join(f"{text.strip()}\n" for text in (title, instructions) if text.strip())
         answers = []
         for prompt, echo in prompts:
             self.has_asked = True
-            answers.append(ask(self._prompter, f"{self._words}({self._login}) {prompt}", echo))
-            self._words = ""
-        if prompts and hung_up(self._transport.sock):
-            raise HungUp
+            answers.append(ask(self._prompter, f"{self._messages}({self._login}) {prompt}", echo))
+            self._messages = ""
+        if prompts and has_hung_up(self._transport.sock):
+            raise ServerHungUpError
         self._silence = self._new_silence()
         self._silence.start()
         return answers
 
     def attempt(self, user: str) -> list[str]:
-        """Log in; the methods that are left. Raises one of LINK_ERRORS, Declined or HungUp."""
+        """Log in, and return the remaining methods.
+
+        Raises one of LINK_ERRORS, QuestionDeclinedError or ServerHungUpError.
+        """
         self._silence.start()
-        # A person takes the time that the server gives; only the server's own silence is bounded.
+        # The server limits the time for an answer; this program only limits the silence of the server.
         self._transport.auth_timeout = float("inf")
         try:
             handler = self._transport.auth_handler = QuestionsInAnyText(self._transport)
@@ -74,8 +77,8 @@ class Questions:
 
     @property
     def last_words(self) -> str:
-        """What the server said and no question followed, clean."""
-        return clean(self._words)[:_LONGEST]
+        """Last messages of the server without a question, clean."""
+        return clean(self._messages)[:_LONGEST]
 
     def _new_silence(self) -> threading.Timer:
         timer = threading.Timer(PHONE_S, self._end)
@@ -88,23 +91,23 @@ class Questions:
 
 
 def ask(prompter: Prompter, prompt: str, echo: bool) -> str:
-    """The person's answer. Raises Declined."""
+    """Ask the user. Raises QuestionDeclinedError."""
     text = clean(prompt)[-_LONGEST:]
     answer = prompter.answer(text, echo)
     if answer is None:
-        raise Declined(text.strip())
+        raise QuestionDeclinedError(text.strip())
     return answer
 
 
-def hung_up(sock: Any) -> bool:
-    """Whether the other end has closed, which the transport's own thread may not have read yet."""
-    if isinstance(sock, Through):
+def has_hung_up(sock: Any) -> bool:
+    """True if the server has closed the socket, even if the transport's thread has not read that yet."""
+    if isinstance(sock, ForwardedSocket):
         return sock.has_ended
-    looks = select.poll()
+    poll = select.poll()
     try:
-        looks.register(sock, select.POLLIN)
-        return bool(looks.poll(0)) and not sock.recv(1, socket.MSG_PEEK)
-    except TimeoutError:  # that thread has taken meanwhile what had come
+        poll.register(sock, select.POLLIN)
+        return bool(poll.poll(0)) and not sock.recv(1, socket.MSG_PEEK)
+    except TimeoutError:  # that thread has read the bytes meanwhile
         return False
-    except (OSError, ValueError):  # closed here as well
+    except (OSError, ValueError):  # also closed on this side
         return True

@@ -1,6 +1,6 @@
-"""`Shell`: a process on the login node that is kept, and runs commands that only look, each in one round trip.
+"""`Shell`: a process on the login node that stays open and runs read-only commands, each in one round trip.
 
-A channel of a command's own costs two round trips and whatever the login shell does when it starts.
+A new channel for each command would cost two round trips and the start of the login shell.
 """
 
 from __future__ import annotations
@@ -19,25 +19,25 @@ from llmb_tui.cluster.ssh.channels import Channels, ChannelStream
 from llmb_tui.errors import Trouble
 
 SILENCE_S = 8
-"""It ends when nothing was said to it for so long: the server may not know yet that a line is dead."""
+"""The process ends after so many seconds without input, because the server may not notice a dead line."""
 _START_S = 5.0
 _LONGEST_HEAD = 64
-# Of what a login shell may print before it.
+# Longest output of a login shell before the process starts.
 _LONGEST_NOISE = 1 << 16
 
 
 class Shell:
-    """Runs one command at a time; there is none before the second, and none where it cannot be had.
+    """Runs one command at a time. The second command starts the process, if it can be started.
 
-    What it cannot take is left to a channel of its own: a command beside another one, and all where there is no Perl,
-    or the server has few sessions.
+    Other commands need their own channels: a command during another one, and all commands if the login node has no
+    Perl or the server has few sessions.
     """
 
     def __init__(self, channels: Channels, host: str) -> None:
         self._channels = channels
         self._host = host
         self._busy = threading.Lock()
-        self._speaking = threading.Lock()
+        self._sending = threading.Lock()
         self._stream: ChannelStream | None = None
         self._mark = b""
         self._rest = bytearray()
@@ -45,15 +45,15 @@ class Shell:
         self._works = True
 
     def run(self, argv: Sequence[str], ends: float) -> Completed | None:
-        """What the command answers before the monotonic time `ends`; None, and it was not started, if not from here.
+        """Run a command before the monotonic time `ends`; None if it was not started and needs its own channel.
 
-        Raises DeadlinePassed, AnswerTooLong, and Disconnected, after which it may have run.
+        Raises DeadlinePassed, AnswerTooLong and Disconnected; in all three cases the command may have run.
         """
         request = nul_joined(argv)
         if not self._works or not self._busy.acquire(blocking=False):
             return None
         try:
-            # Who asks once, such as the first of all, is answered sooner on a channel of its own.
+            # A single command is faster on its own channel: the process is started for the second one.
             is_wanted, self._is_wanted = self._is_wanted, True
             return self._ask(argv, request, ends) if is_wanted else None
         except Unanswered:
@@ -65,30 +65,30 @@ class Shell:
         finally:
             self._busy.release()
 
-    def speak(self) -> None:
-        """Say that somebody is still there; never waits for a command that is just being sent."""
+    def send_keepalive(self) -> None:
+        """Show the process that its reader is still there. Does not wait for a command that is being sent."""
         stream = self._stream
-        if stream is not None and self._speaking.acquire(blocking=False):
+        if stream is not None and self._sending.acquire(blocking=False):
             try:
-                stream.speak()
+                stream.send_keepalive()
             finally:
-                self._speaking.release()
+                self._sending.release()
 
     def _ask(self, argv: Sequence[str], request: bytes, ends: float) -> Completed | None:
         if self._stream is not None and self._stream.gave_way:
             self._give_up()
             return None
         while (stream := self._stream or self._start(ends)) is not None:
-            with self._speaking:
-                stream.say(b"%d\n%s" % (len(request), request), ends)
+            with self._sending:
+                stream.send(b"%d\n%s" % (len(request), request), ends)
             answer = self._answer(argv, stream, ends)
             if answer is not None:
                 return answer
-            self._end()  # it had ended before: nobody had spoken to it for a while
+            self._end()  # it had ended before, after a time without input
         return None
 
     def _start(self, ends: float) -> ChannelStream | None:
-        """Start it; None where that cannot be done, and then it is not tried again."""
+        """Start the process; None if that fails, and it is not tried again."""
         mark = secrets.token_hex(8)
         argv = ["perl", "-e", remote_text("shell.pl"), mark, str(SILENCE_S)]
         ends = min(ends, time.monotonic() + _START_S)
@@ -100,7 +100,7 @@ class Shell:
                 greeting = b"%s ! 0\n" % self._mark
                 while greeting not in self._rest:
                     if len(self._rest) > _LONGEST_NOISE:
-                        raise Trouble("Something else answers.")
+                        raise Trouble("Another program answers.")
                     self._receive(argv, stream, ends)
                 del self._rest[: self._rest.index(greeting) + len(greeting)]
                 return stream
@@ -110,13 +110,13 @@ class Shell:
         return None
 
     def _answer(self, argv: Sequence[str], stream: ChannelStream, ends: float) -> Completed | None:
-        """None where the process had ended, by its own account, before it read the request."""
+        """Read the answer; None if the process reports that it ended before it read the request."""
         outputs = {b"1": bytearray(), b"2": bytearray()}
         head = re.compile(rb"%s ([12=.]) (-?\d{1,9})\n" % self._mark)
         while True:
             while (frame := head.match(self._rest)) is None:
                 if len(self._rest) > _LONGEST_HEAD:
-                    raise Disconnected("Something else than frames came.")
+                    raise Disconnected("The output is not in frames.")
                 self._receive(argv, stream, ends)
             kind, number = frame[1], int(frame[2])
             del self._rest[: frame.end()]
@@ -137,11 +137,11 @@ class Shell:
         if data is None:
             raise self._channels.deadline_passed(argv)
         if not data:
-            raise Disconnected("It ended.")
+            raise Disconnected("The shell ended.")
         self._rest += data
 
     def _end(self) -> None:
-        """End it, and what it runs; the next command has another one."""
+        """End the process and its command; the next command starts another process."""
         stream, self._stream = self._stream, None
         if stream is not None:
             stream.close()

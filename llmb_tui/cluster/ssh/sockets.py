@@ -1,4 +1,4 @@
-"""The socket to a host: over TCP, through the host before it on the way, or through a proxy command."""
+"""Sockets to a host: over TCP, forwarded by a jump host, or through a proxy command."""
 
 from __future__ import annotations
 
@@ -22,13 +22,13 @@ from llmb_tui.language.text import clean, clean_line
 _END_S = 2.0
 _WORDS_KEPT = 4096
 
-# Reasons that a server gives for a channel that it does not open (RFC 4254, 5.1).
+# Codes of a server that refuses to open a channel (RFC 4254, 5.1).
 _PROHIBITED = 1
 _CONNECT_FAILED = 2
 
 
 def open_tcp(settings: HostSettings) -> socket.socket:
-    """A TCP connection to a host. Raises Unreachable."""
+    """Open a TCP connection to a host. Raises Unreachable."""
     try:
         sock = connect_tcp(settings.host, settings.port, settings.connect_deadline_s)
         sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
@@ -37,8 +37,8 @@ def open_tcp(settings: HostSettings) -> socket.socket:
     return sock
 
 
-class Through:
-    """A connection that the host before it makes to a host, as far as a transport needs a socket."""
+class ForwardedSocket:
+    """A connection that a jump host forwards, with the methods of a socket that a transport needs."""
 
     def __init__(self, channel: paramiko.Channel) -> None:
         self._channel = channel
@@ -48,52 +48,52 @@ class Through:
 
     @property
     def _closed(self) -> bool:
-        """Paramiko looks at this, of a socket as of a channel."""
+        """Attribute that paramiko reads of a socket and of a channel."""
         return self._channel.closed
 
     @property
     def has_ended(self) -> bool:
-        """The other end has closed."""
+        """True if the other end has closed the connection."""
         return bool(self._channel.closed or self._channel.eof_received)
 
     def close(self) -> None:
-        """Unlike a channel's own, it may be called when the connection below has ended."""
+        """Close the channel, even if the connection of the jump host has ended."""
         close_quietly(self._channel)
 
 
-def open_through(before: paramiko.Transport, via: HostSettings, settings: HostSettings) -> Through:
-    """A connection to a host, made by the host before it on the way. Raises Unreachable."""
+def open_through(before: paramiko.Transport, via: HostSettings, settings: HostSettings) -> ForwardedSocket:
+    """Open a connection to a host through the jump host before it. Raises Unreachable."""
     place = (settings.host, settings.port)
     try:
         channel = before.open_channel("direct-tcpip", place, ("127.0.0.1", 0), timeout=settings.connect_deadline_s)
     except paramiko.ChannelException as refusal:
         why = {
-            _PROHIBITED: f"{clean(via.name)} forwards no connections, or not to there.",
-            _CONNECT_FAILED: f"{clean(via.name)} does not reach it: it said {clean_line(refusal.text)!r}.",
+            _PROHIBITED: f"{clean(via.name)} does not forward connections to this host.",
+            _CONNECT_FAILED: f"{clean(via.name)} could not connect to it: {clean_line(refusal.text)!r}.",
         }.get(refusal.code, f"{clean(via.name)} refused: {clean_line(refusal.text)!r}.")
         raise Unreachable(
             f"Could not reach {settings.place}, through {clean(via.name)}.",
             why,
-            "Check the host name as the jump host knows it, and ask its administrators whether it may forward.",
+            "Check that the jump host knows this name, and ask its administrators whether it forwards connections.",
         ) from refusal
     except LINK_ERRORS as error:
         raise Unreachable(
             f"Could not reach {settings.place}, through {clean(via.name)}.",
-            "The connection to the jump host broke, or it gave no answer.",
+            "The connection to the jump host broke, or the jump host did not answer.",
             "Check the network, and try again.",
         ) from error
-    return Through(channel)
+    return ForwardedSocket(channel)
 
 
 class ProxyCommand:
-    """A command of the user's own whose stdin and stdout are the connection; `socket` is our end of it.
+    """The user's proxy command, whose stdin and stdout are the connection; `socket` is the end for this program.
 
-    As with ssh the user's shell runs it. It has a session of its own, so that it cannot ask at the terminal. One that
-    does not end with its stdin ends with the program, where nobody has closed it.
+    As in `ssh`, the user's shell runs the command. It has its own session, so that it cannot ask at the terminal. If it
+    is not closed, it is ended with this program.
     """
 
     def __init__(self, command: str) -> None:
-        """Raises Unreachable when it cannot be started."""
+        """Raises Unreachable if the command cannot be started."""
         self.socket, theirs = socket.socketpair()
         self._words = b""
         words, stderr = os.pipe()
@@ -118,14 +118,14 @@ class ProxyCommand:
         self._listener.start()
 
     @property
-    def last_words(self) -> str:
-        """The last line that it said on stderr, clean; what it says while it ends is waited for."""
+    def last_line(self) -> str:
+        """Last line of its stderr, clean. Waits at most 2 seconds for the end of stderr."""
         self._listener.join(_END_S)
         lines = self._words.decode(errors="replace").strip().splitlines()
         return clean_line(lines[-1]) if lines else ""
 
     def close(self) -> None:
-        """End the command, and what it started."""
+        """End the command and the processes that it started."""
         self.socket.close()
         for kind in (signal.SIGTERM, signal.SIGKILL):
             self._signal(kind)
@@ -149,14 +149,14 @@ def _unreachable(settings: HostSettings, error: Exception) -> Unreachable:
     what = f"Could not reach {settings.place}."
     if isinstance(error, (socket.gaierror, UnicodeError)):
         return Unreachable(
-            what, f"The name is not known. {settings.source}", "Check the host name, and that the VPN is up."
+            what, f"The host name is unknown. {settings.source}", "Check the host name, and that the VPN is up."
         )
     if isinstance(error, ConnectionRefusedError):
-        return Unreachable(what, "Nothing listens on this port.", "Check the port, and that it is a login node.")
+        return Unreachable(what, "The host refused the connection to this port.", "Check the host name and the port.")
     if isinstance(error, TimeoutError):
-        why = f"No answer within {duration(settings.connect_deadline_s)}."
-        return Unreachable(what, why, "Check that the VPN is up, and that no firewall is in between.")
+        why = f"The host did not answer within {duration(settings.connect_deadline_s)}."
+        return Unreachable(what, why, "Check that the VPN is up, and that a firewall does not block the port.")
     why = getattr(error, "strerror", None) or clean(str(error)) or "The connection was closed"
     return Unreachable(
-        what, f"{why.rstrip('.')}.", "Check the network; `ssh` to the host in another terminal shows more."
+        what, f"{why.rstrip('.')}.", "Check the network; run `ssh` to the host in another terminal for details."
     )

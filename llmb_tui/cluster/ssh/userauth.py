@@ -1,4 +1,4 @@
-"""Requests to be let in (RFC 4252) that paramiko's client does not send, or not without a round trip too many."""
+"""Authentication requests (RFC 4252) that paramiko's client lacks, or sends with an extra round trip."""
 
 from __future__ import annotations
 
@@ -13,8 +13,8 @@ from paramiko.common import MSG_SERVICE_ACCEPT, cMSG_SERVICE_REQUEST
 _LOOK_EVERY_S = 0.1
 
 
-class Refused(paramiko.AuthenticationException):
-    """The server did not take a key; `methods` are those that it would take, as it says."""
+class KeyRefusedError(paramiko.AuthenticationException):
+    """The server refused a key; `methods` are the methods that it offers instead."""
 
     def __init__(self, words: str, methods: list[str]) -> None:
         super().__init__(words)
@@ -22,21 +22,21 @@ class Refused(paramiko.AuthenticationException):
 
 
 class KeyRequests(AuthOnlyHandler):
-    """The requests of one connection to be let in by a key. The service is asked for once, which takes a round trip.
+    """Requests for public key authentication on one connection. The service request, a round trip, is sent only once.
 
-    What it overrides is not public in paramiko.
+    It overrides private methods of paramiko.
     """
 
     def __init__(self, transport: paramiko.Transport) -> None:
         super().__init__(transport)
-        self._served = threading.Event()
+        self._has_service = threading.Event()
         self._answered = threading.Event()
-        self._is_welcome = False
+        self._is_acceptable = False
 
     def ask_for_service(self) -> None:
-        """What a login begins with. sshd answers a request that comes along with this one no sooner.
+        """Send the service request that begins a login, and wait for its answer. Raises one of LINK_ERRORS.
 
-        Raises one of LINK_ERRORS.
+        Sending the first authentication request along with it would not get a faster answer from sshd.
         """
         self.transport.auth_handler = self
         message = paramiko.Message()
@@ -45,26 +45,26 @@ class KeyRequests(AuthOnlyHandler):
         with self.transport.lock:
             self.transport._send_message(message)  # type: ignore[attr-defined]
         gives_up = time.monotonic() + (self.transport.auth_timeout or 0.0)
-        while not self._served.wait(_LOOK_EVERY_S):
+        while not self._has_service.wait(_LOOK_EVERY_S):
             if not self.transport.is_active():
                 raise self.transport.get_exception() or EOFError("The connection was closed.")
             if time.monotonic() > gives_up:
                 raise paramiko.AuthenticationException("Authentication timeout.")
 
     def sign_in(self, user: str, key: paramiko.PKey) -> list[str]:
-        """Prove to have a key; the methods that the server wants next, none when it is content.
+        """Log in with a key, and return the methods that the server requires next; none if the login is complete.
 
-        Raises Refused, or another one of LINK_ERRORS.
+        Raises KeyRefusedError, or another one of LINK_ERRORS.
         """
         self._begin()
         return self.auth_publickey(user, key)
 
     def ask_about(self, user: str, public: bytes) -> None:
-        """Return when the server would let the owner of this public key or certificate go on. It may count as a try.
+        """Ask whether the server would accept this public key or certificate. It may count as a try.
 
-        Asked before anybody has to unlock a key or to touch a token. The protocol has a request for that (RFC 4252,
-        section 7) and paramiko's server answers it, but its client has no method to send it.
-        Raises Refused, or another one of LINK_ERRORS.
+        The question comes before the user has to unlock a key or touch a token. The protocol has this request
+        (RFC 4252, section 7), but paramiko's client has no method for it.
+        Raises KeyRefusedError, or another one of LINK_ERRORS.
         """
         self._begin()
 
@@ -76,21 +76,21 @@ class KeyRequests(AuthOnlyHandler):
         try:
             self.send_auth_request(user, "publickey", finish)
         except paramiko.AuthenticationException:
-            if not self._is_welcome:
+            if not self._is_acceptable:
                 raise
 
     def wait_for_response(self, _event: threading.Event) -> list[str]:
-        """The base class makes its event when the request is out already, and the answer may come before it."""
+        """Wait for the answer. The base class makes its event after sending, when the answer may have come already."""
         return super().wait_for_response(self._answered)
 
     def _begin(self) -> None:
         self.transport.auth_handler = self
-        self._is_welcome = False
+        self._is_acceptable = False
         self._answered.clear()
 
     @property
     def _client_handler_table(self) -> dict[int, Callable[[paramiko.Message], None]]:
-        return {**super()._client_handler_table, MSG_SERVICE_ACCEPT: lambda _: self._served.set()}  # type: ignore[misc]
+        return {**super()._client_handler_table, MSG_SERVICE_ACCEPT: lambda _: self._has_service.set()}  # type: ignore[misc]
 
     def _parse_userauth_success(self, message: paramiko.Message) -> None:
         super()._parse_userauth_success(message)  # type: ignore[misc]
@@ -101,21 +101,21 @@ class KeyRequests(AuthOnlyHandler):
         if continues:
             self.transport.saved_exception = paramiko.ssh_exception.PartialAuthentication(methods)
         else:
-            words = "Authentication failed" if "publickey" in methods else "the server asked for no key"
-            self.transport.saved_exception = Refused(words, methods)
+            words = "Authentication failed" if "publickey" in methods else "the server did not ask for a key"
+            self.transport.saved_exception = KeyRefusedError(words, methods)
         self.authenticated = False
         self._answered.set()
 
     def _parse_userauth_info_request(self, _message: paramiko.Message) -> None:
-        """SSH_MSG_USERAUTH_PK_OK, which has the number of a question."""
-        self._is_welcome = True
+        """Handle SSH_MSG_USERAUTH_PK_OK, which has the same number as an information request."""
+        self._is_acceptable = True
         self._answered.set()
 
 
 class QuestionsInAnyText(AuthHandler):
-    """Keyboard-interactive, also where what a site has set as its prompt is no UTF-8, which paramiko takes for a fault.
+    """Keyboard-interactive authentication with prompts that are not UTF-8, which paramiko rejects.
 
-    What it overrides is not public in paramiko.
+    It overrides a private method of paramiko.
     """
 
     def _parse_userauth_info_request(self, message: paramiko.Message) -> None:
@@ -128,5 +128,5 @@ class _AnyText(paramiko.Message):
 
 
 def _algorithm(public: bytes) -> str:
-    """RSA keys sign with SHA-2; all other types are named as their algorithm."""
+    """Signature algorithm of a public key: SHA-2 for RSA, otherwise the name of the key type."""
     return paramiko.Message(public).get_text().replace("ssh-rsa", "rsa-sha2-512")

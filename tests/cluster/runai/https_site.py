@@ -148,7 +148,7 @@ class Site:
 
 
 def jwt(lifetime_s: float = 3600.0, number: int = 0) -> str:
-    """As Run:ai's tokens are made; nobody checks its signature here."""
+    """Token in the form of Run:ai's tokens; its signature is not checked here."""
     now = int(time.time())
     claims = {"iat": now, "exp": now + lifetime_s, "jti": number}
     parts = [json.dumps(part).encode() for part in ({"alg": "none"}, claims)]
@@ -167,7 +167,7 @@ class ControlPlane:
         site.respond = self._respond
 
     def on(self, method: str, path: str, *says: Say | Respond) -> None:
-        """What a question is answered with, one after the other; the last one from then on."""
+        """Answers to the requests, one after the other; the last one is repeated."""
         left = list(says)
 
         def respond(request: Request) -> Say:

@@ -86,7 +86,7 @@ def test_nothing_shows_it(ring: Ring) -> None:
     assert not [one for one in shown if CANARY in repr(one)]
 
 
-def test_it_is_asked_for_without_echo_again_after_a_wrong_one_and_kept_where_a_person_says_so(
+def test_the_secret_is_asked_for_without_echo_repeated_if_wrong_and_stored_on_request(
     ring: Ring, demo: FaultySite
 ) -> None:
     with contextlib.closing(RunaiCluster(demo.profile)) as cluster:
@@ -117,14 +117,14 @@ def test_the_right_one_that_was_refused_once_is_sent_when_a_person_gives_it_agai
 
 
 @pytest.mark.parametrize("answer", ["", "no", None])
-def test_it_is_kept_for_nobody_who_does_not_say_so(ring: Ring, demo: FaultySite, answer: str | None) -> None:
+def test_a_secret_is_not_stored_without_the_users_yes(ring: Ring, demo: FaultySite, answer: str | None) -> None:
     with contextlib.closing(RunaiCluster(demo.profile)) as cluster:
         cluster.connect(Person([demo.app_secret, answer]))
         assert cluster.project().name == demo.project
     assert ring.kept == {}
 
 
-def test_a_keyring_that_fails_is_said_without_what_it_was_given(ring: Ring, demo: FaultySite) -> None:
+def test_a_failed_keyring_is_reported_without_the_secret(ring: Ring, demo: FaultySite) -> None:
     ring.fails = True
     person = Person([demo.app_secret, "yes", ""])
     with contextlib.closing(RunaiCluster(demo.profile)) as cluster:
@@ -136,7 +136,7 @@ def test_a_keyring_that_fails_is_said_without_what_it_was_given(ring: Ring, demo
 
 
 @pytest.mark.usefixtures("ring")
-def test_nobody_is_asked_for_the_secret_of_a_server_that_is_not_there(demo: FaultySite) -> None:
+def test_the_secret_is_not_asked_for_when_the_server_does_not_answer(demo: FaultySite) -> None:
     profile, person = demo.profile, Person([CANARY])
     for wrong in (replace(profile, base_url="https://127.0.0.1:9/api/v1"), replace(profile, ca_file=None)):
         with contextlib.closing(RunaiCluster(wrong)) as cluster, pytest.raises(Unreachable):

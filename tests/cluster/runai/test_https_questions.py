@@ -18,7 +18,7 @@ from hypothesis import strategies as st
 
 from llmb_tui.cluster.failures import AnswerTooLong, DeadlinePassed, Disconnected, Unreachable
 from llmb_tui.cluster.runai import https
-from llmb_tui.cluster.runai.https import HttpsServer, WholeReply, WrongServer, bundle_of, trusting
+from llmb_tui.cluster.runai.https import HttpsServer, Response, WrongServer, bundle_of, trusting
 from llmb_tui.errors import Trouble
 from tests.cluster.runai.https_site import Request, Say, Site, trusted
 from tests.conftest import NOT_RUN
@@ -26,7 +26,7 @@ from tests.conftest import NOT_RUN
 
 def ask(
     site: Site, *, url: str = "", within_s: float = 20.0, most: int = 1 << 20, body: bytes | None = None
-) -> WholeReply:
+) -> Response:
     server = HttpsServer(url or site.url, trusted(str(site.ca_file)))
     method = "GET" if body is None else "POST"
     return server.ask(method, "/x", {}, body, ends=time.monotonic() + within_s, most=most)
@@ -72,7 +72,7 @@ def test_a_server_that_says_nothing_ends_at_the_deadline(site: Site) -> None:
 
 def test_an_answer_without_end_is_not_read(site: Site) -> None:
     site.respond = lambda _: Say(chunks=(b"x" * 65536 for _ in range(1000)))
-    with pytest.raises(AnswerTooLong, match="more than 100,000 bytes"):
+    with pytest.raises(AnswerTooLong, match="longer than 100,000 bytes"):
         ask(site, most=100_000)
 
 
@@ -93,7 +93,7 @@ def test_chunks_are_the_same_however_they_come(chunks: list[bytes], cuts: list[i
     assert taken.ended
 
 
-def test_nobody_listens() -> None:
+def test_a_port_without_a_server_is_unreachable() -> None:
     with socket.create_server(("127.0.0.1", 0)) as server:
         port = server.getsockname()[1]
     with pytest.raises(Unreachable, match="cannot be reached") as caught:
@@ -111,12 +111,12 @@ def test_a_name_that_is_not_known(site: Site, monkeypatch: pytest.MonkeyPatch) -
     with pytest.raises(WrongServer) as caught:
         ask(site, url="https://no.such.host/api/v1")
     assert str(caught.value) == (
-        "no.such.host cannot be reached.\nIts name is not known here: Name or service not known.\n"
+        "no.such.host cannot be reached.\nIts name is unknown: Name or service not known.\n"
         "Check the URL, DNS, VPN and proxy."
     )
 
 
-def test_what_answers_is_no_tls() -> None:
+def test_an_answer_that_is_not_tls_is_reported() -> None:
     with socket.create_server(("127.0.0.1", 0)) as listening:
 
         def answer() -> None:
@@ -141,7 +141,7 @@ def test_a_private_authority_of_the_environment_is_trusted(
     assert server.ask("GET", "/", {}, None, ends=time.monotonic() + 9, most=9).status == 200
 
 
-def test_a_certificate_that_nobody_here_knows(site: Site) -> None:
+def test_an_unknown_certificate_is_not_trusted(site: Site) -> None:
     with pytest.raises(WrongServer, match="is not trusted") as caught:
         HttpsServer(site.url, trusting()).ask("GET", "/", {}, None, ends=time.monotonic() + 9, most=9)
     assert "`ca_file`" in caught.value.fix
@@ -257,9 +257,7 @@ def test_a_proxy_of_a_kind_that_is_not_spoken(site: Site, monkeypatch: pytest.Mo
 @pytest.mark.parametrize(
     "password", ["s3cr3tPW/x", "s3cr3tPW#x", "s3cr3tPW?x", "1234/s3cr3tPW", "s3cr3tPW℀x", "[s3cr3tPW"]
 )
-def test_a_proxys_password_that_was_not_quoted_is_not_told(
-    site: Site, password: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_proxys_unquoted_password_is_not_shown(site: Site, password: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("HTTPS_PROXY", f"http://alice:{password}@127.0.0.1:1")
     with pytest.raises(Unreachable, match="proxy of the environment") as caught:
         ask(site)

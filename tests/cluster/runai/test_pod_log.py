@@ -54,7 +54,7 @@ class Pods:
         self.gone = 0
         """How much of it the node has rotated away."""
         self.comes: list[bytes] = []
-        """What is printed while somebody follows, piece by piece."""
+        """Pieces that are printed during a following read."""
         self.cuts: list[int] = []
         """After how many bytes each of the next answers is cut."""
         self.ended = False
@@ -144,13 +144,13 @@ def follow(log: PodLog, local: Path, until: bytes, *, most: int = 4000) -> None:
     raise AssertionError(f"{len(copied)} of {len(until)} bytes came")
 
 
-def test_it_copies_what_is_there_and_what_comes(pods: Pods, log: PodLog, tmp_path: Path) -> None:
+def test_it_copies_present_and_new_bytes(pods: Pods, log: PodLog, tmp_path: Path) -> None:
     pods.data, pods.comes = LINES[:1000], [LINES[1000:1001], LINES[1001:5000], b"no newline"]
     follow(log, tmp_path / "log", LINES[:5000] + b"no newline")
     assert pods.queries == [{"container": "pytorch", "follow": "true"}]
 
 
-def test_another_program_goes_on_where_one_stopped(pods: Pods, log: PodLog, tmp_path: Path) -> None:
+def test_another_program_continues_at_the_last_byte(pods: Pods, log: PodLog, tmp_path: Path) -> None:
     pods.data = LINES[:100_000]
     follow(log, tmp_path / "log", LINES[:100_000])
     pods.comes = [LINES[100_000:]]
@@ -188,7 +188,7 @@ def test_a_log_that_was_rotated_is_found_again_by_its_end(pods: Pods, log: PodLo
     follow(log, tmp_path / "log", LINES + b"more")
 
 
-def test_what_was_rotated_before_it_was_copied_is_a_gap(pods: Pods, log: PodLog, tmp_path: Path) -> None:
+def test_bytes_rotated_before_the_copy_are_a_gap(pods: Pods, log: PodLog, tmp_path: Path) -> None:
     pods.data = LINES[:120_000]
     follow(log, tmp_path / "log", LINES[:120_000])
     pods.data, pods.gone = LINES, 125_000
@@ -231,7 +231,7 @@ def test_a_log_that_is_gone_says_so_and_keeps_the_copy(pods: Pods, log: PodLog, 
     assert (tmp_path / "log").read_bytes() == LINES[:3000]
 
 
-def test_who_may_not_read_it_is_told_what_it_takes(pods: Pods, log: PodLog) -> None:
+def test_a_missing_permission_is_named_in_the_remedy(pods: Pods, log: PodLog) -> None:
     pods.refusals = [Say(403, {"message": 'pods "x" is forbidden: User "me" cannot get resource "pods/log"'})]
     with pytest.raises(ApiTrouble, match="read the log of runai-bench/x-master-0") as caught:
         log.tail(Sample(0, 0, 0), 0, b"")
@@ -262,7 +262,7 @@ KNOWN = b"".join(b"line %d\n" % n for n in range(100))
         (b"", None),
     ],
 )
-def test_where_what_is_known_ends(log_now: bytes, place: int | None) -> None:
+def test_the_end_of_the_known_bytes_is_found(log_now: bytes, place: int | None) -> None:
     assert end_of(KNOWN, log_now) == place
 
 
@@ -270,7 +270,7 @@ def test_a_place_that_is_not_certain_is_none() -> None:
     assert end_of(b"same\n" * 100, b"same\n" * 50) is None
 
 
-def test_a_log_without_a_length_that_is_cut_is_not_taken_for_all_of_it(site: Site, kubeconfig: Path) -> None:
+def test_a_cut_log_without_a_length_is_not_taken_as_complete(site: Site, kubeconfig: Path) -> None:
     site.respond = lambda _: Say(body=LINES[:1000], until_closed=True, cut_after=600)
     with contextlib.closing(Kube(str(kubeconfig)).open("/x")) as reply, pytest.raises(Disconnected, match="broke"):
         list(iter(lambda: reply.read(5.0), b""))
@@ -300,7 +300,7 @@ class TestKubeconfig:
         pods.data = b"x"
         assert log.prove(Sample(0, 0, 0), b"") is not None
 
-    def test_a_key_with_a_passphrase_asks_nobody(self, site: Site, kubeconfig: Path, tmp_path: Path) -> None:
+    def test_a_key_with_a_passphrase_asks_no_question(self, site: Site, kubeconfig: Path, tmp_path: Path) -> None:
         key = ec.generate_private_key(ec.SECP256R1())
         locked = serialization.BestAvailableEncryption(b"open sesame")
         pem = key.private_bytes(serialization.Encoding.PEM, serialization.PrivateFormat.PKCS8, locked)
@@ -308,11 +308,9 @@ class TestKubeconfig:
         self.change(kubeconfig, **{"client-certificate": str(site.ca_file), "client-key": "key"})
         with pytest.raises(Trouble, match="cannot be used") as caught:
             Kube(str(kubeconfig)).open("/x")
-        assert caught.value.why == "A certificate or key in it is wrong: SSLError."
+        assert caught.value.why == "A certificate or key in it is invalid: SSLError."
 
-    def test_a_plugin_is_asked_again_where_its_token_is_refused(
-        self, pods: Pods, kubeconfig: Path, tmp_path: Path
-    ) -> None:
+    def test_a_plugin_runs_again_when_its_token_is_refused(self, pods: Pods, kubeconfig: Path, tmp_path: Path) -> None:
         plugin = tmp_path / "plugin"
         plugin.write_text(
             "#!/bin/sh\n"
@@ -347,7 +345,7 @@ class TestKubeconfig:
         assert "gave no login" in said
         assert said.endswith("b'y\\n'\n")
 
-    def test_a_plugin_that_hangs_is_ended_with_what_it_has_started(
+    def test_a_hanging_plugin_is_ended_with_its_child_processes(
         self, kubeconfig: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
     ) -> None:
         started, ended = tmp_path / "started", tmp_path / "ended"
@@ -405,13 +403,13 @@ class TestKubeconfig:
         ("change", "why"),
         [
             ("current-context: other", "no context"),
-            ("insecure-skip-tls-verify", "not to check"),
-            ("auth-provider", "has dropped"),
+            ("insecure-skip-tls-verify", "disables the check"),
+            ("auth-provider", "no longer supports"),
             ("server: http://x", "https"),
             ("not yaml", "YAML"),
         ],
     )
-    def test_what_cannot_be_used_is_said(self, kubeconfig: Path, change: str, why: str) -> None:
+    def test_an_unusable_setting_is_explained(self, kubeconfig: Path, change: str, why: str) -> None:
         config = yaml.safe_load(kubeconfig.read_text())
         if change.startswith("current"):
             config["current-context"] = "other"
@@ -428,7 +426,7 @@ class TestKubeconfig:
         assert TOKEN not in str(caught.value)
 
     @pytest.mark.parametrize("text", ["a: !!int ''", "a: !!bool maybe", "a: !!timestamp x", "[" * 3000])
-    def test_a_file_that_is_no_yaml_is_said_to_be_none(self, kubeconfig: Path, text: str) -> None:
+    def test_a_file_that_is_not_yaml_is_reported(self, kubeconfig: Path, text: str) -> None:
         kubeconfig.write_text(text)
         with pytest.raises(BadKubeconfig, match="cannot be used") as caught:
             Kube(str(kubeconfig))
@@ -440,9 +438,7 @@ class TestKubeconfig:
             log_of(kubeconfig).prove(Sample(0, 0, 0), b"")
 
     @pytest.mark.parametrize(("proxy", "fix"), [("socks5://127.0.0.1:1", "`proxy-url`"), ("127.0.0.1:1", "the proxy")])
-    def test_a_proxy_of_its_own_that_is_of_no_use_is_said_to_be_its_own(
-        self, kubeconfig: Path, proxy: str, fix: str
-    ) -> None:
+    def test_an_unusable_proxy_of_the_kubeconfig_is_named_as_such(self, kubeconfig: Path, proxy: str, fix: str) -> None:
         config = yaml.safe_load(kubeconfig.read_text())
         config["clusters"][0]["cluster"]["proxy-url"] = proxy
         kubeconfig.write_text(yaml.safe_dump(config))
@@ -451,15 +447,15 @@ class TestKubeconfig:
         assert fix in caught.value.fix
 
     @pytest.mark.parametrize("server", ["https://kube:6443x", "https://kube:65536", "https://[::1", "https://:6443"])
-    def test_an_address_that_is_none_is_said(self, kubeconfig: Path, server: str) -> None:
+    def test_an_invalid_address_is_reported(self, kubeconfig: Path, server: str) -> None:
         config = yaml.safe_load(kubeconfig.read_text())
         config["clusters"][0]["cluster"]["server"] = server
         kubeconfig.write_text(yaml.safe_dump(config))
         with pytest.raises(BadKubeconfig, match="cannot be used") as caught:
             Kube(str(kubeconfig))
-        assert caught.value.why == "The address of its server has no host, or a port that there is not."
+        assert caught.value.why == "The address of its server has no host, or an invalid port."
 
-    def test_a_file_that_is_not_there(self, tmp_path: Path) -> None:
+    def test_a_missing_file_is_reported(self, tmp_path: Path) -> None:
         for name in (str(tmp_path / "none"), "~no-such-user/config"):
             with pytest.raises(Trouble, match="cannot be used") as caught:
                 Kube(name)

@@ -116,7 +116,7 @@ def test_the_project_with_its_quota(plane: ControlPlane, api: RunaiApi) -> None:
     assert api.project() is None
 
 
-def test_what_a_preflight_asks(plane: ControlPlane, api: RunaiApi) -> None:
+def test_the_requests_of_a_preflight(plane: ControlPlane, api: RunaiApi) -> None:
     plane.on("GET", "/clusters/c-1", Say(body={"uuid": "c-1", "name": "east", "status": {"state": "Connected"}}))
     assert (api.cluster("c-1").name, api.cluster("c-1").state) == ("east", "Connected")
     node = {"name": "n1", "status": "Ready", "nodePool": "h100", "gpuInfo": {"gpuType": "NVIDIA H100", "gpuCount": 8}}
@@ -145,7 +145,7 @@ def test_what_a_preflight_asks(plane: ControlPlane, api: RunaiApi) -> None:
     assert SECRET not in repr(credential)
 
 
-def test_what_is_null_is_as_good_as_not_there(plane: ControlPlane, api: RunaiApi) -> None:
+def test_null_is_the_same_as_a_missing_key(plane: ControlPlane, api: RunaiApi) -> None:
     status = {"namespace": None, "phase": "Ready", "nodePoolQuotaStatuses": None}
     pools = [{"nodePool": {"id": "1", "name": "h100"}, "gpu": {"deserved": 8, "limit": None}}, None]
     project = {"id": "7", "name": "bench", "clusterId": "c-1", "status": status, "resources": pools}
@@ -165,8 +165,8 @@ def test_what_is_null_is_as_good_as_not_there(plane: ControlPlane, api: RunaiApi
     assert api.look(["w-1"])["w-1"].conditions == ()
 
 
-def test_what_is_kept_of_a_workload_that_is_over(plane: ControlPlane, api: RunaiApi) -> None:
-    """Of its resources some are said as texts, and what does not apply as null."""
+def test_the_record_of_an_ended_workload(plane: ControlPlane, api: RunaiApi) -> None:
+    """Some of its resources are texts, and missing values are null."""
     said = {
         "requestedPods": {"number": 16, "parallelism": None},
         "allocatedResources": {"gpu": 0, "gpuMemory": "640Gi\x1b[2J", "extendedResources": [{"resource": "rdma"}]},
@@ -174,11 +174,11 @@ def test_what_is_kept_of_a_workload_that_is_over(plane: ControlPlane, api: Runai
         "environmentVariables": [{"name": "TOKEN", "value": SECRET}],
     }
     plane.on("GET", "/workloads/w-1", Say(body=workload(phase="Running", **said)))
-    assert api.kept("w-1") is None, "it is not over"
+    assert api.record("w-1") is None, "it is not over"
     plane.on("GET", "/workloads/w-1", Say(body=workload(phase="Completed", **said)))
     pod = {"name": f"{NAME}-master-0", "nodeName": "n1", "k8sPhase": "Succeeded"}
     plane.on("GET", "/workloads/w-1/pods", Say(body={"pods": [{**pod, "deletedAt": None, "containers": []}]}))
-    kept = api.kept("w-1")
+    kept = api.record("w-1")
     assert kept is not None
     assert (kept["id"], kept["requestedPods"], kept["phase"]) == ("w-1", {"number": 16}, "Completed")
     assert kept["allocatedResources"] == {"gpu": 0, "gpuMemory": "640Gi"}
@@ -192,7 +192,7 @@ def test_a_look_at_nothing_asks_nothing(plane: ControlPlane, api: RunaiApi) -> N
     assert plane.site.requests == []
 
 
-def test_what_is_said_of_a_running_workload(plane: ControlPlane, api: RunaiApi) -> None:
+def test_a_running_workload_is_read(plane: ControlPlane, api: RunaiApi) -> None:
     event = {
         "createdAt": "2026-01-01T00:00:00Z",
         "type": "Warning",
@@ -326,7 +326,7 @@ class TestLogin:
     @pytest.mark.parametrize(
         "say", [Say(403, b"<html>not from here</html>"), Say(400, b""), Say(403, {"message": "no"})]
     )
-    def test_what_something_in_between_refuses_says_nothing_of_the_secret(
+    def test_a_refusal_of_a_proxy_does_not_concern_the_secret(
         self, plane: ControlPlane, api: RunaiApi, say: Say
     ) -> None:
         grant, plane.grant = plane.grant, lambda _: say
@@ -354,12 +354,12 @@ class TestLogin:
         api.log_in()
         assert grants[1] == {"grantType": "client_credentials", "clientID": "llmb-app", "clientSecret": SECRET}
 
-    def test_nobody_knows_the_secret(self, plane: ControlPlane, profile: RunaiProfile) -> None:
+    def test_an_unknown_secret_needs_a_login(self, plane: ControlPlane, profile: RunaiProfile) -> None:
         with pytest.raises(LoginNeeded, match="secret of llmb-app is needed"):
             RunaiApi(profile, lambda: None).log_in()
         assert plane.site.requests == []
 
-    def test_the_secret_is_in_nothing_that_is_said(
+    def test_no_message_contains_the_secret(
         self, plane: ControlPlane, profile: RunaiProfile, caplog: pytest.LogCaptureFixture
     ) -> None:
         api = RunaiApi(profile, lambda: SECRET)
@@ -397,7 +397,7 @@ class TestRepeating:
         plane.on("GET", "/workloads/w-1", Say(503, {"code": 503, "message": "maintenance"}))
         with pytest.raises(ApiTrouble, match="failed to look at workloads") as caught:
             api.look(["w-1"])
-        assert caught.value.why == "It says: maintenance (HTTP 503)"
+        assert caught.value.why == "It answered: maintenance (HTTP 503)"
         assert waits == [0.5, 1.0, 2.0]
 
     def test_it_waits_as_long_as_the_server_says(self, plane: ControlPlane, api: RunaiApi, waits: list[float]) -> None:
@@ -416,25 +416,25 @@ class TestRepeating:
 
     def test_but_not_past_the_deadline(self, plane: ControlPlane, api: RunaiApi, waits: list[float]) -> None:
         plane.on("GET", "/workloads/w-1", Say(429, headers={"Retry-After": "3600"}))
-        with pytest.raises(ApiTrouble, match="asked too often"):
+        with pytest.raises(ApiTrouble, match="received too many requests"):
             api.look(["w-1"])
         assert waits == []
 
     @pytest.mark.parametrize("say", [Say(503), Say(202, cut_after=9)])
-    def test_what_changes_something_is_not(self, plane: ControlPlane, api: RunaiApi, say: Say) -> None:
+    def test_a_change_is_not_repeated(self, plane: ControlPlane, api: RunaiApi, say: Say) -> None:
         plane.on("POST", "/workloads/trainings/w-1/suspend", say)
         with pytest.raises((ApiTrouble, Disconnected)):
             api.suspend("trainings", "w-1")
         assert len(plane.site.asked("/suspend")) == 1
 
-    def test_but_where_it_certainly_did_nothing(self, plane: ControlPlane, api: RunaiApi) -> None:
+    def test_a_change_that_certainly_did_nothing_is_repeated(self, plane: ControlPlane, api: RunaiApi) -> None:
         plane.on("POST", "/workloads/trainings/w-1/suspend", Say(429), Say(202))
         api.suspend("trainings", "w-1")
 
     @pytest.mark.parametrize(
         ("first", "is_deleted"), [(Say(502), True), (Say(504), True), (Say(202, cut_after=9), True), (Say(429), False)]
     )
-    def test_what_is_gone_when_a_lost_delete_is_repeated_was_deleted(
+    def test_a_workload_missing_at_a_repeated_delete_was_deleted(
         self, plane: ControlPlane, api: RunaiApi, first: Say, is_deleted: bool
     ) -> None:
         plane.on("DELETE", "/workloads/distributed/w-1", first, Say(404))
@@ -470,7 +470,9 @@ class TestCreating:
         assert len(plane.site.asked("/distributed")) == 1
 
     @pytest.mark.parametrize("say", [Say(202, cut_after=0), Say(502), Say(503)])
-    def test_what_may_still_be_made_is_not_asked_for_again(self, plane: ControlPlane, api: RunaiApi, say: Say) -> None:
+    def test_a_workload_that_may_still_be_created_is_not_requested_again(
+        self, plane: ControlPlane, api: RunaiApi, say: Say
+    ) -> None:
         """It may come through late, and nobody says that a second one of its name would be refused."""
         workloads = Workloads(plane)
         plane.on("POST", "/workloads/distributed", say, workloads.create)
@@ -499,10 +501,10 @@ class TestCreating:
         plane.on("POST", "/workloads/trainings", Say(status, issue))
         with pytest.raises(ApiTrouble, match="refused to create the workload") as caught:
             api.create("trainings", BODY)
-        assert caught.value.why == f"It says: not compliant · image is locked (HTTP {status})"
+        assert caught.value.why == f"It answered: not compliant · image is locked (HTTP {status})"
         assert len(plane.site.asked("/trainings")) == 1
 
-    def test_nobody_can_say_whether_it_was_made(self, plane: ControlPlane, api: RunaiApi) -> None:
+    def test_an_unknown_outcome_of_a_creation_is_reported(self, plane: ControlPlane, api: RunaiApi) -> None:
         plane.on("POST", "/workloads/distributed", Say(202, cut_after=0))
         plane.on("GET", "/workloads", Say(500))
         with pytest.raises(Disconnected, match="It is not known whether the workload") as caught:
@@ -520,16 +522,16 @@ class TestCreating:
     ("say", "what", "mend"),
     [
         (Say(401), "does not accept the login", "secret"),
-        (Say(403, {"message": "no access"}), "refused to look at workloads", "Mend what it says"),
-        (Say(422, {"message": "bad filter"}), "refused to look at workloads", "Mend what it says"),
-        (Say(301, headers={"Location": "https://elsewhere/"}), "sends to another address", "base URL"),
+        (Say(403, {"message": "no access"}), "refused to look at workloads", "Fix what this message names"),
+        (Say(422, {"message": "bad filter"}), "refused to look at workloads", "Fix what this message names"),
+        (Say(301, headers={"Location": "https://elsewhere/"}), "redirects to another address", "base URL"),
         (Say(200, b"<html>login</html>"), "did not answer as Run:ai does", "base URL"),
         (Say(200, {"id": "w-1"}), "did not answer as Run:ai does", "base URL"),
         (Say(200, workload(createdAt="soon")), "did not answer as Run:ai does", "base URL"),
         (Say(200, workload(id=["w"])), "did not answer as Run:ai does", "base URL"),
     ],
 )
-def test_each_refusal_says_what_to_do(plane: ControlPlane, api: RunaiApi, say: Say, what: str, mend: str) -> None:
+def test_each_refusal_has_a_remedy(plane: ControlPlane, api: RunaiApi, say: Say, what: str, mend: str) -> None:
     plane.on("GET", "/workloads/w-1", say)
     with pytest.raises(ApiTrouble, match=what) as caught:
         api.look(["w-1"])
@@ -546,7 +548,7 @@ def test_a_token_goes_to_no_other_host(plane: ControlPlane, api: RunaiApi) -> No
 
 def test_a_base_url_that_leads_to_something_else(plane: ControlPlane, api: RunaiApi) -> None:
     plane.grant = lambda _: Say(404, b"<html>")
-    with pytest.raises(ApiTrouble, match="does not have what is asked for, to log in") as caught:
+    with pytest.raises(ApiTrouble, match="Could not log in: it does not exist") as caught:
         api.log_in()
     assert "/api/v1" in caught.value.fix
 

@@ -1,4 +1,4 @@
-"""What a preflight finds on a Run:ai cluster, what is needed there, and how to mend the difference."""
+"""Checks of a preflight on a Run:ai cluster, with their remedies."""
 
 from __future__ import annotations
 
@@ -84,16 +84,16 @@ def test_without_a_plan_only_the_cluster_is_looked_at(look: Look) -> None:
 @pytest.mark.parametrize(
     ("profile", "selection", "check", "found", "needed", "fix"),
     [
-        ({"project": "nobody"}, NEMOTRON_340B, "account", "llmb-tui-demo may see", "nobody", "Name a project"),
+        ({"project": "nobody"}, NEMOTRON_340B, "account", "sees no such project", "nobody", "Set one of"),
         ({"mounts": ("d:/data:nowhere",)}, NEMOTRON_340B, "claims", "llmb-data, scratch", "nowhere", "Data sources"),
-        ({"node_pool": "a100"}, NEMOTRON_340B, "gpus", "none there", "256 GPUs in a100", "another node pool"),
+        ({"node_pool": "a100"}, NEMOTRON_340B, "gpus", "no quota there", "256 GPUs in a100", "another node pool"),
         ({"node_pool": "a100"}, NEMOTRON_340B, "gpu-type", "no node with a GPU", "32 nodes", "node pool"),
         ({}, replace(NEMOTRON_340B, scale=1024), "gpus", "at most 512", "1024 GPUs", "fewer GPUs"),
-        ({"node_pool": "b200"}, LLAMA, "gpu-type", "8 × NVIDIA-B200", "8 nodes with 8 × H100", "node pool that has"),
+        ({"node_pool": "b200"}, LLAMA, "gpu-type", "8 × NVIDIA-B200", "8 nodes with 8 × H100", "node pool with"),
         ({"image_pull_secret": "none"}, LLAMA, "pull-secret", "not among", "none", "under Credentials"),
     ],
 )  # fmt: skip
-def test_what_is_asked_wrongly_is_found_with_its_mend(  # noqa: PLR0917
+def test_each_wrong_request_is_found_with_its_remedy(  # noqa: PLR0917
     look: Look, profile: dict[str, Any], selection: Selection, check: str, found: str, needed: str, fix: str
 ) -> None:
     report = look(selection, **profile)
@@ -116,7 +116,14 @@ def test_nodes_that_are_not_ready_are_waited_for(look: Look, monkeypatch: pytest
     assert of(look(most), "gpu-type").status == "ok"
     of_pool[0]["status"] = "NotReady"
     report = look(most)
-    stands(report, "gpu-type", "warning", f"{len(of_pool) - 1} ready of {len(of_pool)}", "H100", "others are back")
+    stands(
+        report,
+        "gpu-type",
+        "warning",
+        f"{len(of_pool) - 1} ready of {len(of_pool)}",
+        "H100",
+        "enough other nodes are ready",
+    )
     nodes.remove(of_pool[0])
     stands(look(most), "gpu-type", "failed", f"of {len(of_pool) - 1} such", "H100", "fewer GPUs")
 
@@ -130,8 +137,8 @@ def test_nodes_that_are_not_ready_are_waited_for(look: Look, monkeypatch: pytest
         ("NVIDIA-H100-NVL", "warning", "8 × NVIDIA-H100-NVL", "verdict of a run on it will be WARN"),
         ("NVIDIA-H100-80GB-HBM3-MIG-1g.10gb", "failed", "1g.10gb (MIG slices)", "A MIG slice is not a whole H100."),
         ("NVIDIA-A100-SXM4-40GB-MIG-1g.5gb", "failed", "1g.5gb (MIG slices)", "A MIG slice is not a whole H100."),
-        ("NVIDIA-GH200-480GB", "failed", "0 ready of 0 such nodes", "node pool that has them"),
-        ("NVIDIA-H800", "failed", "0 ready of 0 such nodes", "node pool that has them"),
+        ("NVIDIA-GH200-480GB", "failed", "0 ready of 0 such nodes", "node pool with these nodes"),
+        ("NVIDIA-H800", "failed", "0 ready of 0 such nodes", "node pool with these nodes"),
     ],
 )
 def test_the_gpus_of_a_pool_are_read_by_name(  # noqa: PLR0917
@@ -161,14 +168,16 @@ def test_a_hub_credential_has_to_be_there(look: Look) -> None:
     [("/nodes$", "gpu-type"), ("/pvc$", "claims"), ("/credentials$", "pull-secret"), ("/clusters/[^/]+$", "cluster")],
 )
 @pytest.mark.parametrize("status", [403, 404])
-def test_what_may_not_be_asked_gates_nothing(look: Look, demo: FaultySite, path: str, check: str, status: int) -> None:
+def test_a_question_without_permission_does_not_block(
+    look: Look, demo: FaultySite, path: str, check: str, status: int
+) -> None:
     demo.faults.append(Fault("GET", path, status=status))
     report = look(image_pull_secret="dockerreg-nvcr")
-    stands(report, check, "warning", "may not ask", "", "role")
+    stands(report, check, "warning", "no permission to read it", "", "role")
     assert report.passed
 
 
-def test_a_question_that_fails_is_no_permission(look: Look, demo: FaultySite) -> None:
+def test_a_failed_question_is_not_a_missing_permission(look: Look, demo: FaultySite) -> None:
     demo.faults.append(Fault("GET", "/nodes$", 99, status=503))
     stands(look(), "gpu-type", "warning", "failed to list the nodes", "", "")
 

@@ -37,11 +37,11 @@ def test_the_table_has_every_field_that_a_person_gives() -> None:
 
 
 @pytest.mark.parametrize("profile", [PLAIN, FULL])
-def test_what_the_form_shows_gives_the_same_profile(profile: RunaiProfile) -> None:
+def test_the_texts_of_the_form_give_the_same_profile(profile: RunaiProfile) -> None:
     assert runai_profile_of(RUNAI_EMPTY, runai_texts_of(profile)) == profile
 
 
-def test_empty_stands_for_what_is_right_for_most() -> None:
+def test_an_empty_text_is_the_default() -> None:
     shown = {name for name, text in runai_texts_of(PLAIN).items() if text}
     assert shown == {field.name for field in RUNAI_FIELDS if field.needed}
 
@@ -59,7 +59,7 @@ def test_the_recipes_variables_stand_in_a_new_form() -> None:
     }
 
 
-def test_what_the_form_does_not_show_is_kept_and_a_slash_at_the_end_means_nothing() -> None:
+def test_hidden_fields_are_kept_and_a_slash_at_the_end_is_ignored() -> None:
     base = replace(PLAIN, notice="simulated")
     texts = {**runai_texts_of(PLAIN), "base_url": "https://acme.run.ai/api/v1/"}
     assert runai_profile_of(base, texts) == base

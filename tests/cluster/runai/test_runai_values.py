@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from llmb_tui.cluster.runai.values import Event, Pod, Workload, first_pod, job_of, reason_of
+from llmb_tui.cluster.runai.values import Event, Pod, Workload, first_pod, job_from_workload, reason_of
 
 AT = "2026-01-01T00:00:00Z"
 UNIX = 1767225600.0
@@ -43,7 +43,7 @@ def test_each_phase_is_one_of_the_states_that_the_program_knows(phases: str, sta
     assert {workload(phase).state for phase in phases.split()} == {state}
 
 
-def test_what_was_deleted_was_cancelled_unless_it_had_ended() -> None:
+def test_a_deleted_workload_was_cancelled_unless_it_had_ended() -> None:
     states = [workload(phase, deletedAt=AT).state for phase in ("Running", "Deleting", "Completed", "Failed")]
     assert states == ["CANCELLED", "CANCELLED", "COMPLETED", "FAILED"]
 
@@ -63,11 +63,14 @@ def test_the_kind_by_which_it_is_suspended_and_deleted(type_: str, kind: str) ->
 
 def test_a_workload_is_a_job() -> None:
     running = workload("Running", requestedPods={"number": 16})
-    job = job_of(running, now=UNIX + 90)
+    job = job_from_workload(running, now=UNIX + 90)
     assert (job.id, job.name, job.state, job.nodes, job.elapsed_s, job.reason) == ("w", "n", "RUNNING", 16, 90.0, "")
-    assert job_of(workload("Running", totalRunningTimeSeconds=7), now=UNIX + 90).elapsed_s == 7
-    assert job_of(workload(), now=UNIX + 90).elapsed_s is None
-    assert (job_of(workload(), now=0).waiting, job_of(workload("Failed"), now=0).finished) == (True, True)
+    assert job_from_workload(workload("Running", totalRunningTimeSeconds=7), now=UNIX + 90).elapsed_s == 7
+    assert job_from_workload(workload(), now=UNIX + 90).elapsed_s is None
+    assert (job_from_workload(workload(), now=0).waiting, job_from_workload(workload("Failed"), now=0).finished) == (
+        True,
+        True,
+    )
 
 
 @pytest.mark.parametrize(
@@ -106,7 +109,7 @@ def test_the_newest_event_counts_and_the_workloads_own_words_before_it() -> None
     assert reason_of(failing) == "exit code 1"
 
 
-def test_what_runs_well_or_has_ended_well_has_no_reason() -> None:
+def test_a_running_or_completed_workload_has_no_reason() -> None:
     events = [warning("FailedScheduling", "none")]
     assert [reason_of(workload(phase), events) for phase in ("Running", "Completed", "Stopping")] == ["", "", ""]
     assert reason_of(workload("Degraded"), events)
@@ -128,10 +131,10 @@ def test_a_workload_that_timeout_has_ended_ran_into_its_limit(words: str, state:
     normal = Event.model_validate({"createdAt": AT, "type": "Normal", "reason": "ExitedWithCode", "message": words})
     said = workload("Failed", phaseMessage=words)
     by_condition = workload("Failed", conditions=[{"type": "Failed", "status": "True", "message": words}])
-    assert {job_of(one, now=UNIX).state for one in (said, by_condition)} == {state}
-    assert job_of(workload("Failed"), [normal], now=UNIX).state == state
-    assert job_of(workload("Completed"), [normal], now=UNIX).state == "COMPLETED"
-    assert job_of(workload("Pending"), [normal], now=UNIX).state == "PENDING"
+    assert {job_from_workload(one, now=UNIX).state for one in (said, by_condition)} == {state}
+    assert job_from_workload(workload("Failed"), [normal], now=UNIX).state == state
+    assert job_from_workload(workload("Completed"), [normal], now=UNIX).state == "COMPLETED"
+    assert job_from_workload(workload("Pending"), [normal], now=UNIX).state == "PENDING"
 
 
 def test_the_masters_pod_has_rank_0() -> None:

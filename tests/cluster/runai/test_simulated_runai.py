@@ -16,7 +16,7 @@ from llmb_tui.cluster.runai.api import RunaiApi
 from llmb_tui.cluster.runai.kube import Kube
 from llmb_tui.cluster.runai.pod_log import PodLog
 from llmb_tui.cluster.runai.profile import RunaiProfile
-from llmb_tui.cluster.runai.values import first_pod, job_of
+from llmb_tui.cluster.runai.values import first_pod, job_from_workload
 from llmb_tui.errors import Trouble
 from llmb_tui.watch.follow import Follower
 from tests.demo.runai.runai_client import request
@@ -46,7 +46,7 @@ def api(site: FaultySite) -> Iterator[RunaiApi]:
         yield api
 
 
-def test_what_a_preflight_asks(api: RunaiApi) -> None:
+def test_the_requests_of_a_preflight(api: RunaiApi) -> None:
     project = api.project()
     assert project is not None
     assert project.phase == "Ready"
@@ -71,7 +71,7 @@ def test_what_a_preflight_asks(api: RunaiApi) -> None:
 def test_the_life_of_a_workload(site: FaultySite, api: RunaiApi) -> None:
     made = api.create("distributed", request())
     site.skip(200)
-    job = job_of(api.look([made])[made], api.events(made), now=site.clock())
+    job = job_from_workload(api.look([made])[made], api.events(made), now=site.clock())
     assert (job.id, job.state, job.reason) == (made, "RUNNING", "")
     assert job.nodes == 32
     master = first_pod(api.pods(made))

@@ -10,7 +10,7 @@ from llmb_tui.cluster.cluster import Cluster
 from llmb_tui.cluster.job import Job
 from llmb_tui.cluster.kind import ClusterKind
 from llmb_tui.cluster.profile_check import NAME_RULES, WrongField, check_env, check_texts
-from llmb_tui.cluster.profile_fields import ProfileField, needed, values_of
+from llmb_tui.cluster.profile_fields import ProfileField, needed, values_from_texts
 from llmb_tui.cluster.scheduler_words import JobWords
 from llmb_tui.plan.plan import Plan
 from llmb_tui.preflight.check_group import ok
@@ -36,7 +36,7 @@ def check(profile: ToyProfile) -> None:
 
 def profile_of(texts: dict[str, str]) -> ToyProfile:
     needed(FIELDS, texts)
-    profile = ToyProfile(**values_of(FIELDS, texts, ToyProfile("", "")))
+    profile = ToyProfile(**values_from_texts(FIELDS, texts, ToyProfile("", "")))
     check(profile)
     return profile
 

@@ -63,8 +63,8 @@ def test_an_error_names_the_hop(login: Rig, tmp_path: Path) -> None:
         connect(configured(login, tmp_path, "Host gate\nPort 1\nHost behind\nProxyJump gate", "behind"), Unattended())
     with pytest.raises(Unreachable, match="bastion") as caught:
         connect(configured(login, tmp_path, "Host behind\nPort 1", "behind"), Unattended())
-    assert "does not reach it" in caught.value.why
-    with with_options(login, "bastion", "AllowTcpForwarding no"), pytest.raises(Unreachable, match="forwards no"):
+    assert "could not connect to it" in caught.value.why
+    with with_options(login, "bastion", "AllowTcpForwarding no"), pytest.raises(Unreachable, match="does not forward"):
         connect(login.profile("behind"), Unattended())
 
 

@@ -55,7 +55,7 @@ def test_an_image_and_a_run_go_once_nothing_needs_them_any_more(site: Site, rig:
     rig.cancel_jobs()
     assert kept(site) == {image: None, mine: None}
     assert disk(site, "--remove", image, code=1)["error"]["fix"] == "Add --yes."
-    assert "only looked at" in disk(site, "--read-only", "--remove", image, "--yes", code=1)["error"]["what"]
+    assert "is read-only" in disk(site, "--read-only", "--remove", image, "--yes", code=1)["error"]["what"]
     assert site.image.exists()
 
     outcome = disk(site, "--remove", image, "mine", "--yes")

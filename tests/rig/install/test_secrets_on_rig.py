@@ -37,7 +37,7 @@ def test_the_key_that_lies_there_is_tested(site: Site, web: Web) -> None:
     give_secret(session, "ngc", KEY, keep=False)
     there = try_secret(session, NGC, None, sources)
     assert there.result == "valid"
-    assert there.words == "The registry hands nvidia/nemo:25.02.01 out with this key."
+    assert there.words == "The registry provides nvidia/nemo:25.02.01 with this API key."
     web.key = "nvapi-another-one"
     assert try_secret(session, NGC, None, sources).result == "refused"
     assert forget_secret(session, "ngc").startswith("The NGC API key is no longer on the cluster")

@@ -185,9 +185,9 @@ def install_check(shared: Shared, *, group_writable: bool = False) -> Check:
 @pytest.mark.parametrize(
     ("line", "found"),
     [
-        ("chmod 777 .", "everyone may write"),
-        ("chmod 1777 .", "everyone may write"),
-        ("mkdir images; chmod o+w images", "images: everyone may write"),
+        ("chmod 777 .", "every user may write"),
+        ("chmod 1777 .", "every user may write"),
+        ("mkdir images; chmod o+w images", "images: every user may write"),
         ("mkdir .llmb-tui; ln -s /tmp .llmb-tui/steps", ".llmb-tui/steps: a symbolic link"),
         ("ln -s /nowhere workloads", "workloads: a symbolic link"),
         ("chown games .", "belongs to games"),

@@ -205,7 +205,7 @@ def test_accounting_that_hangs_is_told_from_the_controller_and_keeps_no_run_from
         ):
             with pytest.raises(AccountingTrouble, match="did not answer in time") as caught:
                 ask()
-            assert "its controller answers" in caught.value.why
+            assert "Slurm's controller answers" in caught.value.why
         # Where neither knows it, it soon counts as over: until it has said all, the queue does.
         watched = site.watch(f"{steps}; until [ -e {may_end} ]; do sleep 0.1; done", gone_after_s=2.0)
         watched.wait_for(lambda state: state.progress.steps_done == 50)

@@ -117,13 +117,13 @@ def test_what_cannot_be_used_says_why_and_changes_nothing(
     installation.write("cluster_config.yaml", f"schema_version: 3\nenvironment: {{HF_TOKEN: {SECRET}}}\n")
     before = installation.sh(f"find {installation.root} -printf '%p %T@\\n' | sort")
     (trouble,) = find_on(services, profile).troubles
-    assert "known are 1 and 2" in trouble.why
+    assert "knows versions 1 and 2" in trouble.why
     report = verb("doctor", "rig")
     (check,) = [check for check in report["checks"] if check["id"] == "llmb-run"]
     assert (check["status"], SECRET in json.dumps(report)) == ("warning", False)
-    assert "known are 1 and 2" in check["found"]
+    assert "knows versions 1 and 2" in check["found"]
     installation.sh(f"chmod 000 {installation.root}/cluster_config.yaml")
-    assert find_on(services, profile).troubles[0].why == "You may not read it."
+    assert find_on(services, profile).troubles[0].why == "You do not have the permission to read it."
     installation.sh(f"chmod 644 {installation.root}/cluster_config.yaml")
     assert installation.sh(f"find {installation.root} -printf '%p %T@\\n' | sort") == before
 

@@ -147,7 +147,7 @@ def test_on_the_login_node_itself_a_profile_is_made_from_what_it_says(rig: Rig) 
 def test_a_machine_without_slurm_is_no_login_node(rig: Rig) -> None:
     done = local(rig, "doctor", "local", PATH="/nowhere")
     assert done.returncode == 1
-    assert "no `sbatch` on the PATH" in done.stderr
+    assert "`sbatch` is not on the PATH" in done.stderr
 
 
 def test_a_profiles_wishes_reach_a_real_job(rig: Rig, catalog: Catalog, job: Plan) -> None:

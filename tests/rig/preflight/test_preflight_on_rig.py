@@ -91,7 +91,7 @@ def test_without_a_plan_the_cluster_is_judged_on_its_own(look: Look) -> None:
         ({"account": "LLMBench"}, "account", "ok", ("llmbench", "")),
         ({"account": "LLMBench", "qos": "NORMAL"}, "qos", "ok", ("normal", "")),
         ({"account": "LLMBench", "qos": "NORMAL"}, "trial", "ok", ("could start at", "")),
-        ({"partition": "nope"}, "partition", "failed", ("batch, debug, small, cpu", "those that were found")),
+        ({"partition": "nope"}, "partition", "failed", ("batch, debug, small, cpu", "one of these")),
         ({"partition": "small"}, "gpus", "failed", ("4 × gb200", "such as batch")),
         ({"partition": "small"}, "nodes", "failed", ("none with these GPUs", "whose nodes have them")),
         ({"partition": "cpu"}, "gpus", "failed", ("no GPUs in cpu; batch has 8 × h100", "such as batch or debug")),
@@ -99,21 +99,21 @@ def test_without_a_plan_the_cluster_is_judged_on_its_own(look: Look) -> None:
         ({"partition": "cpu", "gpu_request": "none"}, "gpus", "failed", ("no GPUs in cpu", "such as batch")),
         ({"partition": "batch,cpu"}, "gpus", "warning", ("none in cpu", "does not start in cpu")),
         ({"partition": "batch,cpu", "gpu_request": "none"}, "gpus", "failed", ("none in cpu", "without any")),
-        ({"partition": "batch,cpu"}, "trial", "failed", ("Node count specification invalid", "own words")),
+        ({"partition": "batch,cpu"}, "trial", "failed", ("Node count specification invalid", "with this message")),
         ({"partition": "debug"}, "nodes", "failed", ("at most 2 for one job", "more nodes")),
         ({"partition": "batch,debug"}, "partition", "ok", ("batch, up", "")),
         ({"gpu_request": "gres"}, "trial", "ok", ("could start at", "")),
         ({"gpu_request": "none"}, "gpu-request", "warning", ("counts GPUs", "gpus-per-node")),
         ({"qos": "short"}, "qos", "failed", ("short allows 8 GPUs; short allows 00:10:00", "fewer GPUs")),
         ({"qos": "gold"}, "qos", "failed", ("normal, short", "QOS")),
-        ({"reservation": "nope"}, "reservation", "failed", ("there is none", "Leave")),
+        ({"reservation": "nope"}, "reservation", "failed", ("no reservation", "Remove")),
         ({"constraint": "rack7"}, "constraint", "failed", ("no node has rack7", "constraint")),
         ({"exclude": "cn[001,999]"}, "exclude", "failed", ("cn999", "list of nodes")),
         ({"exclude": "gn001"}, "exclude", "ok", ("known", "")),
-        ({"exclude": "cn001"}, "trial", "failed", ("configuration is not available", "own words")),
-        ({"segment": 2}, "segment", "failed", ("Slurm 22.05", "sbatch does not know")),
+        ({"exclude": "cn001"}, "trial", "failed", ("configuration is not available", "with this message")),
+        ({"segment": 2}, "segment", "failed", ("Slurm 22.05", "sbatch does not have")),
         ({"slurm_params": "switches=1;nodelist=cn[001-004]"}, "trial", "ok", ("could start at", "")),
-        ({"slurm_params": "licenses=gold"}, "trial", "failed", ("license specification", "own words")),
+        ({"slurm_params": "licenses=gold"}, "trial", "failed", ("license specification", "with this message")),
         ({"install_dir": "/proc/llmb"}, "install-dir", "failed", ("/proc is not writable", "write")),
     ],
 )
@@ -167,7 +167,7 @@ def test_a_reservation_is_found_and_too_small(rig: Rig, look: Look) -> None:
     with rig.reservation(nodes="cn[001-004]"):
         assert look(reservation="bench")["reservation"].status == "ok"
     with rig.reservation(nodes="cn[001-004]", users="root"):
-        assert "not for operator" in look(reservation="bench")["reservation"].found
+        assert "does not allow operator" in look(reservation="bench")["reservation"].found
 
 
 def test_a_node_that_is_down_is_a_warning_and_the_trial_does_not_gate(rig: Rig, look: Look) -> None:
@@ -213,7 +213,7 @@ def test_a_cluster_that_keeps_no_accounts(
     session = SlurmCluster(profile)
     found = by_id(run_preflight(session, cluster_checks(Needs(profile, job, sources=sources(servers)))))
     session.close()
-    assert (found["account"].status, found["account"].found) == ("ok", "this cluster keeps no accounts")
+    assert (found["account"].status, found["account"].found) == ("ok", "this cluster has no accounting")
     assert found["trial"].status == "ok"
 
 
@@ -246,7 +246,7 @@ def test_a_slurm_without_pyxis(rig: Rig, look: Look) -> None:
         found = look()["pyxis"]
     finally:
         plugstack.write_text(before)
-    assert (found.status, found.found) == ("failed", "srun does not know --container-image")
+    assert (found.status, found.found) == ("failed", "srun does not have --container-image")
 
 
 def test_a_login_node_without_enroot_imports_in_a_job(rig: Rig, look: Look, unused_port: int) -> None:

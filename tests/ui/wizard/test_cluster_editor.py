@@ -99,7 +99,7 @@ async def test_what_cannot_be_right_is_said_where_it_was_typed(services: Service
         await fill(pilot, name="eos")
         await pilot.press("ctrl+s")
         assert app.focused is app.screen.query_one("#profile-host")
-        assert "host is needed" in said(pilot, "fault")
+        assert "Enter the host" in said(pilot, "fault")
         await fill(
             pilot, host=EOS.host, account="research", partition="batch", install_dir="/lustre/llmb", port="99999"
         )  # fmt: skip
@@ -275,7 +275,7 @@ async def test_a_cluster_that_cannot_be_reached_can_still_be_saved(services: Ser
         await on_top(pilot, ClusterEditor)
         await fill(pilot, name="eos", host=EOS.host, port=str(EOS.port))
         await pilot.press("ctrl+r")
-        await until(pilot, lambda: "Nothing listens" in said(pilot, "read"), "why it could not be read")
+        await until(pilot, lambda: "refused the connection" in said(pilot, "read"), "why it could not be read")
         await fill(pilot, port="10")
         await until(pilot, lambda: "not read yet" in said(pilot, "read"), "that was another's")
         await fill(pilot, port=str(EOS.port))

@@ -68,4 +68,4 @@ async def test_a_grey_key_says_why(services: Services) -> None:
         wizard = await at_scale(pilot)
         await know(pilot, wizard, ClusterState(link="connected", preflight=Preflight(()), steps=INSTALLED))
         await pilot.press("6", "s")
-        assert any("looked at" in one.message for one in app._notifications), [*app._notifications]
+        assert any("read-only" in one.message for one in app._notifications), [*app._notifications]

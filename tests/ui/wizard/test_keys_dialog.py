@@ -83,7 +83,7 @@ async def test_one_thing_is_done_with_a_key_at_a_time(services: Services, monkey
     def slow(_session: object, need: SecretNeed, secret: SecretValue | None, _sources: object) -> SecretTest:
         tested.append(secret is not None)
         go.wait(60)
-        return SecretTest(need.id, "refused", "The registry does not take this key.")
+        return SecretTest(need.id, "refused", "The registry rejects this API key.")
 
     monkeypatch.setattr("llmb_tui.ui.screens.keys.try_secret", slow)
     app = LlmbApp(services)
@@ -97,7 +97,7 @@ async def test_one_thing_is_done_with_a_key_at_a_time(services: Services, monkey
         await pilot.press("ctrl+t", "ctrl+r", "enter")
         assert (tested, field.value) == ([True], KEY)
         go.set()
-        await until(pilot, lambda: "does not take this key" in text_of(app, "#said"), "what became of it")
+        await until(pilot, lambda: "rejects this API key" in text_of(app, "#said"), "what became of it")
         await pilot.press("ctrl+t")
         await until(pilot, lambda: tested == [True, False], "the next one")
 
@@ -108,6 +108,6 @@ async def test_what_can_be_no_key_is_refused_without_being_shown(services: Servi
         await open_keys(pilot)
         app.screen.query_one("#key", Input).value = "two words"
         await pilot.press("enter")
-        await until(pilot, lambda: "cannot be a key" in text_of(pilot.app, "#said"), "why it is none")
+        await until(pilot, lambda: "not a valid API key" in text_of(pilot.app, "#said"), "why it is none")
         assert "two words" not in app.export_screenshot()
     assert not list((demo.root / "home").rglob(".credentials"))

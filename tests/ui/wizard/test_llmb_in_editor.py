@@ -112,7 +112,7 @@ async def test_a_configuration_that_cannot_be_used_is_told_and_the_rest_is_offer
     app = LlmbApp(services)
     async with app.run_test(size=(120, 50)) as pilot:
         await read(pilot, demo, root)
-        assert "Its form is 9; known are 1 and 2." in said(pilot, "read")
+        assert "Its version is 9; this llmb-tui knows versions 1 and 2." in said(pilot, "read")
         assert offers(pilot, "partition")
         assert value(pilot, "partition") == "batch"
 
