@@ -275,7 +275,7 @@ def _deviations(one: ReportedRun) -> Iterator[Block]:
         source = "from the cluster's profile; the recipe has"
         found += [f"{name} is {yours}, {source} {theirs}." for name, theirs, yours in spec.changed_variables]
         found += [_sentence(note) for note in spec.notes]
-    found += [f"Otherwise than in the runs behind the expected step time: {words}." for words in run.otherwise]
+    found += [f"Differs from the runs behind the expected step time: {words}." for words in run.otherwise]
     overrides = plan.selection.overrides.set_fields()
     found += [
         f"{name.replace('_', ' ').upper()} is a manual override: {count(value)}." for name, value in overrides.items()

@@ -173,6 +173,6 @@ def _faults(places: Places) -> Iterator[dict[str, Any]]:
 
 def _fault(trouble: Trouble, file: Path | None, line: int | None = None, field: str = "") -> dict[str, Any]:
     """Something wrong with a file of the user's own, as JSON."""
-    mend = trouble.fix or "Mend the permissions of the file, or move it away."
+    fix = trouble.fix or "Change the permissions of the file, or move it."
     where = {"file": str(file or ""), "line": line, "field": field}
-    return {**where, "what": trouble.what, "why": trouble.why, "mend": mend}
+    return {**where, "what": trouble.what, "why": trouble.why, "mend": fix}
