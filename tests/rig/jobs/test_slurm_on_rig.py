@@ -134,7 +134,7 @@ def test_a_job_of_somebody_else_is_not_cancelled(site: Site) -> None:
     with pytest.raises(SlurmTrouble) as caught:
         site.session.cancel(job_id)
     assert "denied" in caught.value.why
-    assert "somebody else" in caught.value.fix
+    assert "another user" in caught.value.fix
     assert job_id in site.rig.squeue()
     # The queue is asked for the operator's own jobs; accounting may have heard of the other one by now.
     assert all("queue no longer has it" in job.reason for job in site.session.look([job_id]).values())
