@@ -62,7 +62,7 @@ async def walk(pilot: Pilot[None]) -> None:
     assert "Slurm" in str(upstream.disabled_reason)
     await until(pilot, lambda: marks(pilot)[StepId.CLUSTER] == "done", "the cluster answers and is ticked")
     await pilot.press("5")
-    assert "the workload contains everything it needs" in on_screen(pilot.app)
+    assert "the workload brings its files" in on_screen(pilot.app)
     assert "there is no login node" in on_screen(pilot.app)
     assert not pilot.app.screen.active_bindings["K"].enabled
     await pilot.press("enter")

@@ -108,7 +108,7 @@ def test_a_run_by_a_new_procedure_is_judged_reported_and_proved(program: Program
     verified = program("verify", archive, "--json")
     findings = json.loads(verified)["findings"]
     (script,) = (one for one in findings if one["what"].startswith("script"))
-    assert (script["outcome"], script["found"]) == ("agrees", "It has the toy's name as the settings say.")
+    assert (script["outcome"], script["found"]) == ("agrees", "The script has the toy's name as in the settings.")
 
 
 def test_measurements_of_a_new_procedure_adjust_the_next_estimate(program: Program, run: str) -> None:

@@ -118,7 +118,7 @@ def test_a_query_resolves_an_open_cancel(state: str, reason: str, after_s: float
 def test_a_cancel_that_seemed_to_fail_may_succeed_later() -> None:
     run = make_run(job_ids=("7",), cancel=Cancel("7", 0.0))
     later = run.seen(Job("7", "n", "RUNNING"), 400.0)
-    assert "the job goes on" in later.cancel_note
+    assert "the job is still active" in later.cancel_note
     ended = later.seen(Job("7", "n", "CANCELLED"), 500.0)
     assert ended.cancel_note == "The cancel of job 7, whose answer was lost, was carried out."
     assert "ended as FAILED" in later.seen(Job("7", "n", "FAILED"), 500.0).cancel_note
@@ -142,7 +142,7 @@ def test_an_open_cancel_is_kept_and_settled_by_the_next_look(
     assert kept.cancel is not None
     assert stored == [kept.cancel], "it is on the disk before Slurm is asked"
     assert (kept.cancel.job_id, kept.cancel.outcome) == ("1", "asked for")
-    assert "may still do so" in kept.cancel_note
+    assert "may still cancel it" in kept.cancel_note
     assert feed.poll() == {}
     assert runs.load("a") == kept
     asked.jobs["1"] = "CANCELLED"

@@ -63,7 +63,7 @@ class RunaiProcedure(Procedure):
 
     script_title = "Workload"
     script_hint = "exactly what is sent to Run:ai"
-    install_hint = "the workload contains everything it needs"
+    install_hint = "the workload brings its files"
     preparing = "asking the cluster for the workload's project …"
     submitting = "creating the workload"
 

@@ -131,7 +131,7 @@ def test_a_failed_keyring_is_reported_without_the_secret(ring: Ring, demo: Fault
         cluster.connect(person)
         assert cluster.project().name == demo.project
     told = person.prompts[-1][0]
-    assert "not kept" in told
+    assert "not stored" in told
     assert not [text for text, _ in person.prompts if demo.app_secret in text]
 
 

@@ -49,9 +49,9 @@ def test_an_image_and_a_run_go_once_nothing_needs_them_any_more(site: Site, rig:
     # This machine believes that it is over; the queue knows better.
     services.runs.save(replace(run, job_state="COMPLETED", log_read=True))
     now = kept(site)
-    assert "goes on" in (now[mine] or "")
+    assert "is active" in (now[mine] or "")
     assert job in (now[image] or "")
-    assert "goes on" in disk(site, "--remove", "mine", "--yes", code=1)["error"]["why"]
+    assert "is active" in disk(site, "--remove", "mine", "--yes", code=1)["error"]["why"]
     rig.cancel_jobs()
     assert kept(site) == {image: None, mine: None}
     assert disk(site, "--remove", image, code=1)["error"]["fix"] == "Add --yes."

@@ -32,7 +32,7 @@ REGISTRY = {
     ),
     "not-found": (
         "[ERROR] URL https://nvcr.io/v2/nvidia/nemo/manifests/25.02.01 returned error code: 404 Not Found",
-        "no image of that name and tag",
+        "no image with this name and tag",
         "withdrawn",
     ),
     "too-many": ("[ERROR] URL https://nvcr.io/proxy_auth returned error code: 429", "limits", "Wait some minutes"),
@@ -63,7 +63,7 @@ def test_a_full_disk_is_said_and_nothing_is_left_half(site: Site, rig: Rig) -> N
         state = failed_image(site.run())
         assert "No space left on device" in state.detail
         assert state.reason == "The file system of the install directory is full."
-        assert state.fix.startswith("Free some space there, or choose another install directory")
+        assert state.fix.startswith("Free some space, or choose another install directory")
         listed = rig.as_operator(f"ls -A {site.image.parent}").stdout
         assert listed == ""
         rig.as_root(["mount", "-o", "remount,size=40m", str(site.install)], check=True)
@@ -149,7 +149,7 @@ def test_the_verb_asks_at_a_terminal_tries_the_key_and_goes_on(site: Site, rig: 
         user.until("could not be tested from the cluster")
         user.until("Keep it in this computer's keyring too? [y/N] ")
         user.enter("n")
-        user.until("for you alone.")
+        user.until("readable only by you.")
         assert user.exit_code() == 0
         assert "nvapi-the-right-one" not in user.seen
     assert site.images() == [f"{IMAGE}.sqsh"]

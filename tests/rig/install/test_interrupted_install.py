@@ -251,7 +251,7 @@ def test_a_job_whose_number_was_lost_is_found_by_its_name(site: Site, rig: Rig) 
         (site.step / "job").unlink()
         second = InBackground(site.installer(profile))
         assert job_of(site) == job
-        until(lambda: f"Job {job} waits in the queue" in second.detail(), "it waits")
+        until(lambda: f"Job {job} is waiting in the queue" in second.detail(), "it waits")
         assert sorted(rig.squeue()) == sorted([blocker.stdout.strip(), job])
         rig.as_root(["scancel", blocker.stdout.strip()], check=True)
         assert statuses(second.join()) == DONE

@@ -33,7 +33,7 @@ def test_the_key_that_lies_there_is_tested(site: Site, web: Web) -> None:
     # Under the registry's own name, which is what the key on the cluster is for.
     sources = Sources(registry=f"http://nvcr.io:{web.port}", hub=web.url)
     without = try_secret(session, NGC, None, sources)
-    assert (without.result, "without a key" in without.words) == ("refused", True)
+    assert (without.result, "without an API key" in without.words) == ("refused", True)
     give_secret(session, "ngc", KEY, keep=False)
     there = try_secret(session, NGC, None, sources)
     assert there.result == "valid"

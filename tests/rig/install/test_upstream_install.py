@@ -149,7 +149,7 @@ def test_what_is_killed_fails_or_is_removed_is_made_anew(make_site: MakeSite, ou
             until_halfway(site, kind, reached)
             site.kill(kind)
             state = site.look()[kind]
-            assert (state.status, state.detail[:26]) == ("missing", "An earlier attempt was end"), what
+            assert (state.status, state.detail[:26]) == ("missing", "An earlier attempt was kil"), what
     a_package_that_cannot_be_built_is_said(site)
     assert not_done(site.run()) == {}, site.log("setup")
     assert {kind for kind in kinds if site.attempts(kind) == 2} == set(killed)
@@ -213,7 +213,7 @@ def test_a_setup_with_a_terminal_that_is_killed_begins_anew_and_says_what_the_hu
     with silent_index(outside) as index:
         until_halfway(site, "setup", lambda _: index.accept())
         site.kill("setup")
-    for fault, reason in (("gated", "refused the token"), ("token", "refused the token"), ("too-many", "limits")):
+    for fault, reason in (("gated", "rejected the token"), ("token", "rejected the token"), ("too-many", "limits")):
         with outside.rig.knob("faults/hub", fault):
             assert reason in failed(site.run(), "setup").reason, site.log("setup")
     assert not_done(site.run()) == {}, site.log("setup")

@@ -107,7 +107,7 @@ def test_cut_hung_and_restarted_again_and_again(
     lost = [news.note for news in following.links if news.link == "lost"]
     back = [news.note for news in following.links if news.link == "live" and news.note]
     assert lost
-    assert all("bytes of the log that came are kept" in note for note in lost)
+    assert all("copied bytes of the log are kept" in note for note in lost)
     assert back
     assert all("Connected again at" in note for note in back)
     whole = read_as_run(remote, remote.parent)
@@ -129,7 +129,7 @@ def test_a_line_that_hangs_until_it_is_given_up(login: Rig, remote: Path, tmp_pa
         with remote.open("ab") as file:
             file.write(b"while it hung\n" * 1000)
         until(lambda: following.links[-1].link == "lost", "it is said that the link is lost")
-        assert "The 7 bytes of the log that came are kept" in following.links[-1].note
+        assert "The 7 copied bytes of the log are kept" in following.links[-1].note
         line.cut()
         line.resume()
         following.wait_until_copied(remote)

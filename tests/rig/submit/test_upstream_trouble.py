@@ -130,7 +130,7 @@ def test_a_job_by_hand_that_cannot_be_told_apart_leaves_the_run_unknown(batch: T
     with batch.session() as session:
         known = batch.reconcile(session, run)
         assert known.submission == "unknown"
-        assert f"Jobs {own} and {other} came while launch.sh was at work" in known.note
+        assert f"Jobs {own} and {other} appeared while launch.sh was active" in known.note
         # Whoever cancels and waits, or looks, can go on; nothing is ever launched again.
         assert batch.submit(session, run).submission == "unknown"
     assert len(batch.intents.jobs([run])[run.id]) == 1
