@@ -97,7 +97,7 @@ async def walk_suite(app: LlmbApp) -> None:
         await on_top(pilot, Confirm)
         await pilot.press("y")
         await on_top(pilot, SuiteWatchScreen)
-        await until(pilot, lambda: "not sent" in (sums := text_of(app, "#watch-sums")) and "PASS" in sums, "a verdict")
+        await until(pilot, lambda: "not submitted" in (sums := text_of(app, "#watch-sums")) and "PASS" in sums, "a verdict")
         take(pilot, "suite-watch")
 
 

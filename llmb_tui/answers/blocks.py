@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from llmb_tui.analysis.chart import Chart  # `plan` has no chart, and is quick
 
 Fold = Literal["records", "columns"]
-"""What a table does at a width that is too small for it, unless it fits once the texts of its last column are folded.
+"""Layout of a table that is too wide even with the texts of its last column folded.
 `records`: each row is written under its first cell; `columns`: the columns after the first are written in several
 parts, each with the first column, and long texts in them are folded."""
 
@@ -145,7 +145,7 @@ def remarks(blocks: Iterable[Block]) -> tuple[Remark, ...]:
 
 
 def _flat(blocks: Iterable[Block]) -> Iterator[Block]:
-    """Blocks, those of a section in its place."""
+    """All blocks, with each section replaced by its blocks."""
     for block in blocks:
         if isinstance(block, Section):
             yield from _flat(block.blocks)

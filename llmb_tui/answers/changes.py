@@ -1,4 +1,4 @@
-"""What else differs between two runs: versions, plan, launch, environment and settings, scripts and files. Pure."""
+"""Further differences between two runs: versions, plan, launch, environment and settings, scripts and files. Pure."""
 
 from __future__ import annotations
 

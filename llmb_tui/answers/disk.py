@@ -32,7 +32,7 @@ THING: tuple[Column, ...] = (
     Column("run", lambda thing: _text(thing, " ".join(thing.run_ids)), name="run", width=16),
     Column("name", lambda thing: _text(thing, thing.path), name="name"),
 )
-"""Of things below the install directory."""
+"""Columns for things below the install directory."""
 _KEPT = Column("stays because", "kept")
 
 
@@ -46,7 +46,7 @@ def disk(cluster: str, directory: str, things: Sequence[Belonging], more: int) -
 
 
 def largest_first(things: Sequence[Belonging]) -> list[Belonging]:
-    """Things by size; those of unknown size are last."""
+    """Things by size, largest first; unknown sizes last."""
     return sorted(things, key=lambda thing: thing.size or 0, reverse=True)
 
 

@@ -1,4 +1,4 @@
-"""`export` and `verify`: contents of an archive of runs, and whether what it claims follows from its contents."""
+"""`export` and `verify`: the contents of an archive of runs, and the check of its claims against them."""
 
 from __future__ import annotations
 
@@ -59,7 +59,7 @@ def _verification_blocks(verification: Verification) -> Iterator[Block]:
 
 
 def _result_words(result: Mapping[str, Any]) -> str:
-    """How a run came out, by what was worked out again."""
+    """The recomputed result of a run."""
     verdict, step = result["verdict"], result["step_time_s"]
     time = f"{step_time(step)} by the rule ({result['rule']})" if step is not None else "no step time by the rule"
     said = f"{verdict['result']} {percent(verdict['ratio'] * 100)} of {verdict['against']}" if verdict else "no verdict"

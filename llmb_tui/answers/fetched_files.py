@@ -21,7 +21,7 @@ FILE: tuple[Column, ...] = (
     Column("kind", "kind"),
     Column("size", quantity("size", byte_size)),
 )
-"""Of files that a run left."""
+"""Columns for the files of a run."""
 _FETCHED: tuple[Column, ...] = (
     Column("file", "file.name"),
     Column("kind", "file.kind"),

@@ -8,7 +8,7 @@ from typing import Any
 
 from llmb_tui.answers.answer import Answer
 from llmb_tui.answers.blocks import Block, Fact, Facts, Grid, Section, Text
-from llmb_tui.answers.llmb_runs import run_columns, runs_summary
+from llmb_tui.answers.llmb_runs import llmb_run_columns, runs_summary
 from llmb_tui.answers.table import Table
 from llmb_tui.catalog.catalog import Catalog
 from llmb_tui.cluster.llmb.install import LlmbInstall, request_of, settings_of
@@ -37,7 +37,7 @@ def _blocks(
     if not installs:
         blocks.append(Text(f"No installation of NVIDIA's llmb-run was found on {cluster}."))
     if runs:
-        blocks.append(Grid(f"Runs on {runs_summary(cluster, runs)}.", Table.by(run_columns(now), runs)))
+        blocks.append(Grid(f"Runs on {runs_summary(cluster, runs)}.", Table.by(llmb_run_columns(now), runs)))
     return blocks
 
 

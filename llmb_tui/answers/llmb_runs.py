@@ -1,4 +1,4 @@
-"""`run_columns`: the table of the runs that NVIDIA's llmb-run started on a cluster."""
+"""`llmb_run_columns`: the table of the runs that NVIDIA's llmb-run started on a cluster."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from llmb_tui.launch.llmb.import_run import ImportableRun  # loads paramiko
 
 
-def run_columns(now: float) -> tuple[Column, ...]:
+def llmb_run_columns(now: float) -> tuple[Column, ...]:
     """Columns of an `ImportableRun`; a run that cannot be opened is quiet. `now` is Unix time."""
     return (
         Column("job", lambda run: _text(run, run.run.job_id), name="job", width=10),

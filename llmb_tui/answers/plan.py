@@ -38,7 +38,7 @@ def parallelism_column(name: str, path: str = "") -> Column:
 
 
 def plan_answer(plan: Plan, cluster: str | None = None, here: MeasuredHere | None = None) -> Answer:
-    """The answer to `plan`; `here`: the expectation from the runs of `cluster`, where one is named."""
+    """The answer to `plan`; `here`: the expectation from the runs of `cluster`, if one is named."""
     return Answer(
         plan_title(plan),
         lambda: tuple(_blocks(plan, cluster, here)),

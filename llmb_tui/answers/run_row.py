@@ -93,7 +93,7 @@ class RunRow:
 
     @property
     def ended_badly(self) -> bool:
-        """The job failed or was cancelled: a verdict of the steps before that is none of the run."""
+        """True if the job failed or was cancelled; a verdict on its earlier steps does not count for the run."""
         return self.state is not None and self.state.name in BAD_ENDS
 
     @property
@@ -167,7 +167,7 @@ def row_from_record(record: RunRecord, note: Note = NO_NOTE) -> RunRow:
 
 
 def row_from_result(result: RunResult, note: Note = NO_NOTE) -> RunRow:
-    """The row of a run with its figures, and with its checkpoints and its loss where its log was read."""
+    """The row of a run with its figures, and with its checkpoints and its loss if its log was read."""
     loss = result.loss
     return RunRow(
         **_record_values(result.record),
@@ -194,7 +194,7 @@ def row_from_plan(planned: PlannedRow) -> RunRow:
 
 
 def row_from_progress(progress: RowProgress) -> RunRow:
-    """The row of a suite's run as it stands; step time and verdict are those of a run that is done."""
+    """The row of a suite's run; only a finished run has a step time and a verdict."""
     row, record = progress.planned.row, progress.record
     values = _record_values(record) if record else _plan_values(progress.planned.plan)
     own = {"id": row.run_id if record else "", "procedure": row.procedure, "key": row.key}

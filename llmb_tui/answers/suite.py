@@ -27,7 +27,7 @@ _SUITES: tuple[Column, ...] = (
 
 
 def planned_suite(plan: SuitePlan) -> Answer:
-    """What a suite will be: its runs, their cost and time, and what stands against them."""
+    """Preview of a suite: its runs, their cost and time, and its problems."""
     suite = plan.suite
 
     def blocks() -> Iterator[Block]:

@@ -51,7 +51,7 @@ class Column:
     value: str | Callable[[Any], Cell]
     """Path of the value as `value_at` takes it, or a function that returns the cell of a thing."""
     name: str = ""
-    """Key on a screen, and heading in CSV where that differs from `heading`."""
+    """Key on a screen, and heading in CSV if that differs from `heading`."""
     width: int = 0
     """Cells on a screen, more where there is room for a wider text. 0: as many as its widest text has; the last column
     of a table has what remains then."""
@@ -160,7 +160,7 @@ def cell_text(cell: Cell) -> str:
 
 
 def toned_text(cell: Cell) -> tuple[str, Tone]:
-    """A cell on a screen: a state has its glyph too, and what is unknown is quiet."""
+    """Text and tone of a cell on a screen: glyph and word of a state; an unknown value is quiet."""
     if isinstance(cell, State):
         return cell.label.text, cell.label.tone
     text = cell_text(cell)

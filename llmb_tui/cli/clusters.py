@@ -144,7 +144,7 @@ def teller(tell: Callable[[str], None]) -> Callable[[Preflight], None]:
 
 
 def check_lines(one: Check) -> Iterator[str]:
-    """Status, name and finding of a check; unless it is ok, what is needed and how to fix it."""
+    """Status, name and finding of a check; if it is not ok, also the requirement and the fix."""
     yield f"  {check_label(one.status).word:7}  {one.title:{_TITLE}}  {one.found}"
     if one.status != "ok":
         yield f"  {'':7}  {'needed':>{_TITLE}}  {one.needed}"

@@ -22,7 +22,7 @@ from llmb_tui.services import Services
 
 
 def compare_verb(arguments: argparse.Namespace) -> int:
-    """Compare runs with each other; 1 where they may not be compared."""
+    """Compare runs; exit code 1 if they are not comparable."""
     services = user_services(arguments)
     if arguments.nodes:
         return _nodes(services, arguments)
@@ -85,7 +85,7 @@ def _results(services: Services, names: Iterable[str]) -> tuple[RunResult, ...]:
 
 
 def _changed(services: Services, compared: Comparison, *, two_sides: bool) -> RunDifference | None:
-    """What else differs between two runs, or between the newest runs of two sides; None of more runs."""
+    """Further differences between two runs, or between the newest runs of two sides; None for more runs."""
     pair = compared.runs
     if two_sides and compared.contrasts:
         pair = (compared.contrasts[0].base.runs[-1], compared.contrasts[0].other.runs[-1])
@@ -96,7 +96,7 @@ def _changed(services: Services, compared: Comparison, *, two_sides: bool) -> Ru
 
 
 def _say_notices(services: Services, runs: Iterable[RunResult]) -> None:
-    """Say of each cluster of the runs what its profile wants said, such as that it is simulated."""
+    """Print the notice of each cluster, such as `simulated`, to stderr."""
     clusters = {run.cluster for run in runs}
     with contextlib.suppress(Trouble):  # `clusters` names a file that cannot be read
         for profile in services.clusters.profiles():

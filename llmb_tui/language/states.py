@@ -259,8 +259,8 @@ def contrast_label(outcome: ContrastOutcome) -> Label:
 
 
 ComparisonRemark = Literal["refused", "doubtful", "excluded"]
-"""Of a remark on a comparison. `refused`: nothing is compared. `doubtful`: the runs are not alike. `excluded`: a run is
-not compared."""
+"""Kind of a remark on a comparison. `refused`: nothing is compared. `doubtful`: the runs are not alike. `excluded`:
+a run is not compared."""
 
 
 def remark_label(remark: ComparisonRemark) -> Label:

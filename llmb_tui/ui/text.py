@@ -41,7 +41,7 @@ CELL_STYLES: dict[CellKind, str] = {
     "now": "bold $text-accent",
     "blank": "",
 }
-"""Of the parts of a chart."""
+"""Styles of the parts of a chart."""
 
 Part = str | tuple[str, str] | Content
 

@@ -10,7 +10,7 @@ from llmb_tui.answers.writers.rows import rows
 from llmb_tui.cluster_files.housekeeping import Belonging, Removal
 
 SMALL = Belonging("image", "images/a.sqsh", size=2_000_000)
-LARGE = Belonging("run", "experiments/e", ("r1", "r2"), "Run r1 goes on.", 3_000_000_000)
+LARGE = Belonging("run", "experiments/e", ("r1", "r2"), "Run r1 is active.", 3_000_000_000)
 UNKNOWN = Belonging("cache", "cache/x")
 THINGS = (SMALL, LARGE, UNKNOWN)
 
@@ -23,7 +23,7 @@ def test_the_largest_is_first_and_a_thing_that_stays_says_why() -> None:
     heading, *shown, _, total, _, more = lines(disk("eos", "/lustre/llmb", THINGS, 2))
     assert heading.split() == ["size", "what", "run", "name", "stays", "because"]
     assert [line.split()[0] for line in shown] == ["3", "2", "–"]
-    assert shown[0].endswith("r1 r2  experiments/e  Run r1 goes on.")
+    assert shown[0].endswith("r1 r2  experiments/e  Run r1 is active.")
     assert total == "Below /lustre/llmb: 3 things, 3 GB or more; 2 MB or more of it can be removed."
     assert more == "· note: 2 things more are not listed: of other names, or too many."
 
@@ -41,10 +41,10 @@ def test_nothing_there_is_said_without_a_table() -> None:
 
 
 def test_a_removal_names_what_went_and_why_the_rest_stays() -> None:
-    done = Removal(("images/a.sqsh",), {"experiments/e": "Run r1 goes on."}, "Not everything could be deleted.")
+    done = Removal(("images/a.sqsh",), {"experiments/e": "Run r1 is active."}, "Not everything could be deleted.")
     assert [line for line in lines(removal("eos", done)) if line] == [
         "1 thing removed.",
         "· images/a.sqsh",
-        "! warning: experiments/e stays. Run r1 goes on.",
+        "! warning: experiments/e stays. Run r1 is active.",
         "! warning: Not everything could be deleted. Continue with `llmb-tui disk eos --remove trash`.",
     ]

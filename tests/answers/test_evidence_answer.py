@@ -1,4 +1,4 @@
-"""What `export` and `verify` answer."""
+"""Answers of `export` and `verify`."""
 
 from __future__ import annotations
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from llmb_tui.answers.llmb import llmb
-from llmb_tui.answers.llmb_runs import run_columns, runs_summary
+from llmb_tui.answers.llmb_runs import llmb_run_columns, runs_summary
 from llmb_tui.answers.table import Table, toned_text
 from llmb_tui.answers.writers.rows import rows
 from llmb_tui.launch.llmb.import_run import ImportableRun, importable_runs
@@ -31,7 +31,7 @@ def found(home: Path) -> tuple[ImportableRun, ...]:
 
 
 def test_a_run_that_cannot_be_opened_is_quiet_and_says_why(tmp_path: Path) -> None:
-    can, other, broken = Table.by(run_columns(AT + 7200), found(tmp_path)).rows
+    can, other, broken = Table.by(llmb_run_columns(AT + 7200), found(tmp_path)).rows
     assert [toned_text(cell)[0] for cell in can[:4]] == ["300", "nemotron4-340b fp8", "256×GB200", "25.12"]
     assert [toned_text(can[5]), toned_text(other[5])] == [("2 h", "plain"), ("11 d", "quiet")]
     assert [toned_text(cell)[0] for cell in broken[2:7]] == ["–"] * 5

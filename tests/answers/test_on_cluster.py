@@ -62,11 +62,11 @@ def test_files_that_did_not_come_count_in_no_sum() -> None:
 
 def test_a_log_that_is_still_here_is_listed_and_one_that_is_gone_is_named() -> None:
     gone, here = (LogCopies(make_run(name), ("log",), 2_000_000, NOW) for name in ("gone", "here"))
-    logs = LocalLogs((gone, here), {"held": "Suite s goes on."})
+    logs = LocalLogs((gone, here), {"held": "Suite s is active."})
     removed, heading, row, *_, kept = lines(pruned_logs(logs, [gone], NOW))
     assert removed.startswith("1 log (2 MB) removed")
     assert removed.endswith(": gone")
     assert heading.split()[0] == "run"
     assert (row.split()[0], row.endswith("2 MB")) == ("here", True)
-    assert kept == "· note: The log of held stays. Suite s goes on."
+    assert kept == "· note: The log of held stays. Suite s is active."
     assert lines(pruned_logs(LocalLogs(), (), NOW)) == ["There is no log to remove."]

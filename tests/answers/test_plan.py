@@ -45,14 +45,14 @@ def test_a_step_time_has_the_same_digits_in_each_answer(scale: int, digits: str)
 
 def test_warnings_come_before_notes_and_errors_are_left_to_stderr() -> None:
     problems = (
-        Problem("mfu_pct", "note", "Printed otherwise.", ""),
+        Problem("mfu_pct", "note", "The README differs.", ""),
         Problem("scale", "error", "No 96 GPUs.", "Take 64."),
         Problem("gbs", "warning", "It is unusual.", "Leave it."),
     )
     assert lines(plan_answer(replace(of(64), problems=problems)))[-3:] == [
         "",
         "! warning: It is unusual. Leave it.",
-        "· note: Printed otherwise.",
+        "· note: The README differs.",
     ]
 
 

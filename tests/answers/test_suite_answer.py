@@ -1,4 +1,4 @@
-"""What is said of a suite before and after it is submitted."""
+"""Answers about a suite before and after it is submitted."""
 
 from __future__ import annotations
 

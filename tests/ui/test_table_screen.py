@@ -142,6 +142,17 @@ async def test_the_filter_leaves_rows_with_all_words_and_back_forgets_it_first(a
         assert app.screen is not files
 
 
+async def test_a_filter_without_a_match_shows_how_to_show_all_rows(app: Host, files: Files) -> None:
+    async with app.run_test(size=SIZE) as pilot:
+        await pilot.pause()
+        await pilot.press("slash", *"nothing")
+        assert names(files) == []
+        assert "esc shows all" in text_of(app, "#list-about")
+        await pilot.press("escape")
+        assert names(files) == list(FILES)
+        assert "esc shows all" not in text_of(app, "#list-about")
+
+
 async def test_keys_sort_by_the_next_column_and_past_the_last_as_the_list_is(app: Host, files: Files) -> None:
     async with app.run_test(size=SIZE) as pilot:
         await pilot.pause()

@@ -31,7 +31,7 @@ def chart_rows(
 ) -> list[list[Part]]:
     """The chart as `height` rows of parts; the parts of a row are exactly `width` cells together.
 
-    `size` is (width, height) in cells. Nothing is told by a colour alone: each kind of mark has a character. The point
+    `size` is (width, height) in cells. Each kind of mark has its own character, so that no colour is needed. The point
     with the name `this` has a mark of its own, and says its value. `local`: times are in the local zone, else in UTC.
     """
     if this:
@@ -115,7 +115,7 @@ def _draw_rules(canvas: Canvas, chart: Chart, scale: Scale, glyphs: Glyphs) -> N
 
 
 def _label_rules(canvas: Canvas, chart: Chart, scale: Scale, free: Sequence[str]) -> None:
-    """A level's label at an end of it, an upright's beside its top; where something stands already, elsewhere."""
+    """Write the label of a level at its end and that of an upright next to its top, or at a free place."""
     width = len(canvas[0])
     for rule in chart.rules:
         text, kind = f" {rule.label} ", _KINDS[rule.role]
@@ -152,7 +152,7 @@ def _between(chart: Chart, points: Sequence[Point], width: int) -> Iterator[tupl
 
 
 def _label_points(canvas: Canvas, chart: Chart, series: Series, scale: Scale, free: Sequence[str]) -> None:
-    """Above, below or beside each point that has a label, where there is room."""
+    """Write the label of each point above, below or next to it, if there is room."""
     width = len(canvas[0])
     for point in series.points:
         if not point.label:
@@ -165,7 +165,7 @@ def _label_points(canvas: Canvas, chart: Chart, series: Series, scale: Scale, fr
 
 
 def _write(canvas: Canvas, places: Sequence[tuple[int, int]], text: str, kind: CellKind, free: Sequence[str]) -> None:
-    """At the first of these (row, column) where it covers only what may be covered; nowhere without one."""
+    """Write a text at the first of these (row, column) places where it covers only `free` characters."""
     for row, column in places:
         if 0 <= row < len(canvas) and column >= 0 and column + len(text) <= len(canvas[0]):
             covered = canvas[row][column : column + len(text)]

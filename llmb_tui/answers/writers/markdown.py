@@ -29,7 +29,7 @@ _MARKUP = re.compile(r"([\\`*_\[\]<>&|~$^])")
 
 
 def markdown(answer: Answer, pictures: Mapping[str, str] = {}) -> str:
-    """An answer as a document; a chart is its words, and the picture of `pictures` (path by name) where it has one."""
+    """An answer as a document; a chart is its summary, and its picture if `pictures` (path by name) has one."""
     head = [f"# {escaped(answer.title)}", *([escaped(answer.subtitle)] if answer.subtitle else [])]
     foot = ["---", escaped(answer.made)] if answer.made else []
     return "\n\n".join((*head, blocks_markdown(answer.make_blocks(), pictures), *foot)) + "\n"

@@ -1,4 +1,4 @@
-"""What charts in cells are drawn with: characters, the rows of a plot and their labels. Pure."""
+"""Parts of charts in cells: characters, the rows of a plot and their labels. Pure."""
 
 from __future__ import annotations
 

@@ -67,7 +67,7 @@ BLANK = Row(())
 
 
 def rows(blocks: Iterable[Block], width: int | None = None) -> Iterator[Row]:
-    """Rows of blocks, with a blank one between two. None as `width`: a pipe or a file, where nothing is folded."""
+    """Rows of blocks, separated by blank rows. `width` is None for a pipe or a file, in which nothing is folded."""
     for at, block in enumerate(blocks):
         if at:
             yield BLANK

@@ -36,7 +36,7 @@ class RunaiProfile:
     ca_file: str | None = None
     """File of certificates to trust in addition to the system's own."""
     image_pull_secret: str | None = None
-    """Kubernetes secret to pull the image with; None: that of the project."""
+    """Kubernetes secret to pull the image with; None: the project's."""
     hub_credential: str | None = None
     """Name of the credential in Run:ai that holds the Hugging Face token; None: there is none."""
     env: tuple[tuple[str, str], ...] = ()

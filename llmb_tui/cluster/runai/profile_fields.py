@@ -31,7 +31,7 @@ RUNAI_USE = (
 """Fields that every workload uses."""
 
 RUNAI_MORE = (
-    ProfileField("image_pull_secret", "image pull secret", "that of the project"),
+    ProfileField("image_pull_secret", "image pull secret", "the project's"),
     ProfileField("hub_credential", "hub credential", "with the Hugging Face token, for tokenizers"),
     ProfileField("env", "environment", "NAME=value; NAME=value"),
     ProfileField("read_only", "read-only", "no; yes: the cluster is never changed"),

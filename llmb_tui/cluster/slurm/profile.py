@@ -34,13 +34,13 @@ class SlurmProfile:
     transport: Transport = "ssh"
     """`local`: this machine is the login node, and `host` is only its name on screens."""
     port: int | None = None
-    """Port; None: that of the OpenSSH configuration, or 22."""
+    """Port; None: from the OpenSSH configuration, or 22."""
     user: str | None = None
-    """User; None: that of the OpenSSH configuration, or the local user's name."""
+    """User; None: from the OpenSSH configuration, or the local user's name."""
     identity_file: str | None = None
     """Private key; None: keys of the OpenSSH configuration, of the agent, and the default keys."""
     known_hosts: str | None = None
-    """File of known host keys; None: that of the OpenSSH configuration, or `~/.ssh/known_hosts`."""
+    """File of known host keys; None: from the OpenSSH configuration, or `~/.ssh/known_hosts`."""
     ssh_config: str | None = None
     """OpenSSH configuration file to read instead of the user's own; `none`: read no configuration."""
     cpu_partition: str | None = None

@@ -31,7 +31,7 @@ from llmb_tui.ui.screens.runs_screen import RunsScreen
 from llmb_tui.ui.text import MUTED, Part, line, lines, notices_words, tell
 from llmb_tui.ui.widgets.keyed_table import Key, KeyedTable
 from llmb_tui.ui.widgets.run_header import jobs_of, what_runs
-from llmb_tui.ui.widgets.run_list import cancel_question, screen_columns, what_is_missing
+from llmb_tui.ui.widgets.run_list import cancel_question, list_problems, screen_columns
 from llmb_tui.ui.widgets.status_bar import notice
 from llmb_tui.watch.state import RunRecord, RunsChanged
 
@@ -154,7 +154,7 @@ Runs that NVIDIA's own llmb-run started are opened from their list (o), suites f
         return [one.run for run_id, one in self._records.items() if run_id in chosen and _can_end(one.run)]
 
     def why_not(self, action: str) -> str:
-        """Where a cluster is only looked at nothing is ended."""
+        """Nothing can be cancelled on a read-only cluster."""
         if action not in ("mark", "cancel"):
             return ""
         if self._cancelling and action == "cancel":
@@ -280,12 +280,12 @@ Runs that NVIDIA's own llmb-run started are opened from their list (o), suites f
         made = {one: row_from_record(self._records[one], self._notes.get(one, NO_NOTE)) for one in changed}
         rows: dict[Key, RunRow] = {one: made.get(one) or self.rows.things[one] for one in self._records}
         self.take(self.columns, rows)
-        missing = what_is_missing(self._event.silent, self._event.unreadable, self._open_ends)
+        missing = list_problems(self._event.silent, self._event.unreadable, self._open_ends)
         self.show_status(*([("! " + "  ".join(missing), "$text-warning")] if missing else []))
 
     @property
     def _open_ends(self) -> list[str]:
-        """What is known of cancels whose answer was lost, and what can be done with runs that were not sent."""
+        """Notes on cancels whose answer was lost, and on runs that were not submitted."""
         runs = [record.run for record in self._records.values()]
         notes = [run.cancel_note for run in runs if run.going and run.cancel_note]
         if any(run.submission == "intended" for run in runs):

@@ -11,7 +11,7 @@ from textual.binding import Binding, BindingType
 from textual.content import Content
 from textual.widget import Widget
 
-from llmb_tui.answers.llmb_runs import run_columns, runs_summary
+from llmb_tui.answers.llmb_runs import llmb_run_columns, runs_summary
 from llmb_tui.cluster.profile import ClusterProfile
 from llmb_tui.cluster.prompter import Prompter
 from llmb_tui.errors import Trouble
@@ -137,7 +137,7 @@ A run is judged by the preset of its own release: one that no preset has cannot 
         else:
             mark: Part = ("● ", "$text-success") if found else "○ "
             self.show_status(mark, runs_summary(cluster, found))
-        self.take(run_columns(time.time()), {f"{one.run.folder}{one.run.job_id}": one for one in found})
+        self.take(llmb_run_columns(time.time()), {f"{one.run.folder}{one.run.job_id}": one for one in found})
         if found:
             self.table.focus()
 

@@ -221,7 +221,7 @@ def _telling(group: ResultGroup) -> RunResult:
 
 
 def _over_scale(services: Services, curve: ScalingCurve) -> tuple[AtScale, ...]:
-    """Published and expected step times of a curve's configuration; none of a recipe that is no longer here."""
+    """Published and expected step times of a curve's configuration; empty if its recipe has no preset any more."""
     selection = replace(curve.runs[0].plan.selection, scale=curve.points[0].gpus)
     try:
         return over_scale(services.catalog, selection)

@@ -26,7 +26,7 @@ from llmb_tui.ui.text import MUTED, Part, lines, notices_words, tell
 from llmb_tui.ui.widgets.chart_view import ChartView
 from llmb_tui.ui.widgets.keyed_table import Key, KeyedTable
 from llmb_tui.ui.widgets.result_texts import ListedResult, ResultList, ResultQuery, result_list
-from llmb_tui.ui.widgets.run_list import what_is_missing
+from llmb_tui.ui.widgets.run_list import list_problems
 
 if TYPE_CHECKING:
     from llmb_tui.answers.answer import Answer
@@ -236,7 +236,7 @@ A step time is the mean of the runs that count: those that ended well and did no
         from llmb_tui.watch.runs_feed import HERE  # loads paramiko, in a thread of the feed
 
         here = {name: why for name, why in event.silent.items() if name == HERE[0]}
-        missing = " ".join(what_is_missing(here, event.unreadable))
+        missing = " ".join(list_problems(here, event.unreadable))
         self.call_later(self._take_changes, self._services.history.of(event.changed), event.gone, missing)
 
     def _take_changes(self, results: Iterable[RunResult], gone: Iterable[str], missing: str) -> None:

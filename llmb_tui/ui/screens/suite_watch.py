@@ -62,7 +62,7 @@ The verdict of a run is the recipe's rule against the figure that was expected o
         Binding("r", "report", "Report", id="suite.report", tooltip="The report of the suite, to read and to copy"),
         Binding("e", "export", "Export…", id="suite.export", tooltip="Its runs as one file with all evidence"),
         Binding("y", "copy", "Copy", id="suite.copy", tooltip="Copy the command that watches it"),
-        Binding("q,escape", "leave", "Back", id="suite.back", tooltip="Back; the suite goes on"),
+        Binding("q,escape", "leave", "Back", id="suite.back", tooltip="Back; the suite continues"),
     ]
 
     TABLE = SuiteRows

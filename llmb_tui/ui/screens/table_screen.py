@@ -51,18 +51,18 @@ class TableScreen(Screen[Result], Generic[Thing, Result]):
     }
     """
     BINDINGS: ClassVar[list[BindingType]] = [
-        # With priority, so that of `/word` typed in one burst the letters are the filter's.
+        # With priority: the letters of `/word`, typed in one burst, go to the filter.
         Binding("slash", "filter", "Find", id="results.filter", tooltip="Show only rows with words", priority=True),
-        # Without ids: those that `config show` lists are fixed.
+        # Without ids: the set of ids in `config show` is fixed.
         Binding("greater_than_sign", "sort(1)", "Sort", show=False, tooltip="Sort by the next column"),
         Binding("less_than_sign", "sort(-1)", "Sort", show=False, tooltip="Sort by the column before"),
     ]
     TABLE: ClassVar[type[KeyedTable]] = KeyedTable
-    """Its key bindings say what enter does."""
+    """The table, whose key bindings name the action of enter."""
     FILTERED: ClassVar[str] = "row"
-    """Noun for what the words of the filter must be in."""
+    """Noun for a row in the prompt of the filter."""
     AGES: ClassVar[frozenset[str]] = frozenset()
-    """Keys of the columns whose cells change with time alone."""
+    """Keys of the columns whose cells change with time."""
 
     table = getters.query_one(KeyedTable)
     words = getters.query_one(RowFilter)
@@ -73,13 +73,13 @@ class TableScreen(Screen[Result], Generic[Thing, Result]):
     def __init__(self) -> None:
         super().__init__()
         self.rows = Rows()
-        """Of all things, also of those that the filter leaves out."""
+        """Rows of all things, including those that the filter hides."""
         self.marked: dict[Key, Thing] = {}
         self._sorted_by = ""
         """Key of a column; empty for the list's own order."""
         self._ages: Timer | None = None
 
-    # What a list defines.
+    # A list overrides these.
 
     @property
     def title_parts(self) -> Sequence[Part]:
@@ -88,14 +88,14 @@ class TableScreen(Screen[Result], Generic[Thing, Result]):
 
     @property
     def notice(self) -> str:
-        """What the clusters of the list want said; empty for nothing."""
+        """Notices of the clusters in the list, such as `simulated`; may be empty."""
         return ""
 
     def open(self, thing: Thing) -> None:
-        """Do what enter does to a row; nothing where a row has nothing to open."""
+        """Open the target of a row, if it has one."""
 
     def about(self, thing: Thing) -> Content:  # noqa: ARG002 - a list may have nothing to add
-        """What the row under the cursor has no room for."""
+        """Further facts about the row under the cursor."""
         return Content("")
 
     def why_not(self, action: str) -> str:  # noqa: ARG002 - a list may offer all of its actions
@@ -114,7 +114,7 @@ class TableScreen(Screen[Result], Generic[Thing, Result]):
         """Widgets between the lines about the row and the keys."""
         return ()
 
-    # What it shows.
+    # Display.
 
     def compose(self) -> ComposeResult:
         yield Static(id="list-head", markup=False)
@@ -154,7 +154,7 @@ class TableScreen(Screen[Result], Generic[Thing, Result]):
         self.show_rows(self.rows.updated(columns, things), chosen)
 
     def show_rows(self, rows: Rows, chosen: Key | None = None) -> None:
-        """Show rows that were made of things, in a thread perhaps."""
+        """Show rows that were made elsewhere, for example in a thread."""
         self.rows = rows
         self.marked = {key: rows.things.get(key, thing) for key, thing in self.marked.items()}
         self.lay_out(chosen)
@@ -189,7 +189,7 @@ class TableScreen(Screen[Result], Generic[Thing, Result]):
         say(self.head, heading(line(*self.title_parts), self.notice, width, line(*parts)))
 
     def show_status(self, *parts: Part) -> None:
-        """Say above the rows how the asking stands, or what could not be learned."""
+        """Show the state of a query, or its problems, above the rows."""
         text = line(*parts)
         say(self.status, text)
         self.status.display = bool(text)
@@ -197,6 +197,8 @@ class TableScreen(Screen[Result], Generic[Thing, Result]):
     @on(DataTable.RowHighlighted)
     def _show_about(self) -> None:
         text = Content("") if self.thing is None else self.about(self.thing)
+        if self.thing is None and self.filter_words and self.rows.things:
+            text = line((f"No {self.FILTERED} has these words. esc shows all.", MUTED))
         say(self.about_row, text)
         self.about_row.display = bool(text)
 
@@ -205,7 +207,7 @@ class TableScreen(Screen[Result], Generic[Thing, Result]):
         if any(row is not self.rows.cells[key] for key, row in rows.cells.items()):
             self.show_rows(rows)
 
-    # What the user does.
+    # Keys.
 
     @property
     def filter_words(self) -> list[str]:
@@ -219,7 +221,7 @@ class TableScreen(Screen[Result], Generic[Thing, Result]):
         return None if self.why_not(action) else True
 
     def on_key(self, event: KeyPressed) -> None:
-        """A grey key says why it is."""
+        """Show why a grey key is not available."""
         active = self.active_bindings.get(event.key)
         if active and not active.enabled and (why := self.why_not(active.binding.action)):
             tell(self.app, why, "warning")

@@ -89,11 +89,11 @@ class ResultList:
     ended: int
     """How many runs are over, of all."""
     found: int
-    """Of these, those in which the words are."""
+    """Number of those that match the filter."""
     clusters: frozenset[str]
-    """On which these were."""
+    """Clusters of these runs."""
     rows: Rows
-    """Of `ListedResult`s."""
+    """Rows of `ListedResult`s."""
     chart: Chart | None
     """Of the repeats whose runs are listed, over time."""
 
@@ -129,7 +129,7 @@ def result_list(asked: ResultQuery) -> ResultList:
     groups = grouped(found, "none" if asked.lists_runs else asked.by, notes)
     clusters = frozenset(result.cluster for result in found)
     if asked.lists_runs:
-        columns = run_columns(asked.clock, several_clusters=len(clusters) > 1)
+        columns = result_columns(asked.clock, several_clusters=len(clusters) > 1)
         known = asked.shown.things
         things: dict[Key, ListedResult] = {
             one.key: _listed_run(one, notes.get(one.first.id, NO_NOTE), known.get(one.key)) for one in groups
@@ -168,7 +168,7 @@ class Span:
 def group_columns(
     groups: Sequence[ResultGroup], span: Span, asked: ResultQuery, *, several_clusters: bool
 ) -> list[Column]:
-    """Of groups by what they are grouped by; the trend is over the span."""
+    """Columns of groups; the trend covers the span."""
     cells = 2 * _SPARK_CELLS if asked.width >= _ROOMY_FROM else _SPARK_CELLS
 
     def last(group: ResultGroup) -> Cell:
@@ -193,8 +193,8 @@ def group_columns(
 
 
 @lru_cache(maxsize=4)
-def run_columns(clock: Callable[[], float], *, several_clusters: bool) -> list[Column]:
-    """Of runs. A note is worth more here than the run's id, its procedure and its noise; `clock` returns Unix time."""
+def result_columns(clock: Callable[[], float], *, several_clusters: bool) -> list[Column]:
+    """Columns of runs. The note is dropped after the run's id, procedure and noise; `clock` returns Unix time."""
     columns = [one for one in screen_columns("results screen", clock) if several_clusters or one.key != "cluster"]
     return [MARK, *(_of("run", replace(one, drop=1) if one.key == "note" else one) for one in columns)]
 

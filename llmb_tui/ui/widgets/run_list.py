@@ -1,4 +1,4 @@
-"""Columns that lists of runs add to those of `run_columns`, and what is told around their rows."""
+"""Columns that only lists of runs have, and the texts around their rows."""
 
 from __future__ import annotations
 
@@ -46,17 +46,17 @@ def age_column(clock: Callable[[], float]) -> Column:
     return Column("age", lambda row: Quantity(clock() - row.made_at, short_age, "quiet"), "age", 3, True, drop=1)
 
 
-def what_is_missing(silent: Mapping[str, str], unreadable: int, beside: Sequence[str] = ()) -> list[str]:
-    """What the rows do not say: what could not be asked or read, and what else is known that is `beside` them."""
+def list_problems(silent: Mapping[str, str], unreadable: int, further: Sequence[str] = ()) -> list[str]:
+    """Problems of a list: clusters and files that could not be read, and `further` notes."""
     notes = [f"{cluster} could not be asked: {why}" for cluster, why in silent.items()]
-    notes += beside
+    notes += further
     if unreadable:
-        notes.append(f"{plural(unreadable, 'run file')} could not be read: `llmb-tui jobs` says why.")
+        notes.append(f"{plural(unreadable, 'run file')} could not be read: see `llmb-tui jobs`.")
     return notes
 
 
 def cancel_question(runs: Sequence[Run]) -> Content:
-    """What would be cancelled, and withdrawn."""
+    """The question before runs are cancelled and withdrawn."""
     named = runs[:_NAMED_IN_QUESTION]
     jobs = Counter(run.words for run in runs for _ in run.job_ids)
     prepared = sum(not run.job_ids for run in runs)
