@@ -22,7 +22,8 @@ class RowCompositor(Compositor):
     """For a screen whose keys change a few lines of many widgets, as the wizard's do.
 
     Textual's own asks every widget between the first changed line and the last for all of its lines, and drops those
-    that did not change. The lists and a run's screen cost the same by either: they have it for what `reflow` mends.
+    that did not change. On the lists and a run's screen both cost the same; those use this one because `reflow`
+    repairs a fault.
     """
 
     _changed: tuple[Region, ...] = ()

@@ -116,7 +116,7 @@ def variable_questions(asked: SiteVariables) -> tuple[tuple[Content, Mapping[str
 
 
 def check_parts(check: Check) -> tuple[Paragraph, ...]:
-    """One check: what was found, and where that is not enough what is needed and how to mend it."""
+    """Lines of a check: the finding and, unless it is ok, the need and the fix."""
     label = check_label(check.status)
     word, style = "" if check.status == "ok" else f"{label.word}: ", STYLES[label.tone]
     head = (line(state_mark(label), (f"{check.title:<{_TITLE}}", "bold")), line((word, style), check.found))
