@@ -149,7 +149,7 @@ def test_a_dry_run_prints_the_command_to_the_letter(capsys: pytest.CaptureFixtur
     assert said.out == upstream_command(RunRequest(recipe, plan(catalog, CHOSEN), EOS)).text + "\n"
     for words in (*differences(recipe), *recipe.upstream.notes):
         assert words in said.err
-    assert "token as it is into the batch script" in said.err
+    assert "token unencrypted into the batch script" in said.err
 
 
 @pytest.mark.usefixtures("services")
