@@ -1,4 +1,4 @@
-"""`compare` as another program sees it: tables, JSON, what is refused, and the nodes that runs were slow with."""
+"""`compare` as another program sees it: tables, JSON, refusals, and nodes on which runs were slow."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ Ended = Callable[..., None]
 
 @pytest.fixture
 def ended(tmp_path: Path) -> Ended:
-    """A run that came to its end: its id, the time of each of its steps, and what else is to be otherwise."""
+    """Stores a finished run with an id, the time of each step and other settings."""
     runs = Runs(UserPaths(tmp_path / "config", tmp_path / "state"))
 
     def make(run_id: str, seconds: float, selection: Selection = NEMOTRON, *, nodes: str = "", **spec: Any) -> None:
@@ -72,7 +72,7 @@ def test_runs_side_by_side(ended: Ended, tmp_path: Path) -> None:
     assert "plan  dtype: fp8 → bf16" in lines
 
 
-def test_before_against_after_and_what_changed(ended: Ended, tmp_path: Path) -> None:
+def test_two_sides_are_compared_and_their_changes_named(ended: Ended, tmp_path: Path) -> None:
     for at, seconds in enumerate((1.98, 2.00, 1.99)):
         ended(f"old{at}", seconds)
     for at, seconds in enumerate((2.05, 2.06)):
@@ -93,7 +93,7 @@ def test_before_against_after_and_what_changed(ended: Ended, tmp_path: Path) -> 
     assert diff[diff.index("-export MINE=False") + 1] == "+export MINE=True"
 
 
-def test_each_side_has_a_curve_of_its_own(ended: Ended, tmp_path: Path) -> None:
+def test_each_side_has_its_own_curve(ended: Ended, tmp_path: Path) -> None:
     for side, seconds in (("old", (1.98, 2.0)), ("new", (1.98, 2.4))):
         for gpus, one in zip((64, 128), seconds, strict=True):
             ended(f"{side}{gpus}", one, replace(NEMOTRON, scale=gpus))
@@ -105,7 +105,7 @@ def test_each_side_has_a_curve_of_its_own(ended: Ended, tmp_path: Path) -> None:
     assert [curve["label"].endswith(", against") for curve in curves] == [False, True]
 
 
-def test_what_is_simulated_is_called_so(ended: Ended, tmp_path: Path) -> None:
+def test_runs_on_a_simulated_cluster_are_labelled(ended: Ended, tmp_path: Path) -> None:
     ended("one", 1.98)
     services = Services(UserPaths(tmp_path / "config", tmp_path / "state"))
     services.clusters.save(SlurmProfile("eos", "localhost", "a", "p", "/x", notice="simulated, clock x60"))
@@ -113,15 +113,13 @@ def test_what_is_simulated_is_called_so(ended: Ended, tmp_path: Path) -> None:
         assert "eos: simulated, clock x60" in ask(tmp_path, words).stderr
 
 
-def test_what_may_not_be_compared_answers_1_with_the_reason(ended: Ended, tmp_path: Path) -> None:
+def test_incomparable_runs_exit_with_1_and_the_reason(ended: Ended, tmp_path: Path) -> None:
     ended("fp8a", 1.98)
     ended("bf16a", 2.67, BF16)
     done = ask(tmp_path, ("fp8a", "bf16a", "--for", "repeats"))
     assert done.returncode == 1
     assert "✗ not comparable: The precisions differ: fp8 (fp8a), bf16 (bf16a)." in done.stdout.splitlines()
-    reason = (
-        "These runs are not compared, because of their precision. Name other runs, or with --for what is compared: "
-    )
+    reason = "These runs are not compared, because of their precision. Name other runs, or state with --for what "
     assert done.stderr.startswith(reason)
     csv = ask(tmp_path, ("fp8a", "bf16a", "--for", "repeats", "--format", "csv"))
     assert reason in csv.stderr
@@ -132,7 +130,7 @@ def test_what_may_not_be_compared_answers_1_with_the_reason(ended: Ended, tmp_pa
     assert one["differences"] == []
 
 
-def test_a_scaling_curve_in_each_form(ended: Ended, tmp_path: Path) -> None:
+def test_a_scaling_curve_in_each_format(ended: Ended, tmp_path: Path) -> None:
     for gpus, seconds in ((16, 2.0), (64, 2.05), (1024, 2.2)):
         ended(f"on{gpus}", seconds, replace(NEMOTRON, scale=gpus))
     runs = ("on1024", "on16", "on64")
@@ -147,7 +145,7 @@ def test_a_scaling_curve_in_each_form(ended: Ended, tmp_path: Path) -> None:
     assert len(csv) == 4
 
 
-def test_suites_stand_for_their_runs(ended: Ended, tmp_path: Path) -> None:
+def test_a_suite_is_replaced_by_its_runs(ended: Ended, tmp_path: Path) -> None:
     suites = Services(UserPaths(tmp_path / "config", tmp_path / "state")).suites
     old, new, empty = (f"s25112308000{at}aaaa" for at in range(3))
     for suite_id, name, seconds in ((old, "old", 1.98), (new, "new", 2.08), (empty, "empty", 0.0)):
@@ -160,10 +158,10 @@ def test_suites_stand_for_their_runs(ended: Ended, tmp_path: Path) -> None:
     pairs = [[one["groups"][pair[side]]["runs"] for side in ("base", "other")] for pair in one["differences"]]
     assert pairs == [[["old0"], ["new0"]], [["old1"], ["new1"]]]
     assert [run["id"] for run in document(tmp_path, old)["runs"]] == ["old0", "old1"]
-    assert "has no run yet" in ask(tmp_path, (empty,)).stderr
+    assert "has no runs yet" in ask(tmp_path, (empty,)).stderr
 
 
-def test_a_run_that_failed_is_shown_and_left_out(ended: Ended, tmp_path: Path) -> None:
+def test_a_failed_run_is_shown_and_excluded(ended: Ended, tmp_path: Path) -> None:
     ended("good", 1.98)
     ended("short", 1.98)
     log = tmp_path / "state" / "runs" / "short" / "log"
@@ -173,7 +171,7 @@ def test_a_run_that_failed_is_shown_and_left_out(ended: Ended, tmp_path: Path) -
     alone = ask(tmp_path, ("short",))
     assert alone.returncode == 1
     assert "not comparable: None of these runs counts." in alone.stdout
-    assert alone.stderr.startswith("None of these runs counts. Name runs that are done")
+    assert alone.stderr.startswith("Nothing to compare: none of these runs is valid. Name runs that are done")
     sides = ask(tmp_path, ("good", "--against", "short"))
     assert sides.returncode == 1
     assert "No run has a counterpart on the other side." in sides.stdout
@@ -181,21 +179,21 @@ def test_a_run_that_failed_is_shown_and_left_out(ended: Ended, tmp_path: Path) -
 
 
 @pytest.mark.parametrize(
-    ("words", "says"),
+    ("words", "message"),
     [
-        ((), "Nothing to compare was named."),
+        ((), "No run to compare is named."),
         (("nobody",), "There is no run"),
-        (("good", "--against", "good"), "Run good stands on both sides."),
+        (("good", "--against", "good"), "Run good is on both sides."),
         (("good", "--for", "fun"), "invalid choice: 'fun'"),
-        (("good", "--cluster", "eos"), "--cluster goes with --nodes."),
-        (("--nodes", "--diff"), "--nodes goes with no other flag of comparisons."),
+        (("good", "--cluster", "eos"), "`compare` takes --cluster only with --nodes."),
+        (("--nodes", "--diff"), "`compare --nodes` takes no --against, --diff or --for."),
     ],
 )
-def test_wrong_requests(ended: Ended, tmp_path: Path, words: tuple[str, ...], says: str) -> None:
+def test_wrong_requests(ended: Ended, tmp_path: Path, words: tuple[str, ...], message: str) -> None:
     ended("good", 1.98)
     done = ask(tmp_path, words)
     assert done.returncode == 1
-    assert says in done.stderr
+    assert message in done.stderr
 
 
 def test_a_slow_node_and_the_list_to_copy(ended: Ended, tmp_path: Path) -> None:
@@ -214,5 +212,5 @@ def test_a_slow_node_and_the_list_to_copy(ended: Ended, tmp_path: Path) -> None:
     assert document(tmp_path, "--nodes", "--cluster", "other")["runs"] == 0
 
 
-def test_the_flag_knows_every_purpose() -> None:
+def test_the_flag_accepts_every_purpose() -> None:
     assert get_args(Purpose) == _PURPOSES

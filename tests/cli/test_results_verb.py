@@ -1,4 +1,4 @@
-"""`results`: runs of this program, and logs of any training here or on a cluster. Values worked out by hand."""
+"""`results`: runs of this program, and logs of any training here or on a cluster. Expected values are calculated."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ SAVED = "Global Checkpoint Save : Rank: 0 : Iteration: 50 : Start time: 17444081
 
 
 def log(seconds: float = 1.98, last_s: float = 2.0, steps: int = 50, loss: float = 12.0, total: int = 50) -> str:
-    """A step takes `seconds`, the last one `last_s`; the loss falls by 0.1 each."""
+    """Log of a training: steps take `seconds`, the last one `last_s`; the loss falls by 0.1 per step."""
     times = [seconds] * (steps - 1) + [last_s]
     lines = (LINE.format(at, round(loss - at / 10, 3), time, total - 1) for at, time in enumerate(times))
     return "model\n" + "".join(lines)
@@ -68,7 +68,7 @@ def remember(home: Path, run_id: str, text: str, **changes: Any) -> None:
     (services.runs.folder(run_id) / "log").write_text(text)
 
 
-def test_a_run_with_all_that_follows_from_its_step_time(home: Path) -> None:
+def test_a_run_with_all_values_derived_from_its_step_time(home: Path) -> None:
     """256 sequences of 4,096 tokens in 2 s are 524,288 tokens/s; 3.85e14 FLOPs each on 64 GPUs 770 TFLOPS; of 1,979."""
     remember(home, "first", log(), created_at=1.0)
     remember(home, "second", log(loss=12.006) + SAVED, created_at=2.0)
@@ -90,24 +90,24 @@ def test_a_run_with_all_that_follows_from_its_step_time(home: Path) -> None:
     assert (against["run"], against["step"]) == ("first", 49)
     assert against["last_pct"] == pytest.approx(100 * (7.106 / 7.1 - 1))
     assert documents(home, "first")[0]["result"]["loss"]["against_first"] is None
-    said = ask(home, "second")
+    printed = ask(home, "second")
     for words in (
         "524,288",
         "published        1.98 s",
         "checkpoint       save 4.389 s at iteration 50",
         "+0.085 % from run first",
     ):
-        assert words in said
+        assert words in printed
 
 
-def test_a_loss_that_is_no_number_is_null_with_a_word(home: Path) -> None:
+def test_a_loss_that_is_not_a_number_is_null_with_a_remark(home: Path) -> None:
     remember(home, "bad", log().replace("reduced_train_loss: 7.1 ", "reduced_train_loss: nan "))
     (one,) = documents(home, "bad")
     loss = one["result"]["loss"]
     assert (loss["last"], loss["falls"], loss["words"]) == (None, False, "1 step has a loss that is not a number")
 
 
-def test_a_log_without_a_configuration_says_what_it_says_itself(home: Path) -> None:
+def test_a_log_without_a_configuration_has_only_its_own_values(home: Path) -> None:
     (one,) = documents(home, str(GOLDEN / "nemo-2.4.0-flops.log"))
     result = one["result"]
     assert (one["selection"], one["verdict"]["result"], one["steps_done"], one["steps_total"]) == (None, None, 30, 30)
@@ -130,8 +130,8 @@ ODD = {
 
 
 @pytest.mark.parametrize("odd", ODD)
-def test_an_odd_number_in_one_log_spoils_no_answer_about_any(home: Path, odd: str) -> None:
-    """Logs hold what ranks have written at once, and what failing programs leave."""
+def test_an_odd_number_in_one_log_spoils_no_answer(home: Path, odd: str) -> None:
+    """Logs contain interleaved lines of ranks, and remains of failing programs."""
     remember(home, "odd", log() + ODD[odd] + log()[6:].replace(" | consumed", " | TFLOPS_per_GPU: 1e308 | consumed"))
     remember(home, "well", log())
     for rule in ("recipe", "parse_train_timing", "llmb-run"):
@@ -161,7 +161,7 @@ def test_the_bar_of_a_hydra_recipe(home: Path, tmp_path: Path) -> None:
 
 
 def test_a_log_of_megatron_bridge(home: Path, tmp_path: Path) -> None:
-    """Of its own last line: 20.1 s; the TFLOPS that it wrote, without the first five: 505 to 509, mean 507."""
+    """Its last line has 20.1 s; its TFLOPS without the first five are 505 to 509, with mean 507."""
     line = (
         "Step Time : 20s GPU utilization: {tflops}MODEL_TFLOP/s/GPU\n [2025-12-19 10:49:15] iteration {at:8d}/"
         "      10 | consumed samples: 128 | elapsed time per iteration (ms): {ms} | lm loss: 1.2E+01 |\n"
@@ -180,7 +180,7 @@ def test_a_log_of_megatron_bridge(home: Path, tmp_path: Path) -> None:
     assert one["result"]["steady"]["mean"] == pytest.approx(20.02)
 
 
-def test_a_person_says_what_a_log_has_trained(home: Path, tmp_path: Path) -> None:
+def test_flags_describe_the_training_of_a_log(home: Path, tmp_path: Path) -> None:
     file = tmp_path / "log-a.t_1_0.out"
     file.write_text(log())
     (one,) = documents(home, str(file), *FLAGS)
@@ -197,7 +197,7 @@ def test_a_person_says_what_a_log_has_trained(home: Path, tmp_path: Path) -> Non
 
 @pytest.mark.parametrize("rule", ["recipe", "llmb-run", "parse_train_timing"])
 @pytest.mark.parametrize("reads", [False, True], ids=["not opened", "broken off"])
-def test_a_log_that_cannot_be_read_hides_no_other(
+def test_an_unreadable_log_hides_no_other_log(
     home: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, rule: str, *, reads: bool
 ) -> None:
     folder = tmp_path / "logs"
@@ -228,8 +228,8 @@ def test_a_log_that_cannot_be_read_hides_no_other(
     assert "name another log." in alone.stderr
 
 
-def test_a_long_run_is_as_its_log_is(home: Path, tmp_path: Path) -> None:
-    """Charts of it leave out steps."""
+def test_a_long_run_has_every_step_of_its_log(home: Path, tmp_path: Path) -> None:
+    """Only charts leave out steps."""
     text = "model\n" + "".join(LINE.format(at, 9.0, 1.9 if at < 3000 else 2.1, 9999) for at in range(10_000))
     remember(home, "long", text)
     (tmp_path / "log.out").write_text(text)
@@ -238,17 +238,15 @@ def test_a_long_run_is_as_its_log_is(home: Path, tmp_path: Path) -> None:
     assert run["result"]["steady"]["count"] == 9_995
 
 
-def test_a_path_that_is_mistyped_is_called_none(home: Path) -> None:
+def test_a_mistyped_path_is_refused(home: Path) -> None:
     done = verbs.run(("results", "/nowhere/log.out"), verbs.environment(home))
     assert (done.returncode, done.stderr) == (
         1,
-        "llmb-tui: There is no /nowhere/log.out.\nName a log, or a folder of logs.\n",
+        "llmb-tui: /nowhere/log.out does not exist.\nName a log, or a folder of logs.\n",
     )
 
 
-def test_what_cannot_be_read_beside_a_log_hides_no_log(
-    home: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_an_unreadable_neighbour_hides_no_log(home: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     folder = tmp_path / "shared"
     folder.mkdir()
     (folder / "a.out").write_text(log())
@@ -266,10 +264,10 @@ def test_what_cannot_be_read_beside_a_log_hides_no_log(
 
 
 @pytest.mark.parametrize("rule", ["recipe", "llmb-run", "parse_train_timing"])
-def test_a_log_on_a_cluster_that_cannot_be_read_is_none_without_steps(
+def test_an_unreadable_log_on_a_cluster_is_not_a_log_without_steps(
     home: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, rule: str
 ) -> None:
-    """It is gone before its lines are read, which is said in the same word as of one that may not be read."""
+    """The log vanishes before its lines are read; the message is that of a log without read permission."""
     places = UserPaths(home / "config", home / "state")
     near = SlurmProfile("near", "localhost", "acct", "batch", "/lustre", transport="local")
     Services(places).clusters.save(near)
@@ -298,7 +296,7 @@ def test_a_log_on_a_cluster_that_cannot_be_read_is_none_without_steps(
 
 @pytest.mark.parametrize("rule", ["recipe", "llmb-run", "parse_train_timing"])
 @pytest.mark.parametrize("at", ["", "near:"])
-def test_a_folder_that_may_not_be_read_is_not_empty(home: Path, tmp_path: Path, at: str, rule: str) -> None:
+def test_an_unreadable_folder_is_not_an_empty_one(home: Path, tmp_path: Path, at: str, rule: str) -> None:
     near = SlurmProfile("near", "localhost", "acct", "batch", "/lustre", transport="local")
     Services(UserPaths(home / "config", home / "state")).clusters.save(near)
     folder = tmp_path / "logs"
@@ -311,11 +309,11 @@ def test_a_folder_that_may_not_be_read_is_not_empty(home: Path, tmp_path: Path, 
         done = verbs.run(("results", *words), verbs.environment(home))
         assert done.returncode == 2
         assert [one["id"] for one in json.loads(done.stdout)] == [f"{at}{folder}/open/log-a.t_1_0.out"]
-        (said,) = (
+        (printed,) = (
             line for line in done.stderr.splitlines() if line.endswith(("ermission denied", "ermission denied."))
         )
-        assert said.startswith(f"llmb-tui: {at}")
-        assert f"{folder}/closed" in said
+        assert printed.startswith(f"llmb-tui: {at}")
+        assert f"{folder}/closed" in printed
         (folder / "closed").chmod(0o755)
         assert len(documents(home, *words)) == 2
         folder.chmod(0)
@@ -327,7 +325,7 @@ def test_a_folder_that_may_not_be_read_is_not_empty(home: Path, tmp_path: Path, 
 
 @pytest.fixture
 def experiment(tmp_path: Path) -> Path:
-    """As llmb-run leaves it: the log of two starts, NeMo-Run's batch output, and what it wrote of the run."""
+    """Folder of llmb-run: the log of two starts, NeMo-Run's batch output, and the run's configuration."""
     task = tmp_path / f"llmb/workloads/pretrain_nemotron4-340b/experiments/{TASK}/{TASK}_1767/{TASK}"
     task.mkdir(parents=True)
     name = f"research-research.{TASK}_48123"
@@ -338,18 +336,18 @@ def experiment(tmp_path: Path) -> Path:
     return tmp_path / "llmb" / "workloads"
 
 
-def test_what_llmb_run_was_told_to_change_is_named(home: Path, experiment: Path) -> None:
+def test_changes_by_llmb_run_are_named(home: Path, experiment: Path) -> None:
     (file,) = experiment.rglob("llmb-config_48123.yaml")
     changed = CONFIG.replace("env_overrides: {}", "env_overrides: {NCCL_X: 1}")
     file.write_text(changed.replace("model_overrides: {}", "model_overrides: {layers: 9}"))
     (one,) = documents(home, str(experiment))
-    said = " ".join(one["verdict"]["reasons"])
-    assert "started with layers changed" in said
-    assert "behind the expected step time: NCCL_X changed." in said
+    printed = " ".join(one["verdict"]["reasons"])
+    assert "started with layers changed" in printed
+    assert "behind the expected step time: NCCL_X changed." in printed
 
 
-def test_a_folder_of_llmb_run_is_judged_by_its_own_recipe(home: Path, experiment: Path) -> None:
-    """The mean of iterations 35 to 44 is 20 s, whatever the last step took; 64 sequences of 4,096 tokens in it."""
+def test_a_folder_of_llmb_run_is_judged_by_its_recipe(home: Path, experiment: Path) -> None:
+    """The mean of iterations 35 to 44 is 20 s, whatever the last step took; a step has 64 sequences of 4,096 tokens."""
     (one,) = documents(home, str(experiment))
     assert (one["selection"]["workload"], one["selection"]["gpu"], one["selection"]["scale"]) == (
         "nemotron4-340b", "gb200", 256,
@@ -385,8 +383,8 @@ def test_the_same_folder_on_a_cluster(home: Path, experiment: Path) -> None:
     assert verbs.run(("results", "nowhere:/x"), verbs.environment(home)).returncode == 1
 
 
-def test_a_run_of_a_colleague_by_the_direct_procedure(home: Path, tmp_path: Path) -> None:
-    """Its folder holds the plan; here and on the cluster, by an absolute path and by one from the home directory."""
+def test_a_run_of_another_user_by_our_script(home: Path, tmp_path: Path) -> None:
+    """Its folder has the plan; here and on the cluster, by an absolute path and by one from the home directory."""
     made = plan(CATALOG, NEMOTRON)
     task = tmp_path / "task"
     (task / "configs").mkdir(parents=True)
@@ -409,7 +407,7 @@ def test_a_run_of_a_colleague_by_the_direct_procedure(home: Path, tmp_path: Path
     assert "cannot be used: It is not a plan" in one["verdict"]["reasons"][0]
 
 
-def test_by_the_rules_of_nvidias_own_tools(home: Path, experiment: Path) -> None:
+def test_logs_by_the_rules_of_nvidias_tools(home: Path, experiment: Path) -> None:
     (file,) = documents(
         home, str(experiment), "--rule", "parse_train_timing"
     )  # the first start made no step that counts
@@ -421,7 +419,7 @@ def test_by_the_rules_of_nvidias_own_tools(home: Path, experiment: Path) -> None
     assert row.split()[1:4] == ["llmb-run", "success", "20"]
 
 
-def test_a_run_by_the_rules_of_nvidias_own_tools(home: Path) -> None:
+def test_a_run_by_the_rules_of_nvidias_tools(home: Path) -> None:
     remember(home, "mine", log())
     (one,) = documents(home, "mine", "--rule", "llmb-run")
     assert one["result"]["upstream"]["step_time_mean_s"] == pytest.approx(1.98)
@@ -430,7 +428,7 @@ def test_a_run_by_the_rules_of_nvidias_own_tools(home: Path) -> None:
     assert bars["result"]["upstream"]["status"] == "Success"
 
 
-def test_a_table_for_a_file_has_every_number(home: Path) -> None:
+def test_the_csv_table_has_every_number(home: Path) -> None:
     remember(home, "a", log())
     remember(home, "b", log(last_s=2.023456))
     rows = list(csv.DictReader(io.StringIO(ask(home, "a", "b", "--format", "csv"))))
@@ -441,7 +439,7 @@ def test_a_table_for_a_file_has_every_number(home: Path) -> None:
     assert markdown[0].startswith("| run |")
 
 
-def test_losses_are_held_against_the_same_configuration_alone(home: Path) -> None:
+def test_losses_are_compared_only_within_a_configuration(home: Path) -> None:
     remember(home, "first", log(), created_at=1.0)
     other = plan(CATALOG, replace(NEMOTRON, scale=128))
     services = Services(UserPaths(home / "config", home / "state"))
@@ -450,8 +448,8 @@ def test_losses_are_held_against_the_same_configuration_alone(home: Path) -> Non
     assert documents(home, "other")[0]["result"]["loss"]["against_first"] is None
 
 
-def test_a_run_whose_log_cannot_be_read_hides_no_other(home: Path, tmp_path: Path) -> None:
-    """Not even where it is the first of the configuration, against which the losses of all others are held."""
+def test_a_run_with_an_unreadable_log_hides_no_other_run(home: Path, tmp_path: Path) -> None:
+    """Even if it is the first of its configuration, with which the losses of all others are compared."""
     remember(home, "first", log(), created_at=1.0)
     remember(home, "well", log(), created_at=2.0)
     file = tmp_path / "a.out"
@@ -470,10 +468,10 @@ def test_a_run_whose_log_cannot_be_read_hides_no_other(home: Path, tmp_path: Pat
         assert verbs.run(("report", "well"), verbs.environment(home)).returncode == 0
 
 
-def test_the_id_of_a_run_means_it_also_where_its_files_were_fetched_to(
+def test_the_id_of_a_run_takes_precedence_over_a_folder_of_that_name(
     home: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """`fetch RUN` puts them into ./RUN, where more than one log may be."""
+    """`fetch RUN` writes into ./RUN, which may have more than one log."""
     remember(home, "slow1", log(last_s=3.0))
     monkeypatch.chdir(tmp_path)
     for name in ("slow1", "notarun"):
@@ -486,7 +484,7 @@ def test_the_id_of_a_run_means_it_also_where_its_files_were_fetched_to(
         assert one["id"] == f"{Path(name)}/log-acct-acct.t_7_0.out"
 
 
-def test_a_suite_stands_for_its_runs(home: Path) -> None:
+def test_the_results_of_a_suite_are_those_of_its_runs(home: Path) -> None:
     suite = make_suite("mine", "eos", [(NEMOTRON, "direct")] * 3)
     rows = tuple(replace(row, run_id=f"row{at}") for at, row in enumerate(suite.rows))
     Services(UserPaths(home / "config", home / "state")).suites.save(replace(suite, id="s251123080000aaaa", rows=rows))

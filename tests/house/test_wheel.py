@@ -107,7 +107,7 @@ def test_it_runs_away_from_the_checkout(environment: Path, tmp_path: Path) -> No
     imported = subprocess.run(where, cwd=tmp_path, capture_output=True, text=True, check=True).stdout
     assert Path(imported).is_relative_to(environment)
     assert program(environment, tmp_path, "--version") == f"llmb-tui {version('llmb-tui')}\n"
-    assert re.search(r"^ +plan +what will run", program(environment, tmp_path, "--help"), re.MULTILINE)
+    assert re.search(r"^ +plan +show the plan", program(environment, tmp_path, "--help"), re.MULTILINE)
     assert len(program(environment, tmp_path, "list", "-w", "grok1").splitlines()) == 1 + 18
     row = ("-w", "nemotron4", "-s", "15b", "--gpu", "h100", "-d", "fp8", "--scale", "64")
     assert "published" in program(environment, tmp_path, "plan", *row)
