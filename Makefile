@@ -31,7 +31,7 @@ PORTABLE := $(addprefix tests/,language catalog plan wizard diagnosis fit store 
 	--ignore tests/watch/test_watch_monitor.py --ignore-glob '*_on_demo*'
 
 .PHONY: demo test quick portable test-pythons steady campaign test-nemo test-upstream cluster lint types contracts bench fit \
-	lock clean
+	lock wheel clean
 
 demo: $(VENV)/.ready
 	@$(BIN)/llmb-tui demo
@@ -138,5 +138,9 @@ lock: $(VENV)/.ready
 	$(BIN)/uv pip compile $(LOCK) --quiet --universal --python-version $(OLDEST) --extra dev --no-emit-index-url --no-header \
 		--no-annotate --generate-hashes --excludes requirements-excluded.txt pyproject.toml -o requirements.lock
 
+# The file of a release, in dist/.
+wheel: $(VENV)/.ready
+	$(BIN)/hatchling build --target wheel
+
 clean:
-	rm -rf $(VENV) $(PYTHONS:%=.venv-%) .bench .nemo .upstream .wheels
+	rm -rf dist $(VENV) $(PYTHONS:%=.venv-%) .bench .nemo .upstream .wheels
