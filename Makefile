@@ -26,7 +26,7 @@ TESTS ?= tests/rig tests/ui tests/journey
 
 # No rig and no demo cluster; of the screens, the whole way through the wizard, and all of a suite's.
 PORTABLE := $(addprefix tests/,language catalog plan wizard diagnosis fit store cluster watch house) \
-	$(addprefix tests/,analysis suites evidence cluster_files answers) \
+	$(addprefix tests/,analysis suites evidence cluster_files answers release) \
 	tests/ui/wizard/test_wizard_journey.py tests/ui/suite \
 	--ignore tests/watch/test_watch_monitor.py --ignore-glob '*_on_demo*'
 
