@@ -56,7 +56,7 @@ def fill_from_run(run: Run, arguments: argparse.Namespace) -> None:
                 setattr(arguments, name, value if value is True else str(value))
     procedure = PROCEDURES[run.procedure]
     if arguments.procedure is None and not procedure.starts_runs:
-        print_status(f"{procedure.name} started run {run.id}. The new run has another launch method and may differ.")
+        print_status(f"{procedure.title} started run {run.id}. The new run has another launch method and may differ.")
     elif arguments.procedure is None:
         arguments.procedure = run.procedure if procedure.flag_help else DEFAULT_PROCEDURE
     if arguments.cluster is None:

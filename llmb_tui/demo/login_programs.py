@@ -61,7 +61,7 @@ def df(store: Store, arguments: list[str]) -> int:
 def git(_: Store, arguments: list[str]) -> int:
     """Fetch nothing: NVIDIA's scripts would install gigabytes on the user's machine, so they end here."""
     for word in filter(_ELSEWHERE.fullmatch, arguments):
-        reason = "the demo cluster has no internet access; launch with our script"
+        reason = "the demo cluster has no internet access; choose our script"
         raise RefusedError(f"fatal: unable to access '{word}': {reason}", 128)
     return _real("git", arguments)
 
