@@ -79,4 +79,4 @@ def test_the_old_flag_is_accepted_with_a_notice(capsys: pytest.CaptureFixture[st
     assert main(["doctor", "eos", "--procedure", "recipe"]) == 1
     said = capsys.readouterr().err
     assert "--procedure recipe is now called upstream" in said
-    assert "of which recipe" in said
+    assert "No recipe is named." in said
