@@ -39,9 +39,9 @@ def ended(tmp_path: Path) -> Ended:
     def make(run_id: str, seconds: float, selection: Selection = NEMOTRON, *, nodes: str = "", **spec: Any) -> None:
         made = plan(CATALOG, selection)
         job = Job("7", "run", "COMPLETED", node_list=nodes) if nodes else None
-        at = CREATED_AT + len(runs.all())
+        created_at = CREATED_AT + len(runs.all())
         run = make_run(run_id, plan=made, spec=replace(make_spec(run_id), **spec), job=job, job_state="COMPLETED")
-        runs.save(replace(run, created_at=at, submitted_at=at, log_read=True))
+        runs.save(replace(run, created_at=created_at, submitted_at=created_at, log_read=True))
         runs.save_script(run_id, f"#!/bin/bash\n# {run_id}\nexport MINE={spec.get('vboost', False)}\n")
         (runs.folder(run_id) / "log").write_text("".join(STEP.format(step, seconds) for step in range(50)))
 
@@ -73,30 +73,30 @@ def test_runs_side_by_side(ended: Ended, tmp_path: Path) -> None:
 
 
 def test_two_sides_are_compared_and_their_changes_named(ended: Ended, tmp_path: Path) -> None:
-    for at, seconds in enumerate((1.98, 2.00, 1.99)):
-        ended(f"old{at}", seconds)
-    for at, seconds in enumerate((2.05, 2.06)):
-        ended(f"new{at}", seconds, vboost=True)
+    for index, seconds in enumerate((1.98, 2.00, 1.99)):
+        ended(f"old{index}", seconds)
+    for index, seconds in enumerate((2.05, 2.06)):
+        ended(f"new{index}", seconds, vboost=True)
     words = ("new0", "new1", "--against", "old0", "old1", "old2")
-    one = document(tmp_path, *words)
-    (difference,) = one["differences"]
-    assert [one["groups"][difference[side]]["runs"] for side in ("base", "other")] == [
+    comparison = document(tmp_path, *words)
+    (difference,) = comparison["differences"]
+    assert [comparison["groups"][difference[side]]["runs"] for side in ("base", "other")] == [
         ["old0", "old1", "old2"],
         ["new0", "new1"],
     ]
     assert (difference["outcome"], difference["basis"]) == ("slower", "repeats")
     assert difference["difference_pct"] == pytest.approx(100 * (2.055 / 1.99 - 1))
-    assert one["purpose"] == "changes"
-    assert (one["changed"]["before"], one["changed"]["after"]) == ("old2", "new1")
-    assert [change["name"] for change in one["changed"]["changes"]] == ["vboost"]
+    assert comparison["purpose"] == "changes"
+    assert (comparison["changed"]["before"], comparison["changed"]["after"]) == ("old2", "new1")
+    assert [change["name"] for change in comparison["changed"]["changes"]] == ["vboost"]
     diff = [line.strip() for line in ask(tmp_path, (*words, "--diff")).stdout.splitlines()]
     assert diff[diff.index("-export MINE=False") + 1] == "+export MINE=True"
 
 
 def test_each_side_has_its_own_curve(ended: Ended, tmp_path: Path) -> None:
     for side, seconds in (("old", (1.98, 2.0)), ("new", (1.98, 2.4))):
-        for gpus, one in zip((64, 128), seconds, strict=True):
-            ended(f"{side}{gpus}", one, replace(NEMOTRON, scale=gpus))
+        for gpus, step_s in zip((64, 128), seconds, strict=True):
+            ended(f"{side}{gpus}", step_s, replace(NEMOTRON, scale=gpus))
     curves = document(tmp_path, "new64", "new128", "--against", "old64", "old128")["scaling"]
     assert [[point["efficiency_pct"] for point in curve["points"]] for curve in curves] == [
         pytest.approx([100, 82.5]),
@@ -125,9 +125,9 @@ def test_incomparable_runs_exit_with_1_and_the_reason(ended: Ended, tmp_path: Pa
     assert reason in csv.stderr
     assert csv.stderr.startswith("not comparable: The precisions differ")
     assert csv.stdout.splitlines()[0].startswith("run,configuration,release")
-    one = document(tmp_path, "fp8a", "bf16a", "--for", "repeats", code=1)
-    assert [remark["aspect"] for remark in one["refusals"]] == ["precision"]
-    assert one["differences"] == []
+    comparison = document(tmp_path, "fp8a", "bf16a", "--for", "repeats", code=1)
+    assert [remark["aspect"] for remark in comparison["refusals"]] == ["precision"]
+    assert comparison["differences"] == []
 
 
 def test_a_scaling_curve_in_each_format(ended: Ended, tmp_path: Path) -> None:
@@ -147,15 +147,16 @@ def test_a_scaling_curve_in_each_format(ended: Ended, tmp_path: Path) -> None:
 
 def test_a_suite_is_replaced_by_its_runs(ended: Ended, tmp_path: Path) -> None:
     suites = Services(UserPaths(tmp_path / "config", tmp_path / "state")).suites
-    old, new, empty = (f"s25112308000{at}aaaa" for at in range(3))
+    old, new, empty = (f"s25112308000{index}aaaa" for index in range(3))
     for suite_id, name, seconds in ((old, "old", 1.98), (new, "new", 2.08), (empty, "empty", 0.0)):
         made = make_suite(name, "eos", [(NEMOTRON, "direct"), (BF16, "direct"), (BF16, "direct")])
-        rows = tuple(replace(row, run_id=f"{name}{at}") for at, row in enumerate(made.rows))
+        rows = tuple(replace(row, run_id=f"{name}{index}") for index, row in enumerate(made.rows))
         suites.save(replace(made, id=suite_id, rows=rows))
         for row in rows[:2] if seconds else ():  # the third was not submitted
             ended(row.run_id, seconds * (1.35 if row.selection.dtype == "bf16" else 1), row.selection)
-    one = document(tmp_path, new, "--against", old)
-    pairs = [[one["groups"][pair[side]]["runs"] for side in ("base", "other")] for pair in one["differences"]]
+    comparison = document(tmp_path, new, "--against", old)
+    groups = comparison["groups"]
+    pairs = [[groups[pair[side]]["runs"] for side in ("base", "other")] for pair in comparison["differences"]]
     assert pairs == [[["old0"], ["new0"]], [["old1"], ["new1"]]]
     assert [run["id"] for run in document(tmp_path, old)["runs"]] == ["old0", "old1"]
     assert "has no runs yet" in ask(tmp_path, (empty,)).stderr
@@ -166,8 +167,8 @@ def test_a_failed_run_is_shown_and_excluded(ended: Ended, tmp_path: Path) -> Non
     ended("short", 1.98)
     log = tmp_path / "state" / "runs" / "short" / "log"
     log.write_text("".join(log.read_text().splitlines(keepends=True)[:20]))
-    one = document(tmp_path, "good", "short")
-    assert [run["left_out"] is None for run in one["runs"]] == [True, False]
+    comparison = document(tmp_path, "good", "short")
+    assert [run["left_out"] is None for run in comparison["runs"]] == [True, False]
     alone = ask(tmp_path, ("short",))
     assert alone.returncode == 1
     assert "not comparable: None of these runs counts." in alone.stdout
@@ -199,13 +200,13 @@ def test_wrong_requests(ended: Ended, tmp_path: Path, words: tuple[str, ...], me
 def test_a_slow_node_and_the_list_to_copy(ended: Ended, tmp_path: Path) -> None:
     numbers = random.Random(4)
     cluster = [f"cn{number:03}" for number in range(1, 17)]
-    for at in range(30):
+    for index in range(30):
         nodes = numbers.sample(cluster, 8)
-        ended(f"run{at}", (2.07 if "cn007" in nodes else 1.98) + numbers.random() / 100, nodes=",".join(nodes))
-    one = document(tmp_path, "--nodes")
-    assert one["suspected"] == ["cn007"]
-    assert one["exclude"] == "--exclude=cn007"
-    assert one["nodes"][0]["difference_pct"] == pytest.approx(4.5, abs=0.3)
+        ended(f"run{index}", (2.07 if "cn007" in nodes else 1.98) + numbers.random() / 100, nodes=",".join(nodes))
+    comparison = document(tmp_path, "--nodes")
+    assert comparison["suspected"] == ["cn007"]
+    assert comparison["exclude"] == "--exclude=cn007"
+    assert comparison["nodes"][0]["difference_pct"] == pytest.approx(4.5, abs=0.3)
     done = ask(tmp_path, ("--nodes", "--cluster", "eos"))
     assert done.stdout.splitlines()[-1] == "--exclude=cn007"
     assert "A node is suspected if" in done.stdout

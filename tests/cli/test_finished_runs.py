@@ -141,7 +141,7 @@ def test_an_active_run_needs_its_cluster(services: Services, capsys: pytest.Capt
 
 def test_a_finished_suite_needs_no_cluster(services: Services, capsys: pytest.CaptureFixture[str]) -> None:
     suite = make_suite("mine", "eos", [(NEMOTRON, "direct")] * 2)
-    rows = tuple(replace(row, run_id=f"row{at}") for at, row in enumerate(suite.rows))
+    rows = tuple(replace(row, run_id=f"row{index}") for index, row in enumerate(suite.rows))
     services.suites.save(replace(suite, id=SUITE, rows=rows))
     remember(services, over("row0"))
     remember(services, over("row1", "FAILED"), 10)

@@ -204,8 +204,8 @@ def test_a_bad_preset_hides_no_other_preset(places: UserPaths, capsys: pytest.Ca
 
 def _cut(real: str, number: int, chance: random.Random) -> bytes:
     """File content that is cut or changed at a random place."""
-    at = chance.randrange(len(real))
-    changed = real[:at] + (chance.choice(ODD[:16]) if number % 2 else "") + real[at + chance.randrange(60) :]
+    start = chance.randrange(len(real))
+    changed = real[:start] + (chance.choice(ODD[:16]) if number % 2 else "") + real[start + chance.randrange(60) :]
     return changed.encode("utf-8", "surrogatepass")
 
 

@@ -28,7 +28,7 @@ def home(tmp_path: Path) -> Path:
         run = make_run(run_id, job_state="COMPLETED", log_read=True, submitted_at=CREATED_AT)
         runs.save(replace(run, job_ids=(run_id[-1],)))
         runs.save_script(run_id, "#!/bin/bash\nexport HF_TOKEN=hf_abcdefghijklmnopqrstuv\nsrun true\n")
-        (runs.folder(run_id) / "log").write_text("".join(STEP.format(at, seconds) for at in range(50)))
+        (runs.folder(run_id) / "log").write_text("".join(STEP.format(step, seconds) for step in range(50)))
     return tmp_path
 
 
@@ -126,7 +126,7 @@ def test_an_absurd_step_time_spoils_no_report(home: Path, absurd: str) -> None:
         made = plan(CATALOG, replace(NEMOTRON, scale=gpus))
         runs.save(make_run(f"at{gpus}", plan=made, job_state="COMPLETED", log_read=True))
         seconds = 1.98 if gpus == 32 else absurd
-        (runs.folder(f"at{gpus}") / "log").write_text("".join(STEP.format(at, seconds) for at in range(50)))
+        (runs.folder(f"at{gpus}") / "log").write_text("".join(STEP.format(step, seconds) for step in range(50)))
     for words in (("at32",), ("at16",), ("at16", "at32")):
         done = report(home, *words, "-o", str(home / f"{'-'.join(words)}.html"))
         assert done.returncode == 0, done.stderr

@@ -179,12 +179,12 @@ def stored(home: Path, *states: str, **conduct: Any) -> str:
     """A suite of three runs, of which the first are submitted and have these states."""
     services = Services(UserPaths(home / "config", home / "state"))
     suite = make_suite("mine", "eos", [(NEMOTRON, "direct")] * 3, **conduct)
-    rows = tuple(replace(row, run_id=f"row{at}") for at, row in enumerate(suite.rows))
+    rows = tuple(replace(row, run_id=f"row{index}") for index, row in enumerate(suite.rows))
     services.suites.save(replace(suite, id="s251123080000aaaa", rows=rows))
     for row, state in zip(rows, states, strict=False):
         services.runs.save(make_run(row.run_id, job_state=state, log_read=True))
         (services.runs.folder(row.run_id) / "log").write_text(
-            "".join(f"Training epoch 0, iteration {at}/49 | train_step_timing in s: 1.98\n" for at in range(50))
+            "".join(f"Training epoch 0, iteration {step}/49 | train_step_timing in s: 1.98\n" for step in range(50))
             if state == "COMPLETED"
             else ""
         )
@@ -211,7 +211,7 @@ def test_a_stopped_suite_prints_the_reason(
     suite_id = stored(tmp_path, *states, **conduct)
     if cancelled:
         services = Services(UserPaths(tmp_path / "config", tmp_path / "state"))
-        services.suites.change(suite_id, lambda one: replace(one, cancelled=True))
+        services.suites.change(suite_id, lambda suite: replace(suite, cancelled=True))
     done = suite(tmp_path, "submit", suite_id, "--yes", "--json", code=code)
     assert done.stderr == f"{message}\n"
     assert json.loads(done.stdout)["id"] == suite_id
@@ -393,7 +393,7 @@ def test_flags_that_a_submitted_suite_cannot_apply_are_refused(
 def test_a_submitted_suite_is_started_anew(tmp_path: Path) -> None:
     suite_id = stored(tmp_path, "COMPLETED", at_most=2)
     services = Services(UserPaths(tmp_path / "config", tmp_path / "state"))
-    first = services.suites.change(suite_id, lambda one: replace(one, cancelled=True))
+    first = services.suites.change(suite_id, lambda suite: replace(suite, cancelled=True))
     suite(tmp_path, "submit", suite_id, "--yes", "--new", code=2)
     (other,) = set(kept(tmp_path)) - {suite_id}
     again = services.suites.load(other)
