@@ -119,7 +119,7 @@ def _example(kind: str) -> str:
 
 
 def doctor_verb(arguments: argparse.Namespace) -> int:
-    """Check a cluster, and print what each check found, what it requires and how to fix it."""
+    """Check a cluster, and print the finding, the requirement and the fix of each check."""
     ask_for_selection(arguments)
     services = user_services(arguments)
     mapping = selection_mapping(arguments)

@@ -111,7 +111,7 @@ def test_validate_checks_the_examples_of_custom_failure_rules(call: Any, tmp_pat
 
 def test_a_journal_that_cannot_be_read_is_a_fault(call: Any) -> None:
     path = Path(json.loads(call("config", "path", "--json").stdout)["journal"]["path"])
-    path.mkdir(parents=True)  # root may read any file, but nobody a directory
+    path.mkdir(parents=True)  # a directory cannot be read as a file, not even by root
     done = call("config", "validate", "--json")
     assert [Path(fault["file"]).name for fault in json.loads(done.stdout)["faults"]] == ["journal.jsonl"]
 

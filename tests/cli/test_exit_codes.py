@@ -20,7 +20,7 @@ from llmb_tui.watch.runs_feed import RunsFeed
 from llmb_tui.watch.state import RunState
 from tests.kit.runs import make_run
 
-# Nothing listens there.
+# Nothing listens on its port.
 EOS = SlurmProfile(
     "eos", "127.0.0.1", "acct", "batch", "/lustre",
     port=9, known_hosts="/nonexistent", user="me", ssh_config=NO_SSH_CONFIG,
@@ -155,7 +155,7 @@ def test_a_run_without_a_job(
 def test_an_active_run_is_no_failure_unless_it_is_no_longer_followed(machine: Machine) -> None:
     run_id = machine.remember(make_run(), 10)
     assert main(["results", run_id]) == main(["watch", run_id, "--once"]) == 0
-    assert main(["watch", run_id]) == 2, "it returned before the run ended: the cluster does not let us in"
+    assert main(["watch", run_id]) == 2, "it returned before the run ended: the cluster refused the login"
 
 
 def test_a_cluster_that_does_not_answer_is_a_failure(machine: Machine, monkeypatch: pytest.MonkeyPatch) -> None:

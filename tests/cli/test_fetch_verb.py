@@ -70,7 +70,7 @@ def test_all_files_are_fetched_once(home: Path, task: Path, tmp_path: Path) -> N
         {"name": "sbatch_acct-acct.t_48123.out", "why": document["left_out"][0]["why"]},
     ]  # fmt: skip
     assert "tokens" in document["left_out"][0]["why"]
-    again = fetch(home, "--to", str(to))  # without --yes: nothing is to come
+    again = fetch(home, "--to", str(to))  # without --yes, because no file is missing
     assert set(states(again).values()) == {"here"}
     assert {file["bytes_fetched"] for file in again["files"]} == {0}
 

@@ -1,4 +1,4 @@
-"""A finished and copied run needs its cluster no more, which may be unreachable or removed here."""
+"""A finished and copied run no longer needs its cluster, which may be unreachable or removed here."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from llmb_tui.watch.runs_feed import RunsFeed
 from llmb_tui.watch.state import RunState
 from tests.kit.runs import NEMOTRON, make_run
 
-# Nothing listens there.
+# Nothing listens on its port.
 EOS = SlurmProfile("eos", "127.0.0.1", "acct", "batch", "/lustre", port=9, user="me", ssh_config=NO_SSH_CONFIG)
 STEP = "Training epoch 0, iteration {0}/49 | global_step: {0} | train_step_timing in s: {1}\n"
 SUITE = "s251123080000aaaa"
@@ -173,4 +173,4 @@ def test_missing_data_of_a_finished_run_is_read_once(
     for _ in range(2):
         assert main(["watch", "over", "--once", "--json"]) == 0
         assert json.loads(capsys.readouterr().out)["state"] == "done"
-    assert asked == [None], "nobody is asked for a password to hear how a run has ended"
+    assert asked == [None], "the end of a run is shown without a question"

@@ -71,7 +71,7 @@ def test_all_lines_of_a_start_come_before_those_of_the_next(
     def happen(publish: Publish) -> RunState:
         append(folder / "log", "one\ntw")
         publish(RunState("going", "measuring"))
-        # All of this between two looks at the copies.
+        # All of this happens between two reads of the copies.
         append(folder / "log", "o\nthree")
         append(folder / "log.1", "four\nfi")
         append(folder / "log.1-1", "six\n")

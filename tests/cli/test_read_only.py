@@ -13,7 +13,7 @@ from llmb_tui.services import Services
 from llmb_tui.store.paths import UserPaths
 from tests.kit.runs import NEMOTRON, intended_run, make_run, request_for
 
-# Nothing listens there: a verb that connects fails otherwise.
+# Nothing listens on this port: a verb that connects fails with another message.
 EOS = SlurmProfile(
     "eos", "127.0.0.1", "acct", "batch", "/lustre",
     port=9, known_hosts="/nonexistent", user="me", ssh_config=NO_SSH_CONFIG,

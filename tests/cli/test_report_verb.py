@@ -98,7 +98,7 @@ def test_files_are_replaced_only_with_force(home: Path) -> None:
     assert refused.returncode == 1
     assert "--force" in refused.stderr
     assert path.read_text() == "mine"
-    assert not (home / "charts").exists(), "nothing else is written either"
+    assert not (home / "charts").exists(), "no other file is written"
     assert report(home, "fast1", "-o", str(path), "--force").returncode == 0
     assert path.read_text().startswith("<!DOCTYPE html>")
 

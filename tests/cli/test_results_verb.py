@@ -410,9 +410,7 @@ def test_a_run_of_another_user_by_our_script(home: Path, tmp_path: Path) -> None
 
 
 def test_logs_by_the_rules_of_nvidias_tools(home: Path, experiment: Path) -> None:
-    (file,) = documents(
-        home, str(experiment), "--rule", "parse_train_timing"
-    )  # the first start made no step that counts
+    (file,) = documents(home, str(experiment), "--rule", "parse_train_timing")  # the first start made no valid step
     (job,) = documents(home, str(experiment), "--rule", "llmb-run")
     assert [run["result"]["upstream"]["status"] for run in (file, job)] == ["Success", "success"]
     assert [run["result"]["upstream"]["step_time_mean_s"] for run in (file, job)] == [20, 20]

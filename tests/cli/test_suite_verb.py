@@ -311,7 +311,7 @@ def test_a_file_that_was_submitted_with_flags_is_found(
     assert "runs are others" not in again.stderr
     watched = suite(tmp_path, "watch", str(file), "--json")
     assert (json.loads(watched.stdout)["id"], suite_id in watched.stderr) == (suite_id, True)
-    assert "Could not reach" not in watched.stderr, "nothing was sent: there is nothing to ask"
+    assert "Could not reach" not in watched.stderr, "nothing was submitted, so the cluster is not asked"
     cancelled = suite(tmp_path, "cancel", str(file), "--yes", "--json")
     assert json.loads(cancelled.stdout)["id"] == suite_id
     over = suite(tmp_path, "watch", str(file), code=1)

@@ -28,7 +28,7 @@ PROGRAMS, TIMES = 3, 10
 THEMES = ("nord", "gruvbox", "dracula")
 ADD = ("--host", "h", "--account", "a", "--partition", "p", "--install-dir", "/x", "--json")
 
-# Each changes its own part of what all have in common, as screens and verbs do, and tells what it was told.
+# Each process changes its own part of the shared state, as screens and verbs do, and prints the answers that it got.
 PROGRAM = """
 import sys
 from pathlib import Path
@@ -100,7 +100,7 @@ def _is_whole(places: UserPaths, shared: Run, answers: list[dict[str, object]]) 
     expected = [("noted", me, time) for me in range(PROGRAMS) for time in range(TIMES)]
     assert events == Counter([*expected, ("withdrawn", None, None)])
     saved = Counter(str(one["name"]) for one in answers if "name" in one)
-    assert saved == Counter(f"c{number}" for number in range(5)), "who is second is told that there is one"
+    assert saved == Counter(f"c{number}" for number in range(5)), "the second process is refused"
     assert {profile.name for profile in Services(places).clusters.profiles()} == set(saved)
     settings = load_settings(places.settings)
     assert (settings.theme in THEMES, settings.verdict.threshold) == (True, 0.9)

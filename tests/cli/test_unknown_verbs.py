@@ -156,7 +156,7 @@ def test_jobs_asks_a_silent_cluster_only_once(
     assert services.runs.load("c").submission == "submitted"
     printed = capsys.readouterr()
     assert "eos: it is not known yet whether run aaa was submitted. No route to eos." in printed.err
-    assert "in their last known state" in printed.err, "the submitted one's cluster is not known here"
+    assert "in their last known state" in printed.err, "the submitted run's cluster is not saved here"
     assert [(run["id"], run["state"]) for run in json.loads(printed.out)] == [
         ("aaa", "unknown"),
         ("bb", "unknown"),
