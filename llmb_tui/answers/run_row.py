@@ -17,7 +17,7 @@ from llmb_tui.watch.verdict import rule_s, rule_words
 
 if TYPE_CHECKING:
     from llmb_tui.analysis.result import Figures, RunResult
-    from llmb_tui.analysis.statistics import Spread
+    from llmb_tui.analysis.statistics import SampleStatistics
     from llmb_tui.plan.plan import Plan
     from llmb_tui.suites.suite_plan import PlannedRow
     from llmb_tui.suites.suite_progress import RowProgress
@@ -75,7 +75,7 @@ class RunRow:
     reasons: tuple[str, ...] = ()
     """Reasons of the verdict; without one, why there is none."""
     note: Note = NO_NOTE
-    steady: Spread | None = None
+    steady: SampleStatistics | None = None
     """The steps that the rule's window has; for a rule of the last step, those after the warm-up."""
     figures: Figures | None = None
     """By the step time of the rule."""
@@ -139,7 +139,7 @@ def row_from_document(document: Mapping[str, Any]) -> RunRow:
 def _result_values(result: Mapping[str, Any]) -> dict[str, Any]:
     """Values of the key `result` of a run's JSON object."""
     from llmb_tui.analysis.result import Figures  # noqa: PLC0415 - the list of runs opens without it
-    from llmb_tui.analysis.statistics import Spread  # noqa: PLC0415 - as above
+    from llmb_tui.analysis.statistics import SampleStatistics  # noqa: PLC0415 - as above
 
     estimate, published, loss = (result[name] or {} for name in ("estimate", "published", "loss"))
     logged = result["logged_tflops_per_gpu"]
@@ -149,7 +149,7 @@ def _result_values(result: Mapping[str, Any]) -> dict[str, Any]:
         "high_s": estimate.get("high_s"),
         "method": estimate.get("method"),
         "published_s": published.get("step_time_s"),
-        "steady": Spread(**result["steady"]) if result["steady"] else None,
+        "steady": SampleStatistics(**result["steady"]) if result["steady"] else None,
         "figures": Figures(**{field.name: result[field.name] for field in fields(Figures)})
         if result["tokens_per_s"] is not None
         else None,

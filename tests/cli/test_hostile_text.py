@@ -17,7 +17,7 @@ import pytest
 
 from llmb_tui.answers.plan import plan_answer
 from llmb_tui.cli import main
-from llmb_tui.cli.output import print_json, print_line, say, write
+from llmb_tui.cli.output import print_json, print_line, print_status, write
 from llmb_tui.language.text import clean, escaped_json
 from llmb_tui.plan.plan import Problem
 from tests.kit.runs import PLAN
@@ -46,7 +46,7 @@ def test_marks_do_not_climb() -> None:
 
 def test_the_door_cleans_both_ways(capsys: pytest.CaptureFixture[str]) -> None:
     print_line(HOSTILE)
-    say(HOSTILE)
+    print_status(HOSTILE)
     said = capsys.readouterr()
     for text in (said.out, said.err):
         assert text == "ab\ufffd31mc\ufffdd\ufffde\ufffdf\ufffdg\ufffdh\ufffdi\ufffdjk\n"
@@ -113,11 +113,11 @@ def test_help_is_there_whatever_the_terminal_can_show(tmp_path: Path) -> None:
 
 def test_directories_that_cannot_be_found(tmp_path: Path) -> None:
     done = _sh("config path", tmp_path, LLMB_TUI_STATE_DIR="~nosuchuser/x")
-    assert (done.returncode, "There is no directory ~nosuchuser/x." in done.stderr) == (1, True)
+    assert (done.returncode, "The directory ~nosuchuser/x does not exist." in done.stderr) == (1, True)
     gone = tmp_path / "gone"
     gone.mkdir()
     done = _sh("config path", gone, before="rmdir ../gone &&", LLMB_TUI_STATE_DIR="state")
-    assert (done.returncode, "There is no directory state." in done.stderr) == (1, True)
+    assert (done.returncode, "The directory state does not exist." in done.stderr) == (1, True)
 
 
 def _sh(how: str, folder: Path, before: str = "", **more: str) -> subprocess.CompletedProcess[str]:

@@ -15,7 +15,7 @@ from llmb_tui.launch.procedure import Procedure
 from llmb_tui.launch.procedure_loader import procedure
 from llmb_tui.launch.procedures import PROCEDURES
 from llmb_tui.plan.selection import OLD_PROCEDURES, ProcedureId
-from llmb_tui.store.paths import Places
+from llmb_tui.store.paths import UserPaths
 from tests.kit.program_copy import ProgramCopy
 
 TOY = Path(__file__).parent / "toy"
@@ -27,7 +27,6 @@ def test_every_id_of_a_procedure_is_registered_and_has_words_and_an_implementati
     assert set(OLD_PROCEDURES.values()) <= set(PROCEDURES)
     for name, facts in PROCEDURES.items():
         assert facts.id == name
-        assert facts.name
         assert facts.title
         assert facts.started_by.endswith(".")
         assert Procedure in type(procedure(name)).__mro__
@@ -52,7 +51,7 @@ class Program(ProgramCopy):
 def program(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Program]:
     home = tmp_path_factory.mktemp("toy")
     with DemoCluster(home / "cluster", speed=600.0) as demo:
-        save_profile(Places(home / "config", home / "state").clusters, demo.profile)
+        save_profile(UserPaths(home / "config", home / "state").clusters, demo.profile)
         yield Program(home, demo.profile.name)
 
 
@@ -87,7 +86,7 @@ print([(choice.label, choice.detail) for choice in procedures(rules, previews)])
 
 
 def test_a_new_procedure_is_a_choice_of_the_wizard(program: Program) -> None:
-    assert "('toy loop', 'trains nothing')" in program.python("-c", CHOICES)
+    assert "('toy procedure', 'trains nothing')" in program.python("-c", CHOICES)
 
 
 def test_a_new_procedure_is_offered_with_its_words(program: Program) -> None:

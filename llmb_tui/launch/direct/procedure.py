@@ -18,7 +18,7 @@ from llmb_tui.launch.prepared import LaunchPreview, PreparedRun
 from llmb_tui.launch.procedure import Intent, Procedure, ScriptCheck
 from llmb_tui.launch.run import Run
 from llmb_tui.launch.secret_needs import hub_token, registry_key
-from llmb_tui.launch.settings import applied
+from llmb_tui.launch.settings import resolve_settings
 from llmb_tui.launch.spec import LaunchSpec
 from llmb_tui.preflight.needs import PUBLIC, Needs, Sources
 from llmb_tui.preflight.secret import SecretNeed
@@ -45,7 +45,7 @@ class DirectProcedure(Procedure):
     def preview(self, request: RunRequest) -> LaunchPreview:
         """Preview without the script: NeMo-Run takes seconds to render it, see `prepare`."""
         way = _BY_SCRIPT if request.recipe.launch.by_entry_script else _BY_COMMAND
-        return LaunchPreview(f"direct: {way}; the other way is NVIDIA's own scripts")
+        return LaunchPreview(f"our script: {way}; the alternative is NVIDIA's scripts")
 
     def needs(self, request: RunRequest, sources: Sources = PUBLIC) -> Needs:
         """The image and, if the run's options ask for it, a tokenizer."""
@@ -62,8 +62,8 @@ class DirectProcedure(Procedure):
         )
 
     def secrets(self, request: RunRequest) -> tuple[SecretNeed, ...]:
-        """The registry's API key, and the token that NVIDIA's own scripts would need."""
-        more = "The direct procedure, which is used here, downloads nothing from it."
+        """The registry's API key, and the token that NVIDIA's scripts would need."""
+        more = "Our script, which is used here, downloads nothing from it."
         return (*registry_key(request.plan), *hub_token(request, required=False, more=more))
 
     def install(self, request: RunRequest) -> InstallPlan:
@@ -72,7 +72,7 @@ class DirectProcedure(Procedure):
 
     def prepare(self, cluster: Cluster, request: RunRequest, intent: Intent) -> PreparedRun:
         """Render the batch script with NeMo-Run, which takes seconds."""
-        segment = wants_segment(sbatch_options(request.slurm), applied(request))
+        segment = wants_segment(sbatch_options(request.slurm), resolve_settings(request))
         version = slurm_version(login_node(cluster), intent.prompter) if segment else None
         spec = launch_spec(request, intent.run_id, version)
         run = Run.of(request, spec, intent.at)

@@ -1,4 +1,4 @@
-"""`upstream_command`: the command that launches NVIDIA's own scripts for a plan on a cluster. Pure."""
+"""`upstream_command`: the command that launches NVIDIA's scripts for a plan on a cluster. Pure."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ _SRUN_VARIABLES = {
 
 @dataclass(frozen=True, slots=True)
 class UpstreamCommand:
-    """Command that starts one of NVIDIA's own scripts on the login node. It contains no secret."""
+    """Command that starts one of NVIDIA's scripts on the login node. It contains no secret."""
 
     directory: str
     environment: tuple[tuple[str, str], ...]
@@ -67,7 +67,7 @@ class UpstreamCommand:
 def upstream_command(request: RunRequest) -> UpstreamCommand:
     """The command that launches a request; its `problems` list everything that it cannot do.
 
-    Raises Trouble (exit code 1) for a recipe without known scripts, a plan without a container image, invalid further
+    Raises LlmbError (exit code 1) for a recipe without known scripts, a plan without a container image, invalid further
     Slurm parameters, and a value that contains a line break.
     """
     script, paths, profile = scripts_of(request.recipe).launch, upstream_paths(request), request.slurm
@@ -99,7 +99,7 @@ def upstream_command(request: RunRequest) -> UpstreamCommand:
 def setup_command(request: RunRequest) -> UpstreamCommand:
     """The command that runs the recipe's setup script for the plan's GPU type.
 
-    Raises Trouble (exit code 1) for a recipe without known scripts, a plan without a container image, and invalid
+    Raises LlmbError (exit code 1) for a recipe without known scripts, a plan without a container image, and invalid
     further Slurm parameters.
     """
     setup, paths, values = scripts_of(request.recipe).setup, upstream_paths(request), upstream_values(request)

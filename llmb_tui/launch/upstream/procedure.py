@@ -1,4 +1,4 @@
-"""`UpstreamProcedure`: NVIDIA's own scripts, unchanged: the repository at its tag, its setup, its launch script."""
+"""`UpstreamProcedure`: NVIDIA's scripts, unchanged: the repository at its tag, its setup, its launch script."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ class UpstreamProcedure(Procedure):
     submitting = "launching"
 
     def refuse(self, recipe: Recipe) -> None:
-        """Raise Trouble (exit code 1) if the preset does not describe the scripts."""
+        """Raise LlmbError (exit code 1) if the preset does not describe the scripts."""
         scripts_of(recipe)
 
     def detail(self, recipe: Recipe) -> str:
@@ -54,7 +54,7 @@ class UpstreamProcedure(Procedure):
         scripts, command = scripts_of(request.recipe), upstream_command(request)
         names = f"{scripts.setup.script} and {scripts.launch.script}"
         return LaunchPreview(
-            way=f"NVIDIA's own scripts: {names} of {scripts.tag}, unchanged",
+            way=f"NVIDIA's scripts: {names} of {scripts.tag}, unchanged",
             problems=command.problems,
             command=command.text,
             starts=_starts(scripts.launch),
@@ -119,7 +119,7 @@ class UpstreamProcedure(Procedure):
     def compare_script(self, run: Run, script: str) -> ScriptCheck:
         """Compare the command with the spec."""
         differences = ("command",) * (run.spec_as(UpstreamSpec).command.strip() not in script)
-        return ScriptCheck("the command of NVIDIA's own scripts", differences)
+        return ScriptCheck("the command of NVIDIA's scripts", differences)
 
 
 def _starts(launch: LaunchScript) -> str:
@@ -131,11 +131,11 @@ def _starts(launch: LaunchScript) -> str:
 def upstream_spec(request: RunRequest, run_id: str, slurm: Version | None = None) -> UpstreamSpec:
     """Make the complete spec of the launch. `slurm` is the cluster's version; None if unknown.
 
-    Raises Trouble (exit code 1) if the plan cannot be launched with this procedure, or the command cannot be written.
+    Raises LlmbError (exit code 1) if the plan cannot be launched with this procedure, or the command cannot be written.
     """
     plan, profile = request.plan, request.slurm
     command, paths = upstream_command(request), upstream_paths(request)
-    refuse_errors("NVIDIA's own scripts cannot launch this plan.", (*plan.problems, *command.problems))
+    refuse_errors("NVIDIA's scripts cannot launch this plan.", (*plan.problems, *command.problems))
     launch = scripts_of(request.recipe).launch
     nemo_run = launch.how == "bash"
     experiment = experiment_name(request)

@@ -1,7 +1,7 @@
 """One intent, at most one job, and no job that is not known here: whatever is cut or killed, wherever.
 
 Real sshd, real sbatch, real slurmctld. The truth is what Slurm has in its queue and its accounting at the end, and
-which launch called sbatch. First what holds for every procedure, then what only launches by NVIDIA's own scripts have:
+which launch called sbatch. First what holds for every procedure, then what only launches by NVIDIA's scripts have:
 of two recipes, one with NeMo-Run, really installed, and one that is a batch script by itself.
 """
 
@@ -17,7 +17,7 @@ from typing import Any
 import pytest
 
 from llmb_tui.cluster.job_log import JobLog
-from llmb_tui.errors import Trouble
+from llmb_tui.errors import LlmbError
 from llmb_tui.launch.direct.delivery import DirectDelivery
 from llmb_tui.launch.upstream.delivery import UpstreamDelivery
 from tests.kit.waiting import until
@@ -31,7 +31,7 @@ from tests.rig.submit.upstream_intents import ONLY_LAUNCH_SH, WITH_ALL, Held, fo
 def by_each(names: str, *cases: tuple[Any, ...]) -> pytest.MarkDecorator:
     """A test by our own script, by a batch script of NVIDIA's, and by NeMo-Run, as far as there is a case for it.
 
-    Launches by NVIDIA's own scripts take longer, so that fewer of them are interrupted.
+    Launches by NVIDIA's scripts take longer, so that fewer of them are interrupted.
     """
     return pytest.mark.parametrize(
         ("trial", *names.split()), cases, indirect=["trial"], ids=[case[0] for case in cases]
@@ -161,7 +161,7 @@ def test_without_the_install_nothing_is_started(nemo_run: Trial, gone: str) -> N
     path = Path(site.steps()[gone].results[0])
     away = path.rename(path.with_name("away"))
     try:
-        with nemo_run.session() as session, pytest.raises(Trouble, match="Not installed") as caught:
+        with nemo_run.session() as session, pytest.raises(LlmbError, match="Not installed") as caught:
             nemo_run.submit(session, run)
     finally:
         away.rename(path)
@@ -175,7 +175,7 @@ def test_without_the_install_nothing_is_started(nemo_run: Trial, gone: str) -> N
 
 def test_without_the_token_that_it_needs_nothing_is_started(batch: Trial) -> None:
     run = batch.new(token_file=".llmb-tui/no-such-token")
-    with batch.session() as session, pytest.raises(Trouble, match="has no Hugging Face token") as caught:
+    with batch.session() as session, pytest.raises(LlmbError, match="has no Hugging Face token") as caught:
         batch.submit(session, run)
     assert "--give hugging-face" in caught.value.fix
     assert not folder_of(run).exists()

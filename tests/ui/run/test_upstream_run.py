@@ -1,4 +1,4 @@
-"""A run of NVIDIA's own scripts on its screen: its procedure, all its jobs, its results, and one that is unknown."""
+"""A run of NVIDIA's scripts on its screen: its procedure, all its jobs, its results, and one that is unknown."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from llmb_tui.catalog.load import load_presets
 from llmb_tui.cluster.job import Job
 from llmb_tui.cluster.job_log import JobLog
 from llmb_tui.cluster.slurm.profile import SlurmProfile
-from llmb_tui.errors import Trouble
+from llmb_tui.errors import LlmbError
 from llmb_tui.launch.run import Run
 from llmb_tui.launch.upstream.procedure import upstream_spec
 from llmb_tui.plan.make import plan
@@ -34,7 +34,7 @@ WATCHED, OTHER = Job("101", "pretrain", "RUNNING", nodes=1, elapsed_s=62.0), Job
 
 
 def upstream_run(run: Run, selection: Selection, **changes: Any) -> Run:
-    """The run, submitted by NVIDIA's own scripts."""
+    """The run, submitted by NVIDIA's scripts."""
     catalog = load_presets()
     made = plan(catalog, selection)
     spec = upstream_spec(RunRequest(catalog.recipe(selection.workload, selection.release), made, EOS), run.id)
@@ -61,7 +61,7 @@ async def test_the_header_names_procedure_jobs_and_results(open_run: Open, llama
     async with app.run_test(size=size) as pilot:
         await until(pilot, lambda: "watching job 101 · RUNNING 01:02" in header(app), "the watched job")
         assert "job 102 PENDING" in header(app)
-        assert f"NVIDIA's own scripts · results in {TASK}"[: size[0] - 4] in header(app)
+        assert f"NVIDIA's scripts · results in {TASK}"[: size[0] - 4] in header(app)
         assert len(header(app).splitlines()) == app.screen.query_one(RunHeader).region.height == 3
 
 
@@ -123,7 +123,7 @@ async def test_a_cluster_that_does_not_answer_is_not_asked_again_by_itself(
 
     def reconcile(_session: object, _runs: object, _journal: object, run: Run) -> Run:
         asked.append(run.id)
-        raise Trouble("eos does not answer.")
+        raise LlmbError("eos does not answer.")
 
     monkeypatch.setattr("llmb_tui.watch.runs_feed.reconcile", reconcile)
     async with app.run_test(size=(120, 40)) as pilot:

@@ -1,4 +1,4 @@
-"""Submitting by NVIDIA's own scripts by keyboard: the question, what a launch says, and what may come of it."""
+"""Submitting by NVIDIA's scripts by keyboard: the question, what a launch says, and what may come of it."""
 
 from __future__ import annotations
 
@@ -11,12 +11,12 @@ from textual.pilot import Pilot
 from textual.widgets import Static
 
 from llmb_tui.cluster.job_log import JobLog
-from llmb_tui.errors import Trouble
+from llmb_tui.errors import LlmbError
 from llmb_tui.launch.prepared import PreparedRun
 from llmb_tui.launch.readiness import ClusterEvidence, blockers, refuse
 from llmb_tui.launch.run import Run
 from llmb_tui.services import Services
-from llmb_tui.store.paths import Places
+from llmb_tui.store.paths import UserPaths
 from llmb_tui.ui.app import LlmbApp
 from llmb_tui.ui.dialogs import Confirm, Failure
 from llmb_tui.ui.panes.review import LaunchLine, run_facts
@@ -64,12 +64,12 @@ class SlowLauncher(OpenLauncher):
         run = self.outcome(prepared.run)
         self.runs.save(run)
         if run.submission == "refused":
-            raise Trouble("launch.sh did not submit a job.", run.note, "Choose another partition.")
+            raise LlmbError("launch.sh did not submit a job.", run.note, "Choose another partition.")
         return run
 
 
 class Slow(Open):
-    def __init__(self, places: Places) -> None:
+    def __init__(self, places: UserPaths) -> None:
         super().__init__(places)
         self.launcher = self.stand_in = self.slow = SlowLauncher(self)
 
@@ -89,11 +89,11 @@ def refused(run: Run) -> Run:
 
 
 @pytest.fixture
-def services(places: Places, monkeypatch: pytest.MonkeyPatch) -> Iterator[Slow]:
+def services(places: UserPaths, monkeypatch: pytest.MonkeyPatch) -> Iterator[Slow]:
     """What becomes of a launch is not known by itself, and nobody follows a run."""
 
     def nobody(run_id: str) -> None:
-        raise Trouble(f"Nobody follows {run_id} here.")
+        raise LlmbError(f"Nobody follows {run_id} here.")
 
     found = Slow(places)
     monkeypatch.setattr("llmb_tui.watch.runs_feed.reconcile", lambda _, runs, __, run: runs.load(run.id))
@@ -153,12 +153,12 @@ async def test_it_is_submitted_and_the_run_opens_with_all_its_jobs(services: Slo
         await on_top(pilot, RunScreen)
         await until(pilot, lambda: "jobs 102, 101, of which 101 is watched" in on_screen(app), "the jobs are named")
         text = on_screen(app)
-        assert f"NVIDIA's own scripts · results in {FOLDER}"[: size[0] - 3] in text
+        assert f"NVIDIA's scripts · results in {FOLDER}"[: size[0] - 3] in text
         await pilot.press("q")
         await on_top(pilot, WizardScreen)
         facts = by_head(run_facts(state_of(wizard).cluster.launched))
         assert facts["job"] == "102, 101, of which 101 is watched"
-        assert (facts["procedure"], facts["results"]) == ("NVIDIA's own scripts", FOLDER)
+        assert (facts["procedure"], facts["results"]) == ("NVIDIA's scripts", FOLDER)
     (draft,) = services.slow.drafts
     assert (draft.script, draft.run.procedure) == (command(), "upstream")
     (run,) = services.runs.all()
