@@ -36,9 +36,9 @@ try:
     def follow(name, copy): return Follower(RemoteLog(session, name), copy)
 except ImportError:  # an older version
     from llmb_tui.cluster.profile import ClusterProfile
-    from llmb_tui.cluster.prompter import Unattended
+    from llmb_tui.cluster.prompter import NonInteractivePrompter
     from llmb_tui.cluster.session import Session
-    session = Session(ClusterProfile(**json.loads(sys.argv[1])), Unattended())
+    session = Session(ClusterProfile(**json.loads(sys.argv[1])), NonInteractivePrompter())
     def follow(name, copy): return Follower(session, name, copy)
 def look():
     began = time.perf_counter()

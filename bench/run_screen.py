@@ -24,7 +24,7 @@ from bench._writer import lines_of, streams
 from bench.screens import wizard
 from llmb_tui.launch.run import Run
 from llmb_tui.launch.runs import Runs
-from llmb_tui.store.paths import Places
+from llmb_tui.store.paths import UserPaths
 from tests.kit.runs import make_run, make_spec
 from tests.rig.cluster import Rig
 
@@ -87,8 +87,8 @@ class Watched(NamedTuple):
             yield terminal
 
     @property
-    def _places(self) -> Places:
-        return Places(self.home / "config", self.home / "state")
+    def _places(self) -> UserPaths:
+        return UserPaths(self.home / "config", self.home / "state")
 
 
 @contextmanager

@@ -13,13 +13,13 @@ from bench._others import HERE
 from bench._rounds import ROUNDS, Row, cpu_of, in_turns, python, versions
 from bench.parse import make_log
 from llmb_tui.launch.runs import Runs
-from llmb_tui.store.paths import Places
+from llmb_tui.store.paths import UserPaths
 from tests.kit.runs import make_run
 
 
 def remember(state: Path, count: int) -> None:
     """Runs that are over, as they lie on the disk."""
-    runs, log = Runs(Places(state / "config", state)), make_log(60, 0.9)
+    runs, log = Runs(UserPaths(state / "config", state)), make_log(60, 0.9)
     for number in range(count):
         run = make_run(f"run{number}", job_ids=(str(number),), submission="submitted", job_state="COMPLETED")
         runs.save(replace(run, log_read=True))
@@ -29,7 +29,7 @@ def remember(state: Path, count: int) -> None:
 def jobs(count: int, rounds: int) -> Row:
     """The list of all runs, nothing of which goes on; the first time they are read."""
     with tempfile.TemporaryDirectory() as folder:
-        places = Places(Path(folder) / "config", Path(folder))
+        places = UserPaths(Path(folder) / "config", Path(folder))
         remember(Path(folder), count)
         for file in places.runs.glob("*/*"):
             os.utime(file, (0, 0))  # as if they had lain there for long

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 from llmb_tui.cluster.profile import ClusterProfile
 from llmb_tui.cluster.slurm.profile import LOCAL
-from llmb_tui.errors import Trouble
+from llmb_tui.errors import LlmbError
 from llmb_tui.language.text import clean_line
 from llmb_tui.launch.policy import Policy
 from llmb_tui.store.files import locked
@@ -39,7 +39,7 @@ class Clusters:
         look_every_s: float,
         *,
         policy: Policy | None = None,
-        on_broken_file: Callable[[Trouble], None] | None = None,
+        on_broken_file: Callable[[LlmbError], None] | None = None,
     ) -> None:
         self._folder = folder
         self._look_every_s = look_every_s
@@ -52,7 +52,7 @@ class Clusters:
         self._local: ClusterProfile | None = None
 
     def profiles(self) -> tuple[ClusterProfile, ...]:
-        """Load the saved profiles. An invalid file is reported to `on_broken_file`, or raised as `ProfileProblem`."""
+        """Load the saved profiles. An invalid file is reported to `on_broken_file`, or raised as `ProfileError`."""
         from llmb_tui.cluster.profiles import load_profiles
 
         return load_profiles(self._folder, self._on_broken_file)
@@ -60,7 +60,7 @@ class Clusters:
     def profile(self, name: str) -> ClusterProfile:
         """Load a saved profile by name. Unless a cluster has the name `local`, that is this machine as a login node.
 
-        Raises `Trouble` if the name is unknown, the file is invalid, or this machine is not a login node.
+        Raises `LlmbError` if the name is unknown, the file is invalid, or this machine is not a login node.
         """
         from llmb_tui.cluster.profiles import load_profile
         from llmb_tui.cluster.slurm.inventory import local_profile, unfilled_local_profile
@@ -72,7 +72,7 @@ class Clusters:
             if self._local is None:
                 self._local = local_profile(self.inventory(unfilled_local_profile()))
             return self._local
-        raise Trouble(
+        raise LlmbError(
             f"No saved cluster is named {clean_line(name)}.",
             "",
             "Choose or add one in the Cluster step; `llmb-tui clusters` lists them.",
@@ -80,21 +80,23 @@ class Clusters:
         )
 
     def require_withdrawing(self, name: str) -> None:
-        """Raise Trouble (exit code 1) if this cluster or the whole program is in observer mode.
+        """Raise LlmbError (exit code 1) if this cluster or the whole program is in observer mode.
 
         A cluster that is no longer saved does not refuse: a run that was not submitted is withdrawn without it.
         """
-        from llmb_tui.cluster.failures import ObserverMode
+        from llmb_tui.cluster.failures import ReadOnlyError
 
         try:
             profile = self.profile(name)
-        except Trouble:
+        except LlmbError:
             if self._policy.read_only:
                 what = f"{clean_line(name)} is read-only: nothing was changed."
-                raise Trouble(what, "`--read-only` was given.", "Start the program without it.", exit_code=1) from None
+                raise LlmbError(
+                    what, "`--read-only` was given.", "Start the program without it.", exit_code=1
+                ) from None
         else:
-            if self._policy.observes(profile):
-                raise ObserverMode(profile)
+            if self._policy.is_read_only(profile):
+                raise ReadOnlyError(profile)
 
     def save(self, profile: ClusterProfile) -> None:
         """Write a profile's file. Connections whose route no profile has any more are closed."""
@@ -106,11 +108,11 @@ class Clusters:
             self.close(route)
 
     def add(self, profile: ClusterProfile) -> None:
-        """Write the file of a new cluster. Raises Trouble (exit code 1) if its name is in use."""
+        """Write the file of a new cluster. Raises LlmbError (exit code 1) if its name is in use."""
         with locked(self._folder):
             file = self._folder / f"{profile.name}.toml"
             if file in toml_files([self._folder]):
-                raise Trouble(
+                raise LlmbError(
                     f"A cluster named {profile.name} already exists.",
                     fix=f"Choose another name, or edit {file}.",
                     exit_code=1,
@@ -120,7 +122,7 @@ class Clusters:
     def change(self, read: ClusterProfile | None, profile: ClusterProfile) -> None:
         """Write the file of a cluster whose profile was `read` before; with None or a new name, of a new cluster.
 
-        Raises Trouble (exit code 1) if the file has changed since, so that another change is not lost.
+        Raises LlmbError (exit code 1) if the file has changed since, so that another change is not lost.
         """
         if read is None or read.name != profile.name:
             self.add(profile)
@@ -130,7 +132,7 @@ class Clusters:
         with locked(self._folder):
             saved = [profile_table(other) for other in self.profiles() if other.name == profile.name]
             if any(table not in (profile_table(read), profile_table(profile)) for table in saved):
-                raise Trouble(
+                raise LlmbError(
                     f"Cluster {profile.name} was not saved: its file has changed since it was read.",
                     f"Another program or user has written {self._folder / profile.name}.toml.",
                     "Start the program again to read the new file, or edit the file.",
@@ -150,7 +152,7 @@ class Clusters:
         return read_inventory(session)
 
     def login_node(self, ref: ClusterProfile | str) -> Session:
-        """Return the session of a cluster with a login node. Raises Trouble (exit code 1) for other clusters."""
+        """Return the session of a cluster with a login node. Raises LlmbError (exit code 1) for other clusters."""
         from llmb_tui.cluster.session import login_node
 
         return login_node(self.cluster(ref))
@@ -164,7 +166,7 @@ class Clusters:
         with self._lock:
             if key not in self._open:
                 self._open[key] = KINDS[profile.kind].open(profile)
-                self._open[key].read_only = self._policy.observes(profile)
+                self._open[key].read_only = self._policy.is_read_only(profile)
             return self._open[key]
 
     def health(self, profile: ClusterProfile) -> LinkHealth | None:
@@ -203,4 +205,4 @@ class Clusters:
                 poller.close()
 
     def _key(self, profile: ClusterProfile) -> _Key:
-        return profile.route, self._policy.observes(profile)
+        return profile.route, self._policy.is_read_only(profile)

@@ -1,4 +1,4 @@
-"""`Trouble`: an error with its cause and its remedy."""
+"""`LlmbError`: an error with its cause and its remedy."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ _FIXES = {
 """Remedies by error number, for files and directories that the user can change."""
 
 
-class Trouble(Exception):
+class LlmbError(Exception):
     """A failure: what failed, why as far as is known, and what to do.
 
     `exit_code` is the exit code of a verb: 1 if the request is wrong or impossible, 2 if the cluster or the machine
@@ -38,7 +38,7 @@ class Trouble(Exception):
         self.exit_code = exit_code
         self.run_id: str | None = None
         """Id of the run, for a caller that does not know it yet."""
-        self.beside: dict[str, object] = {}
+        self.extra_fields: dict[str, object] = {}
         """Further keys of the JSON error document: what was done before the failure."""
 
     def __str__(self) -> str:
@@ -46,9 +46,9 @@ class Trouble(Exception):
         return "\n".join(part for part in (self.what, self.why, self.fix) if part)
 
 
-def trouble_of(error: OSError, action: str = "use", path: Path | None = None) -> Trouble | None:
+def error_with_remedy(error: OSError, action: str = "use", path: Path | None = None) -> LlmbError | None:
     """The error with a remedy for its file or directory; None if the user cannot fix it there."""
     place = path or error.filename
     if error.errno not in _FIXES or place is None:
         return None
-    return Trouble(f"Could not {action} {place}.", f"{error.strerror}.", _FIXES[error.errno])
+    return LlmbError(f"Could not {action} {place}.", f"{error.strerror}.", _FIXES[error.errno])

@@ -13,7 +13,7 @@ from llmb_tui.analysis.result import (
     configuration_of,
     loss_difference,
 )
-from llmb_tui.errors import Trouble
+from llmb_tui.errors import LlmbError
 from llmb_tui.launch.runs import Runs
 from llmb_tui.watch.log_reader import kept_facts, read_log
 from llmb_tui.watch.run_records import RecordCache, RunRecords
@@ -37,7 +37,7 @@ class History:
         return tuple(self._results.of(records))
 
     def result(self, run_id: str) -> RunResult:
-        """Result of one run with all facts of its log. Raises Trouble (exit code 1) if there is no such run."""
+        """Result of one run with all facts of its log. Raises LlmbError (exit code 1) if there is no such run."""
         run = self._runs.load(run_id)
         record = self._records.record(run)
         log = self._runs.folder(run_id) / record.state.log_name
@@ -45,7 +45,7 @@ class History:
         return RunResult(record, facts)
 
     def sources(self, result: RunResult) -> RunSources:
-        """The sources of a difference for one run; `result` has its whole log. Raises Trouble."""
+        """The sources of a difference for one run; `result` has its whole log. Raises LlmbError."""
         return RunSources(result.run, self._runs.script(result.id), result.facts)
 
     def first_of(self, configuration: Configuration) -> RunResult | None:
@@ -56,7 +56,7 @@ class History:
         return None
 
 
-class Losses:
+class LossComparer:
     """Differences of losses from the first run of the same configuration. For one answer: it caches first runs."""
 
     def __init__(self, history: History) -> None:
@@ -66,6 +66,6 @@ class Losses:
         """Difference for one run; None if it is the first, if that cannot be read, or if no losses can be compared."""
         try:
             first = self._first_of(result.configuration)
-        except Trouble:
+        except LlmbError:
             return None  # the log of another run
         return None if first is None else loss_difference(result, first)

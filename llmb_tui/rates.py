@@ -1,4 +1,4 @@
-"""`Pace`: the growth rate of a count."""
+"""`RateEstimator`: the growth rate of a count."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import math
 from collections import deque
 
 
-class Pace:
+class RateEstimator:
     """The growth rate of a count, from its newest observations. A count that shrinks starts anew."""
 
     def __init__(self, *, newest: int | None = None, within_s: float = math.inf, after_s: float = 0.0) -> None:

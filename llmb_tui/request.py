@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from llmb_tui.catalog.recipe import Recipe
 from llmb_tui.cluster.profile import ClusterProfile
 from llmb_tui.cluster.slurm.profile import SlurmProfile
-from llmb_tui.errors import Trouble
+from llmb_tui.errors import LlmbError
 from llmb_tui.plan.plan import Plan
 from llmb_tui.plan.selection import DEFAULT_PROCEDURE, ProcedureId
 
@@ -25,10 +25,10 @@ class RunRequest:
 
     @property
     def slurm(self) -> SlurmProfile:
-        """The profile, for the procedures that submit to Slurm. Raises Trouble (exit code 1) for another kind."""
+        """The profile, for the procedures that submit to Slurm. Raises LlmbError (exit code 1) for another kind."""
         if isinstance(self.profile, SlurmProfile):
             return self.profile
-        raise Trouble(
+        raise LlmbError(
             f"{self.profile.name} is not a Slurm cluster.",
             "This procedure submits batch scripts from a login node.",
             "Choose another cluster, or a procedure for this one.",

@@ -14,7 +14,7 @@ from functools import cached_property, wraps
 from typing import TYPE_CHECKING, TypeVar
 
 from llmb_tui.diagnosis.rules import rules, use_own_rules
-from llmb_tui.errors import Trouble
+from llmb_tui.errors import LlmbError
 from llmb_tui.launch.policy import Policy
 from llmb_tui.preflight.needs import Sources
 from llmb_tui.store.files import remove_leftovers, write_atomic
@@ -35,7 +35,7 @@ if TYPE_CHECKING:
     from llmb_tui.plan.plan import Plan
     from llmb_tui.plan.selection import ProcedureId
     from llmb_tui.request import RunRequest
-    from llmb_tui.store.paths import Places
+    from llmb_tui.store.paths import UserPaths
     from llmb_tui.suites.runner import SuiteRunner
     from llmb_tui.suites.submissions import Submissions
     from llmb_tui.suites.suites import Suites
@@ -65,7 +65,7 @@ class Services:
 
     def __init__(
         self,
-        places: Places,
+        places: UserPaths,
         settings: Settings | None = None,
         timing: Timing | None = None,
         *,
@@ -80,7 +80,7 @@ class Services:
         """Limits that the operator has set."""
         self.sources = Sources()
         """Registries and repositories from which installs download."""
-        self.on_broken_file: Callable[[Trouble], None] | None = None
+        self.on_broken_file: Callable[[LlmbError], None] | None = None
         """Receives the error of each unreadable preset or profile of the user, once each; the file is then skipped.
         None: the error is raised. Errors of failure rules are never raised."""
         self.before_start: Callable[[], None] | None = None
@@ -111,7 +111,7 @@ class Services:
 
     @_part
     def catalog(self) -> Catalog:
-        """The presets. Raises `PresetProblem` unless `on_broken_file` is set."""
+        """The presets. Raises `PresetError` unless `on_broken_file` is set."""
         from llmb_tui.catalog.kept import kept_catalog, kept_text, stamp_of
 
         stamp = stamp_of((self.places.presets,))
@@ -121,7 +121,7 @@ class Services:
 
             catalog = load_presets((self.places.presets,), self._report_or_raise)
             if stamp is not None and not catalog.broken:
-                with contextlib.suppress(Trouble, ValueError):  # the cache only saves time
+                with contextlib.suppress(LlmbError, ValueError):  # the cache only saves time
                     write_atomic(self.places.catalog, kept_text(catalog, stamp).encode())
         if self.places.failures.is_dir():
             rules("submit")  # report unreadable rules together with the presets, and not when a job fails
@@ -231,12 +231,12 @@ class Services:
             wanted = procedure_on(profile, wanted)
         return RunRequest(recipe, plan, profile, wanted)
 
-    def _report(self, problem: Trouble) -> None:
+    def _report(self, problem: LlmbError) -> None:
         if self.on_broken_file is not None and problem.what not in self._reported:
             self._reported.add(problem.what)
             self.on_broken_file(problem)
 
-    def _report_or_raise(self, problem: Trouble) -> None:
+    def _report_or_raise(self, problem: LlmbError) -> None:
         if self.on_broken_file is None:
             raise problem
         self._report(problem)

@@ -16,7 +16,7 @@ from llmb_tui.cluster.runai.cluster import runai_of
 from llmb_tui.demo.cluster import DemoCluster
 from llmb_tui.demo.runai.site import DemoRunai
 from llmb_tui.services import Services
-from llmb_tui.store.paths import Places
+from llmb_tui.store.paths import UserPaths
 from llmb_tui.ui.app import LlmbApp
 from llmb_tui.ui.dialogs import Confirm
 from llmb_tui.ui.screens.jobs import JobsScreen, JobTable
@@ -135,21 +135,21 @@ def main() -> None:
     with tempfile.TemporaryDirectory(prefix="llmb-tui-") as folder:
         root = Path(folder)
         with DemoCluster(root / "cluster") as cluster:
-            services = Services(Places(root / "config", root / "state"))
+            services = Services(UserPaths(root / "config", root / "state"))
             services.clusters.save(cluster.profile)
             asyncio.run(walk(LlmbApp(services)))
             # With answers of its own: those of the walk before are another precision.
-            services = Services(Places(root / "suite-config", root / "suite-state"))
+            services = Services(UserPaths(root / "suite-config", root / "suite-state"))
             services.clusters.save(cluster.profile)
             asyncio.run(walk_suite(LlmbApp(services)))
             end_jobs(cluster)
         with DemoRunai(root / "runai", speed=RUNAI_SPEED) as site:
-            services = Services(Places(root / "runai-config", root / "runai-state"))
+            services = Services(UserPaths(root / "runai-config", root / "runai-state"))
             services.clusters.save(site.profile)
             runai_of(services.clusters.cluster(site.profile)).secret.give(site.app_secret)
             asyncio.run(walk_runai(LlmbApp(services)))
     with tempfile.TemporaryDirectory(prefix="llmb-tui-") as folder:
-        services = Services(Places(Path(folder) / "config", Path(folder) / "state"))
+        services = Services(UserPaths(Path(folder) / "config", Path(folder) / "state"))
         for past in weeks():
             remember(services.runs, past, time.time())
         asyncio.run(walk_results(LlmbApp(services)))

@@ -14,7 +14,7 @@ from textual.pilot import Pilot
 from textual.widgets import Input, Static
 
 from llmb_tui.services import Services
-from llmb_tui.store.paths import Places
+from llmb_tui.store.paths import UserPaths
 from llmb_tui.ui.app import LlmbApp
 from llmb_tui.ui.dialogs import Secret
 from llmb_tui.wizard.steps import StepId
@@ -32,7 +32,7 @@ def make(folder: Path) -> None:
     rig = Rig().start()
     try:
         with Line(rig.port("mfa")) as line, tempfile.TemporaryDirectory(prefix="llmb-tui-") as home:
-            services = Services(Places(Path(home) / "config", Path(home) / "state"))
+            services = Services(UserPaths(Path(home) / "config", Path(home) / "state"))
             install_dir = str(brought_image(rig))
             profile = rig.profile("mfa", name="testbed", install_dir=install_dir, notice=NOTICE)
             services.clusters.save(line.profile(profile))

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import pytest
 
-from llmb_tui.rates import Pace
+from llmb_tui.rates import RateEstimator
 
 
 def test_what_is_left_counts_down_between_two_sightings() -> None:
-    pace = Pace()
+    pace = RateEstimator()
     assert pace.seconds_left(50, 0.0) is None
     pace.note(10, 100.0)
     assert pace.seconds_left(50, 100.0) is None
@@ -20,7 +20,7 @@ def test_what_is_left_counts_down_between_two_sightings() -> None:
 
 
 def test_only_the_newest_sightings_count_and_a_smaller_count_is_a_new_start() -> None:
-    pace = Pace(newest=11)
+    pace = RateEstimator(newest=11)
     for done in range(1, 30):
         pace.note(done, 100.0 * done if done < 10 else 1000.0 + done)
     assert pace.seconds_left(50, 1029.0) == pytest.approx(21.0)
@@ -29,7 +29,7 @@ def test_only_the_newest_sightings_count_and_a_smaller_count_is_a_new_start() ->
 
 
 def test_a_pace_is_that_of_its_window_and_needs_some_time() -> None:
-    pace = Pace(within_s=60.0, after_s=5.0)
+    pace = RateEstimator(within_s=60.0, after_s=5.0)
 
     def seen(now: float, count: int) -> float | None:
         pace.note(count, now)

@@ -186,7 +186,7 @@ def time_axis(title: str, values: Sequence[float]) -> Axis:
     return Axis(title, low - room, high + room, "time")
 
 
-def apart(wanted: Sequence[float], size: float, low: float, high: float) -> list[float]:
+def spread_labels(wanted: Sequence[float], size: float, low: float, high: float) -> list[float]:
     """Positions of labels of this size: none covers another, and each is as close to its wanted place as possible.
 
     Positions are the middles of labels, in the given order. If there is not enough room, the labels are spread evenly

@@ -14,7 +14,15 @@ from functools import cached_property
 from statistics import fmean, stdev
 from typing import Literal
 
-from llmb_tui.analysis.likeness import Likeness, Purpose, Remark, aspect_words, distinctions, likeness, run_names
+from llmb_tui.analysis.comparability import (
+    Comparability,
+    Purpose,
+    Remark,
+    aspect_words,
+    assess_comparability,
+    distinctions,
+    run_names,
+)
 from llmb_tui.analysis.result import Configuration, RunResult
 from llmb_tui.analysis.statistics import FINEST_PCT, mean_half_width, t_95, welch_half_width
 from llmb_tui.language.quantities import given, step_time, two_digits
@@ -164,7 +172,7 @@ class Comparison:
 
     runs: tuple[RunResult, ...]
     """Runs in the given order, those of the base side first."""
-    likeness: Likeness
+    comparability: Comparability
     measure: Measure
     groups: tuple[Group, ...]
     """Groups of the comparable runs, in order of their first run; with two sides the base comes first."""
@@ -194,7 +202,7 @@ def compare(runs: Sequence[RunResult], against: Sequence[RunResult] = (), purpos
     """
     everything = (*against, *runs)
     purposes = (purpose,) if purpose else ()
-    alike = likeness([run for run in everything if run.comparable] or everything, *purposes)
+    alike = assess_comparability([run for run in everything if run.comparable] or everything, *purposes)
     measure: Measure = "rule" if len({run.rule_words for run in everything if run.comparable}) < 2 else "median"
     groups = group(runs, measure)
     contrasts: tuple[Contrast, ...] = ()
@@ -280,14 +288,16 @@ def _noise(base: Group, other: Group, ratio: float) -> tuple[float | None, Basis
     return math.hypot(base.within_run_pct, ratio * other.within_run_pct) / 100, "single runs"
 
 
-def _by_kind(groups: Sequence[Group], refused: Likeness) -> tuple[Likeness, list[tuple[Group, ...]]]:
+def _by_kind(groups: Sequence[Group], refused: Comparability) -> tuple[Comparability, list[tuple[Group, ...]]]:
     """Comparable groups by kind, with the remaining remarks; no kinds if no two groups may be compared."""
     kinds: dict[tuple[str, ...], list[Group]] = {}
     for member in groups:
         key = tuple(aspect_words(member.runs[0], remark.aspect) for remark in refused.refusals)
         kinds.setdefault(key, []).append(member)
     several = [tuple(kind) for kind in kinds.values() if len(kind) > 1]
-    by_kind = [likeness([run for member in kind for run in member.runs], refused.purpose) for kind in several]
+    by_kind = [
+        assess_comparability([run for member in kind for run in member.runs], refused.purpose) for kind in several
+    ]
     if not by_kind or not all(kind.comparable for kind in by_kind):
         return refused, []
     separated = [
@@ -295,29 +305,32 @@ def _by_kind(groups: Sequence[Group], refused: Likeness) -> tuple[Likeness, list
         for remark in refused.refusals
     ]
     worst = _worst(by_kind)
-    return Likeness(worst.purpose, (), (*separated, *worst.warnings)), several
+    return Comparability(worst.purpose, (), (*separated, *worst.warnings)), several
 
 
 def _pairs(
     base: Sequence[Group], groups: Sequence[Group], purposes: Sequence[Purpose]
-) -> list[tuple[Group, Group, Likeness]]:
+) -> list[tuple[Group, Group, Comparability]]:
     """Each group with its counterpart. One group on each side are paired even if they may not be compared."""
     paired = []
     single = len(base) == len(groups) == 1
     for member in groups:
-        pairs = [(other, member, likeness((*other.runs, *member.runs), *(purposes or _OVER_TIME))) for other in base]
+        pairs = [
+            (other, member, assess_comparability((*other.runs, *member.runs), *(purposes or _OVER_TIME)))
+            for other in base
+        ]
         if fitting := [pair for pair in pairs if pair[2].comparable or (single and purposes)]:
             paired.append(min(fitting, key=lambda pair: len(pair[2].warnings)))
         elif single:
-            paired.append((base[0], member, likeness((*base[0].runs, *member.runs))))
+            paired.append((base[0], member, assess_comparability((*base[0].runs, *member.runs))))
     return paired
 
 
-def _worst(several: Sequence[Likeness]) -> Likeness:
+def _worst(several: Sequence[Comparability]) -> Comparability:
     """Union of the refusals and warnings of several."""
     refusals = dict.fromkeys(remark for entry in several for remark in entry.refusals)
     warnings = dict.fromkeys(remark for entry in several for remark in entry.warnings)
-    return Likeness(several[0].purpose, tuple(refusals), tuple(warnings))
+    return Comparability(several[0].purpose, tuple(refusals), tuple(warnings))
 
 
 def _names(groups: Sequence[Group]) -> tuple[str, ...]:

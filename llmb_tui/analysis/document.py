@@ -11,7 +11,7 @@ from llmb_tui.analysis.difference import RunDifference
 from llmb_tui.analysis.result import Figures, LossDifference, RunResult, figures_of, loss_check, steady_of
 from llmb_tui.analysis.scaling import ScalePoint, ScalingCurve
 from llmb_tui.analysis.slow_nodes import RULE, SlowNodes
-from llmb_tui.analysis.statistics import Spread, spread
+from llmb_tui.analysis.statistics import SampleStatistics, spread
 from llmb_tui.analysis.upstream_rules import UpstreamResult
 from llmb_tui.plan.document import document as plan_document
 from llmb_tui.plan.plan import Plan
@@ -98,9 +98,9 @@ def comparison_document(
     places = {id(member): index for index, member in enumerate(comparison.groups)}
     left_out = dict(comparison.left_out)
     return {
-        **_of(comparison.likeness, "purpose", "comparable"),
-        "refusals": [_of(remark, *_REMARK) for remark in comparison.likeness.refusals],
-        "warnings": [_of(remark, *_REMARK) for remark in comparison.likeness.warnings],
+        **_of(comparison.comparability, "purpose", "comparable"),
+        "refusals": [_of(remark, *_REMARK) for remark in comparison.comparability.refusals],
+        "warnings": [_of(remark, *_REMARK) for remark in comparison.comparability.warnings],
         "measure": comparison.measure,
         "runs": [_compared(run, left_out.get(run.id)) for run in comparison.runs],
         "groups": [_group(member, name) for member, name in zip(comparison.groups, comparison.names, strict=True)],
@@ -135,7 +135,7 @@ def _of(value: object, *names: str) -> dict[str, Any]:
 def _figures(
     plan: Plan | None,
     step_time_s: float | None,
-    steady: Spread | None,
+    steady: SampleStatistics | None,
     facts: LogFacts | None,
     against: LossDifference | None = None,
 ) -> dict[str, Any]:
@@ -154,7 +154,7 @@ def _figures(
     }
 
 
-def _logged(facts: LogFacts) -> Spread | None:
+def _logged(facts: LogFacts) -> SampleStatistics | None:
     """Statistics of the TFLOPS that the program itself logged, without the warm-up."""
     return spread([step.tflops_per_gpu for step in facts.steps[WARM_UP_STEPS:] if step.tflops_per_gpu is not None])
 

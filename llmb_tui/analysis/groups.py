@@ -10,8 +10,8 @@ from statistics import fmean
 from typing import Literal
 
 from llmb_tui.analysis.changes import ChangePoint, changes
+from llmb_tui.analysis.comparability import distinctions
 from llmb_tui.analysis.compare import Group, group, why_left_out
-from llmb_tui.analysis.likeness import distinctions
 from llmb_tui.analysis.result import RunResult
 from llmb_tui.language.labels import gpus_cell, workload_label
 from llmb_tui.language.states import VerdictResult, state_label

@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 
-from llmb_tui.analysis.statistics import Spread, spread
+from llmb_tui.analysis.statistics import SampleStatistics, spread
 from llmb_tui.catalog.recipe import ResultRule, Variant
 from llmb_tui.cluster.job import Job
 from llmb_tui.language.labels import run_label
@@ -210,7 +210,7 @@ class RunResult:
         return rule_words(self.rule)
 
     @cached_property
-    def steady(self) -> Spread | None:
+    def steady(self) -> SampleStatistics | None:
         """Statistics of the steps in the rule's window; for a rule of the last step, of those after the warm-up."""
         return steady_of(self.rule, self.facts.step_times_s if self.facts else self.progress.step_times_s)
 
@@ -249,7 +249,7 @@ def configuration_of(plan: Plan) -> Configuration:
     return Configuration(*names, plan.precision_variant, selection.scale, *planned)
 
 
-def steady_of(rule: ResultRule, step_times_s: Sequence[tuple[int, float]]) -> Spread | None:
+def steady_of(rule: ResultRule, step_times_s: Sequence[tuple[int, float]]) -> SampleStatistics | None:
     """Statistics of the steps in the rule's window; for a rule of the last step, of those after the warm-up."""
     if rule.kind == "last":
         return spread(after_warm_up(step_times_s))

@@ -1,4 +1,4 @@
-"""`Spread`: step times summarised in a few numbers; and confidence intervals of means of repeats."""
+"""`SampleStatistics`: step times summarised in a few numbers; and confidence intervals of means of repeats."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ FINEST_PCT = 0.1
 
 
 @dataclass(frozen=True, slots=True)
-class Spread:
+class SampleStatistics:
     """Summary of one or more values, in their unit."""
 
     count: int
@@ -38,12 +38,14 @@ class Spread:
         return None if self.stdev is None else 100 * self.stdev / self.mean
 
 
-def spread(values: Sequence[float]) -> Spread | None:
+def spread(values: Sequence[float]) -> SampleStatistics | None:
     """Summary of values; None without a value."""
     if not values:
         return None
     deviation = stdev(values) if len(values) > 1 else None
-    return Spread(len(values), fmean(values), median(values), min(values), max(values), deviation, pstdev(values))
+    return SampleStatistics(
+        len(values), fmean(values), median(values), min(values), max(values), deviation, pstdev(values)
+    )
 
 
 def t_95(degrees: int) -> float:

@@ -16,7 +16,7 @@ from dataclasses import dataclass
 from math import inf
 from typing import BinaryIO, Literal
 
-from llmb_tui.analysis.statistics import Spread, spread
+from llmb_tui.analysis.statistics import SampleStatistics, spread
 from llmb_tui.watch.state import LONGEST_STEP_S, MOST_TFLOPS
 
 Rule = Literal["recipe", "parse_train_timing", "llmb-run"]
@@ -56,16 +56,16 @@ class UpstreamResult:
     rule: Rule
     status: str
     """Status in the tool's own words: `Success`, `Failed`, `Invalid`; from llmb-run `success`, `incomplete`, …"""
-    step_time_s: Spread | None = None
+    step_time_s: SampleStatistics | None = None
     """Step times, seconds; None unless the run counts as complete."""
-    tflops_per_gpu: Spread | None = None
+    tflops_per_gpu: SampleStatistics | None = None
     """TFLOPS that the log gives; None also if it gives none."""
     highest: int | None = None
     """Highest iteration of the window in the log."""
     is_sample: bool = True
     """Deviations are those of a sample (÷ n − 1); False: ÷ n."""
 
-    def deviation(self, summary: Spread | None) -> float | None:
+    def deviation(self, summary: SampleStatistics | None) -> float | None:
         """Deviation of one of these in the tool's way; llmb-run reports 0 for a single value."""
         if summary is None:
             return None

@@ -121,7 +121,7 @@ def known(*facts: Fact) -> Facts:
     return Facts(tuple(fact for fact in facts if fact.value))
 
 
-def narrowed(caption: str, table: Table) -> Grid:
+def compact_grid(caption: str, table: Table) -> Grid:
     """A table without unknown columns; a column of one text or state in all rows is named in the caption instead."""
     said, kept = [], []
     for heading, column in zip(table.headings, zip(*table.rows, strict=True), strict=True):

@@ -5,15 +5,15 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, fields
 
+from llmb_tui.analysis.comparability import PURPOSES, distinctions
 from llmb_tui.analysis.compare import MEASURE_WORDS, Comparison, Contrast, Group
 from llmb_tui.analysis.difference import RunDifference
 from llmb_tui.analysis.document import comparison_document
 from llmb_tui.analysis.groups import ResultGroup, group_name
-from llmb_tui.analysis.likeness import PURPOSES, distinctions
 from llmb_tui.analysis.result import Figures, RunResult, figures_of
 from llmb_tui.analysis.scaling import ScalingCurve
 from llmb_tui.answers.answer import Answer
-from llmb_tui.answers.blocks import Block, Grid, Remark, Remarks, Section, Text, narrowed
+from llmb_tui.answers.blocks import Block, Grid, Remark, Remarks, Section, Text, compact_grid
 from llmb_tui.answers.changes import change_blocks
 from llmb_tui.answers.run_columns import run_columns
 from llmb_tui.answers.run_row import row_from_result
@@ -58,7 +58,7 @@ def comparison(
 
     `changed`: what else differs between two runs; `with_texts`: show how their scripts and files differ.
     """
-    likeness = compared.likeness
+    likeness = compared.comparability
 
     def blocks() -> Iterator[Block]:
         yield from difference_blocks(compared)
@@ -82,7 +82,7 @@ def comparison(
 def difference_blocks(compared: Comparison) -> Iterator[Block]:
     """The differences, and remarks on what forbids or weakens the comparison, or is not in it."""
     if compared.contrasts:
-        caption = f"Differences, by the time that a GPU takes for a token: {PURPOSES[compared.likeness.purpose]}."
+        caption = f"Differences, by the time that a GPU takes for a token: {PURPOSES[compared.comparability.purpose]}."
         columns: tuple[Column, ...] = (
             Column("", lambda one: compared.name(one.other)),
             Column("compared with", lambda one: compared.name(one.base)),
@@ -100,12 +100,12 @@ def _outcome(contrast: Contrast) -> Cell:
 
 def _remarks(compared: Comparison) -> Iterator[Remark]:
     refused, doubtful, excluded = remark_label("refused"), remark_label("doubtful"), remark_label("excluded")
-    yield from (Remark(refused, remark.words) for remark in compared.likeness.refusals)
+    yield from (Remark(refused, remark.words) for remark in compared.comparability.refusals)
     if not compared.groups:
         yield Remark(refused, "None of these runs counts.")
-    elif compared.unpaired and compared.likeness.comparable and not compared.contrasts:
+    elif compared.unpaired and compared.comparability.comparable and not compared.contrasts:
         yield Remark(refused, "No run has a counterpart on the other side.")
-    yield from (Remark(doubtful, remark.words) for remark in compared.likeness.warnings)
+    yield from (Remark(doubtful, remark.words) for remark in compared.comparability.warnings)
     if doubled := len(compared.runs) - len({run.id for run in compared.runs}):
         words = f"{plural(doubled, 'run')} of both sides: the difference is smaller than it would be without."
         yield Remark(doubtful, words)
@@ -117,7 +117,7 @@ def repeats_grid(compared: Comparison) -> Grid:
     """Groups of repeats with their noise."""
     columns = (Column("", compared.name), Column("runs", lambda one: len(one.runs)), *_REPEATS)
     caption = f"Repeats: {MEASURE_WORDS[compared.measure]}, with its noise."
-    return narrowed(caption, Table.by(columns, compared.groups))
+    return compact_grid(caption, Table.by(columns, compared.groups))
 
 
 def _run_table(runs: Sequence[RunResult]) -> Table:

@@ -7,22 +7,22 @@ from collections.abc import Sequence
 from llmb_tui.answers.answer import Answer
 from llmb_tui.answers.blocks import Block, Bullets, Grid, Remark, Remarks, Text
 from llmb_tui.answers.table import Cell, Column, Quantity, Table, Toned
-from llmb_tui.cluster_files.housekeeping import KINDS, Belonging, Removal, total_size
+from llmb_tui.cluster_files.housekeeping import KINDS, InstallItem, Removal, total_size
 from llmb_tui.language.quantities import byte_size
 from llmb_tui.language.states import Tone, severity_label
 from llmb_tui.language.text import plural
 
 
-def _tone(thing: Belonging) -> Tone:
+def _tone(thing: InstallItem) -> Tone:
     """A thing that cannot be removed is quiet."""
     return "quiet" if thing.kept else "plain"
 
 
-def _size(thing: Belonging) -> Cell:
+def _size(thing: InstallItem) -> Cell:
     return None if thing.size is None else Quantity(thing.size, byte_size, _tone(thing))
 
 
-def _text(thing: Belonging, text: str) -> Cell:
+def _text(thing: InstallItem, text: str) -> Cell:
     return Toned(text, _tone(thing)) if text else None
 
 
@@ -36,7 +36,7 @@ THING: tuple[Column, ...] = (
 _KEPT = Column("stays because", "kept")
 
 
-def disk(cluster: str, directory: str, things: Sequence[Belonging], more: int) -> Answer:
+def disk(cluster: str, directory: str, things: Sequence[InstallItem], more: int) -> Answer:
     """The things below the install directory, the largest first, and the number of `more` things that have no name."""
     return Answer(
         f"Disk of {cluster}",
@@ -45,18 +45,18 @@ def disk(cluster: str, directory: str, things: Sequence[Belonging], more: int) -
     )
 
 
-def largest_first(things: Sequence[Belonging]) -> list[Belonging]:
+def largest_first(things: Sequence[InstallItem]) -> list[InstallItem]:
     """Things by size, largest first; unknown sizes last."""
     return sorted(things, key=lambda thing: thing.size or 0, reverse=True)
 
 
-def summary(things: Sequence[Belonging]) -> str:
+def summary(things: Sequence[InstallItem]) -> str:
     """The number and size of things, and the size of those that can be removed."""
     can_go = total_size([thing for thing in things if not thing.kept])
     return f"{plural(len(things), 'thing')}, {total_size(things)}; {can_go} of it can be removed."
 
 
-def removal_question(cluster: str, things: Sequence[Belonging]) -> str:
+def removal_question(cluster: str, things: Sequence[InstallItem]) -> str:
     """The question before a removal."""
     return f"Remove {plural(len(things), 'thing')}, {total_size(things)}, from {cluster}?"
 
@@ -74,7 +74,7 @@ def removal_words(outcome: Removal) -> str:
     return " ".join((_removed(outcome), *_not_removed(outcome)))
 
 
-def _blocks(directory: str, things: Sequence[Belonging], more: int) -> list[Block]:
+def _blocks(directory: str, things: Sequence[InstallItem], more: int) -> list[Block]:
     blocks: list[Block] = [Grid("", Table.by((*THING, _KEPT), largest_first(things)))] if things else []
     blocks.append(Text(f"Below {directory}: {summary(things)}"))
     if more:
@@ -101,6 +101,6 @@ def _not_removed(outcome: Removal) -> list[str]:
     return [*stays, *([outcome.left] if outcome.left else [])]
 
 
-def _document(thing: Belonging) -> dict[str, object]:
+def _document(thing: InstallItem) -> dict[str, object]:
     runs = list(thing.run_ids)
     return {"name": thing.path, "kind": thing.kind, "bytes": thing.size, "runs": runs, "kept": thing.kept or None}

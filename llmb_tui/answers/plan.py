@@ -27,7 +27,7 @@ from llmb_tui.plan.plan import Estimate, Memory, Parallelism, Plan
 from llmb_tui.plan.selection import FIELDS
 
 if TYPE_CHECKING:
-    from llmb_tui.plan.calibration import MeasuredHere
+    from llmb_tui.plan.calibration import ClusterEstimate
 
 _PARALLELISM = tuple(field.name for field in fields(Parallelism))
 
@@ -37,7 +37,7 @@ def parallelism_column(name: str, path: str = "") -> Column:
     return Column(FIELDS[name].label if name in FIELDS else name.upper(), f"{path}{name}", name=name)
 
 
-def plan_answer(plan: Plan, cluster: str | None = None, here: MeasuredHere | None = None) -> Answer:
+def plan_answer(plan: Plan, cluster: str | None = None, here: ClusterEstimate | None = None) -> Answer:
     """The answer to `plan`; `here`: the expectation from the runs of `cluster`, if one is named."""
     return Answer(
         plan_title(plan),
@@ -68,7 +68,7 @@ def memory_words(memory: Memory) -> str:
     )
 
 
-def _blocks(plan: Plan, cluster: str | None, here: MeasuredHere | None) -> Iterator[Block]:
+def _blocks(plan: Plan, cluster: str | None, here: ClusterEstimate | None) -> Iterator[Block]:
     size = f"{plural(plan.nodes, 'node')} of {plan.gpus_per_node} GPUs, {plan.scaling} scaling"
     yield Text(f"{plan_title(plan)} · {size}", strong=True)
     yield Grid("", Table.by([parallelism_column(name) for name in _PARALLELISM], [plan.parallelism]))
@@ -85,7 +85,7 @@ def _remarks(plan: Plan) -> Iterator[Remark]:
                 yield Remark(severity_label(severity), f"{problem.reason} {problem.fix}".rstrip())
 
 
-def _facts(plan: Plan, cluster: str | None, here: MeasuredHere | None) -> Iterator[Fact]:
+def _facts(plan: Plan, cluster: str | None, here: ClusterEstimate | None) -> Iterator[Fact]:
     estimate = plan.estimate
     if estimate is not None:
         yield Fact("step time", step_time_words(estimate))

@@ -21,8 +21,8 @@ from llmb_tui.answers.blocks import (
     Picture,
     Section,
     Text,
+    compact_grid,
     known,
-    narrowed,
 )
 from llmb_tui.answers.comparison import difference_blocks, repeats_grid
 from llmb_tui.answers.nodes import node_blocks
@@ -57,7 +57,7 @@ class Reports:
     def report(self, names: Iterable[str], now: float) -> Answer:
         """The report of these runs and suites, in order, each once; `now` is Unix time.
 
-        Raises Trouble (exit code 1) for a name of neither.
+        Raises LlmbError (exit code 1) for a name of neither.
         """
         names = tuple(names)
         run_ids = dict.fromkeys(run_id for name in names for run_id in self.suites.run_ids(name))
@@ -129,7 +129,7 @@ def _suite(progress: SuiteProgress) -> Section:
         Fact("Stands", progress.words),
         Fact("Order", "" if suite.shuffle is None else f"shuffled, seed {suite.shuffle}"),
     )
-    rows = narrowed(
+    rows = compact_grid(
         "Its runs, in the order of submission.", Table.by(run_columns("suite"), map(row_from_progress, progress.rows))
     )
     return Section(_suite_title(progress), (facts, Bullets(outcome_of(progress).lines), rows))
@@ -138,7 +138,7 @@ def _suite(progress: SuiteProgress) -> Section:
 def _sections(runs: Sequence[ReportedRun]) -> Iterator[Section]:
     table = Table.by(run_columns("report"), [row_from_result(one.result) for one in runs])
     caption = "Step times by the recipe's rule; each run has a part of its own below."
-    yield Section("All runs", (narrowed(caption, table),))
+    yield Section("All runs", (compact_grid(caption, table),))
     together = tuple(_together(runs))
     if together:
         yield Section("Side by side", together)

@@ -7,7 +7,7 @@ from dataclasses import dataclass, fields
 from typing import TYPE_CHECKING, Any
 
 from llmb_tui.analysis.result import Figures
-from llmb_tui.analysis.statistics import Spread
+from llmb_tui.analysis.statistics import SampleStatistics
 from llmb_tui.answers.table import State
 from llmb_tui.language.labels import run_label
 from llmb_tui.language.states import Method, VerdictResult, row_label, state_label
@@ -76,7 +76,7 @@ class RunRow:
     reasons: tuple[str, ...] = ()
     """Reasons of the verdict; without one, why there is none."""
     note: Note = NO_NOTE
-    steady: Spread | None = None
+    steady: SampleStatistics | None = None
     """The steps that the rule's window has; for a rule of the last step, those after the warm-up."""
     figures: Figures | None = None
     """By the step time of the rule."""
@@ -147,7 +147,7 @@ def _result_values(result: Mapping[str, Any]) -> dict[str, Any]:
         "high_s": estimate.get("high_s"),
         "method": estimate.get("method"),
         "published_s": published.get("step_time_s"),
-        "steady": Spread(**result["steady"]) if result["steady"] else None,
+        "steady": SampleStatistics(**result["steady"]) if result["steady"] else None,
         "figures": Figures(**{field.name: result[field.name] for field in fields(Figures)})
         if result["tokens_per_s"] is not None
         else None,

@@ -18,8 +18,8 @@ from llmb_tui.answers.blocks import (
     Picture,
     Section,
     Text,
+    compact_grid,
     known,
-    narrowed,
 )
 from llmb_tui.answers.reported_run import bad_end
 from llmb_tui.answers.table import Cell, Quantity, Table, expected_cell, value_at
@@ -184,7 +184,7 @@ def _arithmetic(verdict: Verdict, threshold: float) -> str:
 def _beside(one: ReportedRun) -> Iterator[Block]:
     if (chart := scale_chart(one.over_scale, one.other_scales, one.result)) is not None:
         yield Picture(chart.name, chart)
-        yield narrowed("Step times over the number of GPUs.", _scale_table(one.over_scale, one.other_scales))
+        yield compact_grid("Step times over the number of GPUs.", _scale_table(one.over_scale, one.other_scales))
     if (chart := history_chart(one.repeats)) is not None:
         yield Picture(chart.name, chart)
 
@@ -275,7 +275,9 @@ def _deviations(one: ReportedRun) -> Iterator[Block]:
         source = "from the cluster's profile; the recipe has"
         found += [f"{name} is {yours}, {source} {theirs}." for name, theirs, yours in spec.changed_variables]
         found += [_sentence(note) for note in spec.notes]
-    found += [f"Differs from the runs behind the expected step time: {words}." for words in run.otherwise]
+    found += [
+        f"Differs from the runs behind the expected step time: {words}." for words in run.differences_from_reference
+    ]
     overrides = plan.selection.overrides.set_fields()
     found += [
         f"{name.replace('_', ' ').upper()} is a manual override: {count(value)}." for name, value in overrides.items()

@@ -8,7 +8,7 @@ from llmb_tui.analysis.charts import efficiency_chart, scale_chart
 from llmb_tui.analysis.document import curve_document
 from llmb_tui.analysis.scaling import ScalingCurve
 from llmb_tui.answers.answer import Answer
-from llmb_tui.answers.blocks import Block, Grid, Picture, narrowed
+from llmb_tui.answers.blocks import Block, Grid, Picture, compact_grid
 from llmb_tui.answers.table import Column, Table, quantity
 from llmb_tui.language.quantities import given, percent_digits, step_time_digits, tokens_per_s, two_digits
 from llmb_tui.plan.over_scale import AtScale
@@ -50,4 +50,4 @@ def curve_blocks(curve: ScalingCurve, points: Sequence[AtScale], number: int) ->
 
 def curve_grid(curve: ScalingCurve) -> Grid:
     """The figures of a curve."""
-    return narrowed(f"Scaling of {curve.label}, {curve.scaling}.", Table.by(_POINT, curve.points))
+    return compact_grid(f"Scaling of {curve.label}, {curve.scaling}.", Table.by(_POINT, curve.points))

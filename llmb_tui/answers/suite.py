@@ -62,11 +62,11 @@ def submitted_suite(progress: SuiteProgress) -> Answer:
 
     def blocks() -> Iterator[Block]:
         yield Grid("", Table.by(run_columns("suite"), map(row_from_progress, progress.rows)))
-        troubles = [(row.planned.row.key, row.trouble) for row in progress.rows if row.trouble is not None]
-        if troubles:
-            error = severity_label("error")
-            words = ((key, " ".join(str(trouble).splitlines())) for key, trouble in troubles)
-            yield Remarks(tuple(Remark(error, f"{key}: {text}") for key, text in words))
+        errors = [(row.planned.row.key, row.error) for row in progress.rows if row.error is not None]
+        if errors:
+            label = severity_label("error")
+            lines = ((key, " ".join(str(error).splitlines())) for key, error in errors)
+            yield Remarks(tuple(Remark(label, f"{key}: {text}") for key, text in lines))
         yield Bullets(outcome_of(progress).lines)
         if not progress.over:
             left = f"{gpu_hours(progress.gpu_hours_left)}, {duration(progress.serial_left_s)} of training"

@@ -7,13 +7,13 @@ from dataclasses import dataclass, field
 
 from llmb_tui.catalog.hardware import Chip, Coefficients
 from llmb_tui.catalog.recipe import Recipe
-from llmb_tui.errors import Trouble
+from llmb_tui.errors import LlmbError
 
 # Workloads of llmb-run have this prefix; the folders of the recipes do not.
 _PREFIX = "pretrain_"
 
 
-class Unknown(Trouble):
+class UnknownNameError(LlmbError):
     """A name that no preset has, with similar names. Exit code 1."""
 
     def __init__(self, field: str, value: str, known: Iterable[str], broken: Iterable[BrokenPreset] = ()) -> None:
@@ -69,19 +69,20 @@ class Catalog:
         """The recipe of that name; all releases of the workload, newest first, if none is given.
 
         `workload` may carry the prefix `pretrain_`, and the release after an `@`.
-        Raises `Unknown` for a workload or release without a preset, and `Trouble` for two different releases.
+        Raises `UnknownNameError` for a workload or release without a preset, and `LlmbError` for two different
+        releases.
         """
         name, _, named_release = workload.partition("@")
         if release and named_release and release != named_release:
-            raise Trouble(f"Two releases are given: {named_release} and {release}.", fix="Give one.", exit_code=1)
+            raise LlmbError(f"Two releases are given: {named_release} and {release}.", fix="Give one.", exit_code=1)
         release = release or named_release or None
         releases = self._releases(name) or self._releases(name.removeprefix(_PREFIX))
         if not releases:
-            raise Unknown("workload", name, self.workloads(), self._broken(name))
+            raise UnknownNameError("workload", name, self.workloads(), self._broken(name))
         if release is None:
             return tuple(releases.values())
         if release not in releases:
-            raise Unknown("release", release, releases, self._broken(name))
+            raise UnknownNameError("release", release, releases, self._broken(name))
         return (releases[release],)
 
     def _releases(self, workload: str) -> dict[str, Recipe]:

@@ -11,22 +11,22 @@ from llmb_tui.catalog.catalog import BrokenPreset, Catalog
 from llmb_tui.catalog.check import faults
 from llmb_tui.catalog.hardware import Chip, Coefficients
 from llmb_tui.catalog.recipe import RELEASE, Recipe
-from llmb_tui.toml.read import FileProblem, builtin_dir, read_toml, toml_files
+from llmb_tui.toml.read import TomlFileError, builtin_dir, read_toml, toml_files
 
 _NAME_LINE = re.compile(r"""^[ \t]*(workload|release)[ \t]*=[ \t]*["']([^"'\n]*)["']""", re.MULTILINE)
 
 
-class PresetProblem(FileProblem):
+class PresetError(TomlFileError):
     """An invalid preset file. Exit code 1."""
 
     kind = "preset"
 
 
-def load_presets(extra_dirs: Sequence[Path] = (), on_problem: Callable[[PresetProblem], None] | None = None) -> Catalog:
+def load_presets(extra_dirs: Sequence[Path] = (), on_problem: Callable[[PresetError], None] | None = None) -> Catalog:
     """The built-in recipes and those in the user's directories.
 
     Each visible `*.toml` file is a preset; a directory need not exist. A file that is unreadable or invalid, or has the
-    name of another recipe, is reported to `on_problem` and skipped; without `on_problem`, `PresetProblem` is raised.
+    name of another recipe, is reported to `on_problem` and skipped; without `on_problem`, `PresetError` is raised.
     """
     by_id: dict[str, tuple[Path, Recipe]] = {}
     broken = []
@@ -34,8 +34,8 @@ def load_presets(extra_dirs: Sequence[Path] = (), on_problem: Callable[[PresetPr
         try:
             recipe = read_preset(file)
             if recipe.id in by_id:
-                raise PresetProblem(file, None, "", f"{recipe.id} is already in {by_id[recipe.id][0]}")
-        except PresetProblem as problem:
+                raise PresetError(file, None, "", f"{recipe.id} is already in {by_id[recipe.id][0]}")
+        except PresetError as problem:
             if on_problem is None:
                 raise
             on_problem(problem)
@@ -43,13 +43,13 @@ def load_presets(extra_dirs: Sequence[Path] = (), on_problem: Callable[[PresetPr
         else:
             by_id[recipe.id] = (file, recipe)
     folder = model_dir()
-    chips = read_toml(folder / "hardware.toml", dict[str, Chip], PresetProblem)[0]
+    chips = read_toml(folder / "hardware.toml", dict[str, Chip], PresetError)[0]
     stored = folder / "coefficients.toml"
-    coefficients = read_toml(stored, Coefficients, PresetProblem)[0] if stored.exists() else None
+    coefficients = read_toml(stored, Coefficients, PresetError)[0] if stored.exists() else None
     return Catalog(tuple(recipe for _, recipe in by_id.values()), chips, coefficients, tuple(broken))
 
 
-def _broken(problem: PresetProblem) -> BrokenPreset:
+def _broken(problem: PresetError) -> BrokenPreset:
     """The names in an invalid file, without parsing it as TOML."""
     try:
         text = problem.file.read_text(encoding="utf-8", errors="replace") if problem.file.is_file() else ""
@@ -67,20 +67,20 @@ def model_dir() -> Path:
 
 
 def read_preset(file: Path) -> Recipe:
-    """The recipe in one preset file. Raises `PresetProblem`."""
-    recipe, text = read_toml(file, Recipe, PresetProblem)
+    """The recipe in one preset file. Raises `PresetError`."""
+    recipe, text = read_toml(file, Recipe, PresetError)
     recipe = _with_constraints(file, text, recipe)
     try:
         disagreements = list(faults(recipe))
     except (ArithmeticError, ValueError, RecursionError) as error:  # extreme numbers
-        raise PresetProblem(file, None, "", f"cannot be checked: {error}") from error
+        raise PresetError(file, None, "", f"cannot be checked: {error}") from error
     if disagreements:
-        raise PresetProblem.at(file, text, *disagreements)
+        raise PresetError.at(file, text, *disagreements)
     return recipe
 
 
 def _with_constraints(file: Path, text: str, recipe: Recipe) -> Recipe:
-    """The recipe with the lines of its constraints file. Raises `PresetProblem`."""
+    """The recipe with the lines of its constraints file. Raises `PresetError`."""
     if recipe.upstream is None or recipe.upstream.constraints is None:
         return recipe
     constraints = recipe.upstream.constraints
@@ -89,11 +89,11 @@ def _with_constraints(file: Path, text: str, recipe: Recipe) -> Recipe:
             ("upstream", "constraints", "file"),
             "is not the name of a file in `constraints` next to the preset",
         )
-        raise PresetProblem.at(file, text, fault)
+        raise PresetError.at(file, text, fault)
     try:
         lines = (file.parent / "constraints" / constraints.file).read_text(encoding="utf-8").splitlines()
     except (OSError, UnicodeDecodeError) as error:
         fault = ("upstream", "constraints", "file"), f"cannot be read: {error}"
-        raise PresetProblem.at(file, text, fault) from error
+        raise PresetError.at(file, text, fault) from error
     kept = tuple(line.strip() for line in lines if line.strip() and not line.startswith("#"))
     return replace(recipe, upstream=replace(recipe.upstream, constraints=replace(constraints, requirements=kept)))

@@ -10,7 +10,7 @@ import argparse
 import sys
 from collections.abc import Sequence
 
-from llmb_tui.errors import Trouble, trouble_of
+from llmb_tui.errors import LlmbError, error_with_remedy
 
 _INTERRUPTED = 130
 
@@ -22,10 +22,10 @@ def main(argv: Sequence[str] | None = None) -> int:
     try:
         arguments = _arguments(words)
         return int(arguments.verb(arguments))
-    except Trouble as trouble:
-        return _failed(arguments, trouble, f"llmb-tui: {trouble}")
+    except LlmbError as error:
+        return _failed(arguments, error, f"llmb-tui: {error}")
     except KeyboardInterrupt:
-        return _failed(arguments, Trouble("Interrupted.", exit_code=_INTERRUPTED))
+        return _failed(arguments, LlmbError("Interrupted.", exit_code=_INTERRUPTED))
     except BrokenPipeError:
         from llmb_tui.cli.output import abandon
 
@@ -34,9 +34,9 @@ def main(argv: Sequence[str] | None = None) -> int:
     except Exception as fault:  # noqa: BLE001 - a fault must not look like a wrong request, which answers 1
         from llmb_tui.crash import report_of
 
-        if isinstance(fault, OSError) and (of_file := trouble_of(fault)):
+        if isinstance(fault, OSError) and (of_file := error_with_remedy(fault)):
             return _failed(arguments, of_file, f"llmb-tui: {of_file}")
-        itself = Trouble("llmb-tui itself failed.", f"{type(fault).__name__}.", "Report it, please.")
+        itself = LlmbError("llmb-tui itself failed.", f"{type(fault).__name__}.", "Report it, please.")
         return _failed(arguments, itself, report_of(fault))
 
 
@@ -51,28 +51,28 @@ def _arguments(words: Sequence[str]) -> argparse.Namespace:
     return parser().parse_args(words)
 
 
-def _failed(arguments: argparse.Namespace, trouble: Trouble, words: str = "") -> int:
+def _failed(arguments: argparse.Namespace, error: LlmbError, words: str = "") -> int:
     """The exit code; with `--json` the answer is one document all the same, the last line of those that print lines."""
     import contextlib
 
-    from llmb_tui.cli.output import NoOutput, print_json, say
+    from llmb_tui.cli.output import OutputError, print_json, print_status
 
     if words:
-        say(words)
+        print_status(words)
     if getattr(arguments, "json", False):
-        error = {"what": trouble.what, "why": trouble.why, "fix": trouble.fix}
-        with contextlib.suppress(NoOutput):
-            run_id = trouble.run_id or _run_id(getattr(arguments, "run", None))
-            print_json({"error": error, "id": run_id, **trouble.beside})
-    return trouble.exit_code
+        parts = {"what": error.what, "why": error.why, "fix": error.fix}
+        with contextlib.suppress(OutputError):
+            run_id = error.run_id or _run_id(getattr(arguments, "run", None))
+            print_json({"error": parts, "id": run_id, **error.extra_fields})
+    return error.exit_code
 
 
 def _run_id(given: str | None) -> str | None:
     """The run that a verb was given, if there is one."""
     from llmb_tui.launch.runs import Runs
-    from llmb_tui.store.paths import Places
+    from llmb_tui.store.paths import UserPaths
 
     try:
-        return given if given is not None and Runs(Places.of_user()).has(given) else None
-    except (Trouble, RuntimeError, OSError):  # what goes wrong here may be what already failed
+        return given if given is not None and Runs(UserPaths.of_user()).has(given) else None
+    except (LlmbError, RuntimeError, OSError):  # what goes wrong here may be what already failed
         return None

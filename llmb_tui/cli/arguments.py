@@ -7,7 +7,7 @@ from collections.abc import Callable
 from importlib import import_module
 
 from llmb_tui import __version__
-from llmb_tui.errors import Trouble
+from llmb_tui.errors import LlmbError
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:  # importing `typing` takes a tenth of `--help`
@@ -78,7 +78,7 @@ class _Parser(argparse.ArgumentParser):
 
     def error(self, message: str) -> NoReturn:
         """A wrong request."""
-        raise Trouble(message, fix=self.format_usage().strip(), exit_code=1)
+        raise LlmbError(message, fix=self.format_usage().strip(), exit_code=1)
 
 
 def _later(module: str, function: str) -> Verb:

@@ -16,34 +16,34 @@ from llmb_tui.answers.cluster_check import cluster_check
 from llmb_tui.answers.install import installed
 from llmb_tui.answers.table import Column, Table
 from llmb_tui.cli.flags import profile_flags, selection_mapping
-from llmb_tui.cli.output import answer, print_json, print_line, say, write
+from llmb_tui.cli.output import answer, print_json, print_line, print_status, write
 from llmb_tui.cli.request import ask_for_selection, fill_from, print_command, request_of, say_problems
-from llmb_tui.cli.run_lines import Again
+from llmb_tui.cli.run_lines import RepeatLimiter
 from llmb_tui.cli.runs import print_run, settle
 from llmb_tui.cli.secrets import ask_for_key
 from llmb_tui.cli.user import agree, has_terminal, is_terminal, require_changes, terminal_prompter, user_services
-from llmb_tui.cluster.failures import Disconnected, LoginNeeded, Unanswered, Unreachable
+from llmb_tui.cluster.failures import DisconnectedError, LoginNeededError, NoAnswerError, UnreachableError
 from llmb_tui.cluster.kinds import KINDS, UNNAMED
 from llmb_tui.cluster.profile_fields import ProfileField, text_of
 from llmb_tui.cluster.profiles import profile_document
-from llmb_tui.errors import Trouble
+from llmb_tui.errors import LlmbError
 from llmb_tui.language.quantities import count, gpu_hours
 from llmb_tui.language.states import check_label, install_label
 from llmb_tui.language.text import plural
 from llmb_tui.launch.prepared import PreparedRun
 from llmb_tui.launch.procedure_loader import preview
-from llmb_tui.launch.readiness import ClusterEvidence, failures, impossible, observed, refuse
+from llmb_tui.launch.readiness import ClusterEvidence, failures, impossible, read_only_problems, refuse
 from llmb_tui.launch.refusal import withdrawal
 from llmb_tui.launch.run import Run
 from llmb_tui.launch.step_state import StepState
-from llmb_tui.launch.submit import INTERRUPTED, NotSent, interrupted
+from llmb_tui.launch.submit import INTERRUPTED, NotSubmittedError, interrupted
 from llmb_tui.plan.selection import DEFAULT_PROCEDURE
 from llmb_tui.preflight.report import Check, Preflight
 from llmb_tui.preflight.secret import SecretId
 from llmb_tui.request import RunRequest
 from llmb_tui.services import Services
 
-_BROKEN = (Disconnected, LoginNeeded, Unanswered, Unreachable)
+_BROKEN = (DisconnectedError, LoginNeededError, NoAnswerError, UnreachableError)
 """Before a submission, when nothing was sent yet: what became of one that has begun, `submit_once` says itself."""
 _PROGRESS_EVERY_S = 15.0
 _TITLE = 20
@@ -64,14 +64,16 @@ def clusters_verb(arguments: argparse.Namespace) -> int:
     add = _example(UNNAMED)
     given = [field.flag for field in _all_flags() if getattr(arguments, field.name)]
     if arguments.name is not None or given:
-        raise Trouble(f"{', '.join(given) or 'A name'} goes with `clusters add`.", fix=f"`{add}`", exit_code=1)
+        raise LlmbError(f"{', '.join(given) or 'A name'} goes with `clusters add`.", fix=f"`{add}`", exit_code=1)
     profiles = services.clusters.profiles()
     if arguments.json or profiles:
         table = Table.by(_PROFILE, profiles)
         document = [profile_document(profile) for profile in profiles]
         write(Answer("Saved clusters", lambda: (Grid("", table),), lambda: document), arguments)
     else:
-        say(f"No cluster is saved. `{add}` saves one; so does the wizard (`llmb-tui`), which offers what there is.")
+        print_status(
+            f"No cluster is saved. `{add}` saves one; so does the wizard (`llmb-tui`), which offers what there is."
+        )
     return 0
 
 
@@ -85,11 +87,13 @@ def _add_cluster(services: Services, arguments: argparse.Namespace) -> int:
     missing = [field.flag for field in flags if field.needed and not texts[field.name]]
     if arguments.name is None or missing:
         what = " and ".join(filter(None, ("its name" * (arguments.name is None), ", ".join(missing))))
-        raise Trouble(f"A cluster needs {what}.", fix=f"`{add}`", exit_code=1)
+        raise LlmbError(f"A cluster needs {what}.", fix=f"`{add}`", exit_code=1)
     of_kind = {field.flag for field in flags}
     other = [field.flag for field in every if texts[field.name] and field.flag not in of_kind]
     if other:
-        raise Trouble(f"A cluster of the kind {arguments.kind} has no {', '.join(other)}.", fix=f"`{add}`", exit_code=1)
+        raise LlmbError(
+            f"A cluster of the kind {arguments.kind} has no {', '.join(other)}.", fix=f"`{add}`", exit_code=1
+        )
     profile = kind.profile_of({**texts, "name": arguments.name, "read_only": text_of(services.policy.read_only)})
     services.clusters.add(profile)
     answer(arguments, profile_document(profile), f"Saved. `llmb-tui doctor {profile.name}` checks it.")
@@ -119,11 +123,11 @@ def doctor_verb(arguments: argparse.Namespace) -> int:
 
 
 def _count_checks(report: Preflight) -> None:
-    say(f"  {plural(len(report.checks), 'check')} made …")
+    print_status(f"  {plural(len(report.checks), 'check')} made …")
 
 
 def check(services: Services, request: RunRequest, tell: Callable[[str], None]) -> Preflight:
-    """Preflight: tell each check as soon as it is made. Raises `NotReady` when one fails."""
+    """Preflight: tell each check as soon as it is made. Raises `NotReadyError` when one fails."""
     report = services.launcher.preflight(request, teller(tell))
     refuse(request, failures(report))
     return report
@@ -155,11 +159,11 @@ def install_verb(arguments: argparse.Namespace) -> int:
     """Install what a run needs, or go on where an earlier install stopped; ask for a key where one would help."""
     services = user_services(arguments)
     request = request_of(services, arguments)
-    refuse(request, observed(request.profile, services.policy))
+    refuse(request, read_only_problems(request.profile, services.policy))
     services.clusters.cluster(arguments.cluster).connect(terminal_prompter())
     try:
         states = _installed(services, request)
-    except KeyWouldHelp as refused:
+    except ApiKeyNeededError as refused:
         if not has_terminal():
             raise
         ask_for_key(services, request, refused.key)
@@ -170,7 +174,7 @@ def install_verb(arguments: argparse.Namespace) -> int:
 
 def _installed(services: Services, request: RunRequest) -> tuple[StepState, ...]:
     with _if_interrupted("Interrupted: what was begun there goes on.", "Install again: it is waited for."):
-        return install(services, request, say)
+        return install(services, request, print_status)
 
 
 @contextmanager
@@ -179,7 +183,7 @@ def _if_interrupted(what: str, fix: str = "") -> Iterator[None]:
     try:
         yield
     except KeyboardInterrupt as interrupt:
-        raise Trouble(what, "", fix, exit_code=INTERRUPTED) from interrupt
+        raise LlmbError(what, "", fix, exit_code=INTERRUPTED) from interrupt
 
 
 def submit_verb(arguments: argparse.Namespace) -> int:
@@ -191,7 +195,7 @@ def submit_verb(arguments: argparse.Namespace) -> int:
         fill_from(services.runs.load(arguments.again), arguments)
     arguments.procedure = arguments.procedure or DEFAULT_PROCEDURE
     if arguments.cluster is None:
-        raise Trouble("Submit on which cluster?", fix="Add --cluster; `llmb-tui clusters` lists them.", exit_code=1)
+        raise LlmbError("Submit on which cluster?", fix="Add --cluster; `llmb-tui clusters` lists them.", exit_code=1)
     request = request_of(services, arguments)
     if arguments.dry_run:
         return _dry_run(services, request, as_json=arguments.json)
@@ -200,17 +204,17 @@ def submit_verb(arguments: argparse.Namespace) -> int:
         with _if_interrupted("Interrupted: nothing was submitted."):
             prepared = services.launcher.prepare(request, terminal_prompter())
             services.clusters.cluster(arguments.cluster).connect(terminal_prompter())
-            report = check(services, request, say)
-        run = submit(services, prepared, report, say)
+            report = check(services, request, print_status)
+        run = submit(services, prepared, report, print_status)
     except _BROKEN as broken:
-        raise NotSent(broken) from broken
+        raise NotSubmittedError(broken) from broken
     return print_run(services, run.id, as_json=arguments.json)
 
 
 def _resume(services: Services, arguments: argparse.Namespace) -> int:
     """Send a run that was prepared; one that has its job is sent no more, and that is no failure."""
     if arguments.cluster or arguments.procedure or arguments.again or selection_mapping(arguments):
-        raise Trouble(
+        raise LlmbError(
             "--resume sends a run as it was agreed to.",
             "Its cluster, procedure and selection are the run's own.",
             "Leave the other flags out; `llmb-tui cancel RUN` withdraws a run that should be another.",
@@ -228,19 +232,19 @@ def _resume(services: Services, arguments: argparse.Namespace) -> int:
         try:
             run = _known(
                 services.launcher.resume(
-                    request, run, terminal_prompter(), teller(say), lambda words: say(f"  {words}")
+                    request, run, terminal_prompter(), teller(print_status), lambda words: print_status(f"  {words}")
                 )
             )
         except _BROKEN as broken:
-            raise NotSent(broken, run) from broken
+            raise NotSubmittedError(broken, run) from broken
         except KeyboardInterrupt as interrupt:
             raise interrupted(services.runs, run) from interrupt
-        say(f"  run {run.id}, job {', '.join(run.job_ids)}")
+        print_status(f"  run {run.id}, job {', '.join(run.job_ids)}")
     elif run.job_ids:
-        say(f"Run {run.id} was submitted before, as job {', '.join(run.job_ids)}: nothing is sent again.")
+        print_status(f"Run {run.id} was submitted before, as job {', '.join(run.job_ids)}: nothing is sent again.")
     if run.submission in ("refused", "withdrawn"):
-        trouble = withdrawal(run)
-        raise Trouble(trouble.what, trouble.why, trouble.fix, exit_code=1)
+        error = withdrawal(run)
+        raise LlmbError(error.what, error.why, error.fix, exit_code=1)
     return print_run(services, _known(run).id, as_json=arguments.json)
 
 
@@ -263,7 +267,7 @@ def _print_script(run_id: str, script: str, *, as_json: bool) -> int:
     return 0
 
 
-class KeyWouldHelp(Trouble):
+class ApiKeyNeededError(LlmbError):
     """An install step failed that may work with a key."""
 
     def __init__(self, cluster: str, stopped: StepState, key: SecretId) -> None:
@@ -273,7 +277,10 @@ class KeyWouldHelp(Trouble):
 
 
 def install(services: Services, request: RunRequest, tell: Callable[[str], None]) -> tuple[StepState, ...]:
-    """Run the install steps, telling what changes. Raises `Trouble` when one fails, `KeyWouldHelp` where a key may."""
+    """Run the install steps and report changes.
+
+    Raises `LlmbError` if one fails, and `ApiKeyNeededError` if an API key may help.
+    """
     last_lines: dict[str, tuple[str, float]] = {}
 
     def on_change(states: tuple[StepState, ...]) -> None:
@@ -287,21 +294,21 @@ def install(services: Services, request: RunRequest, tell: Callable[[str], None]
                 last_lines[state.id] = (news, now)
                 tell(news + (f" ({state.size})" if state.size else ""))
 
-    silences = Again()
+    silences = RepeatLimiter()
 
-    def on_silence(trouble: Trouble) -> None:
-        lasting = silences.due(trouble.what)
+    def on_silence(error: LlmbError) -> None:
+        lasting = silences.due(error.what)
         if lasting is not None:
-            tell(" · ".join(filter(None, (f"  {trouble.what} It is asked again.", lasting))))
+            tell(" · ".join(filter(None, (f"  {error.what} It is asked again.", lasting))))
 
     states = services.launcher.installer(request).run(on_change, threading.Event(), on_silence)
     failed = [state for state in states if state.status != "done"]
     if failed:
         stopped = failed[0]
         if stopped.key_would_help:
-            raise KeyWouldHelp(request.profile.name, stopped, stopped.key_would_help)
+            raise ApiKeyNeededError(request.profile.name, stopped, stopped.key_would_help)
         fix = stopped.fix or "Install again: steps that are done are not repeated."
-        raise Trouble(*_stopped_at(request.profile.name, stopped), fix)
+        raise LlmbError(*_stopped_at(request.profile.name, stopped), fix)
     return states
 
 
@@ -313,7 +320,7 @@ def _stopped_at(cluster: str, stopped: StepState) -> tuple[str, str]:
 def submit(services: Services, prepared: PreparedRun, report: Preflight, tell: Callable[[str], None]) -> Run:
     """Submit a prepared run whose cluster was checked, telling what a launch says.
 
-    Raises `NotReady` when its install is not whole, and `Trouble` when Slurm refuses.
+    Raises `NotReadyError` when its install is not whole, and `LlmbError` when Slurm refuses.
     """
     evidence = ClusterEvidence(report, services.launcher.installer(prepared.request).probe())
     run = _known(services.launcher.submit(prepared, evidence, lambda words: tell(f"  {words}")))
@@ -322,20 +329,20 @@ def submit(services: Services, prepared: PreparedRun, report: Preflight, tell: C
 
 
 def _known(run: Run) -> Run:
-    """The run; raises Trouble where it may have been submitted."""
+    """The run; raises LlmbError where it may have been submitted."""
     if run.submission == "unknown":
-        trouble = Trouble(
+        error = LlmbError(
             f"It is not known whether run {run.id} was submitted.",
             run.note,
             f"`llmb-tui watch {run.id}` asks the cluster until it is known; nothing is submitted again by itself.",
         )
-        trouble.run_id = run.id
-        raise trouble
+        error.run_id = run.id
+        raise error
     return run
 
 
 def _agree(services: Services, request: RunRequest, *, yes: bool) -> None:
-    """Say what a person should know, and ask. Raises NotReady where no look at the cluster is needed to refuse it."""
+    """Print the notes and ask for confirmation. Raises NotReadyError if the request itself rules the run out."""
     refuse(request, impossible(request, services.policy))
     say_problems(request.plan.problems)
     if not yes:

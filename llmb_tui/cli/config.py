@@ -14,33 +14,33 @@ from typing import Any
 from llmb_tui.answers.answer import Answer
 from llmb_tui.answers.blocks import Block, Grid, Remark, Remarks, Text
 from llmb_tui.answers.table import Table
-from llmb_tui.catalog.load import PresetProblem, load_presets, read_preset
+from llmb_tui.catalog.load import PresetError, load_presets, read_preset
 from llmb_tui.cli.output import write
 from llmb_tui.cli.user import flags_of
 from llmb_tui.cluster.profile import ClusterProfile
 from llmb_tui.cluster.profiles import load_profiles, profile_document
 from llmb_tui.diagnosis.load import example_problems, load_rules
-from llmb_tui.errors import Trouble
+from llmb_tui.errors import LlmbError
 from llmb_tui.language.states import severity_label
 from llmb_tui.launch.runs import Runs
 from llmb_tui.store.journal import Journal
-from llmb_tui.store.paths import CONFIG_VARIABLE, STATE_VARIABLE, Places
-from llmb_tui.store.settings import Setting, SettingProblem, key_line, load_settings, settings_in_force
-from llmb_tui.toml.read import FileProblem, toml_files
+from llmb_tui.store.paths import CONFIG_VARIABLE, STATE_VARIABLE, UserPaths
+from llmb_tui.store.settings import Setting, SettingError, key_line, load_settings, settings_in_force
+from llmb_tui.toml.read import TomlFileError, toml_files
 
 _DEFAULT = "default"
 
 
 def config_verb(arguments: argparse.Namespace) -> int:
     """`path`, `show` or `validate`."""
-    places = Places.of_user()
+    places = UserPaths.of_user()
     verbs = {"path": _path, "show": _show, "validate": _validate}
     answer, exit_code = verbs[arguments.action](places, flags_of(arguments))
     write(answer, arguments)
     return exit_code
 
 
-def _path(places: Places, _: Sequence[str]) -> tuple[Answer, int]:
+def _path(places: UserPaths, _: Sequence[str]) -> tuple[Answer, int]:
     rows = [*_places(places)]
     grid = Grid("", Table.of(("setting", "path", "from"), rows))
     return Answer("Places", lambda: (grid,), lambda: _places_document(rows)), 0
@@ -50,7 +50,7 @@ def _places_document(rows: Iterable[tuple[str, str, str]]) -> dict[str, dict[str
     return {name: {"path": path, "from": source} for name, path, source in rows}
 
 
-def _places(places: Places) -> Iterator[tuple[str, str, str]]:
+def _places(places: UserPaths) -> Iterator[tuple[str, str, str]]:
     for names, variable in (
         (("config", "settings", "clusters", "presets", "failures"), CONFIG_VARIABLE),
         (("state", "runs", "journal"), STATE_VARIABLE),
@@ -60,7 +60,7 @@ def _places(places: Places) -> Iterator[tuple[str, str, str]]:
             yield name, str(getattr(places, name)), source
 
 
-def _show(places: Places, flags: Sequence[str]) -> tuple[Answer, int]:
+def _show(places: UserPaths, flags: Sequence[str]) -> tuple[Answer, int]:
     """Settings in force. A cluster's file that cannot be read is left out here: `validate` names it."""
     settings, rows, in_file = list(_in_force(places, flags)), list(_places(places)), str(places.settings)
     profiles = load_profiles(places.clusters, lambda _: None)
@@ -82,7 +82,7 @@ def _show(places: Places, flags: Sequence[str]) -> tuple[Answer, int]:
     return Answer("Settings", lambda: (grid,), lambda: document), 0
 
 
-def _in_force(places: Places, flags: Sequence[str]) -> Iterator[Setting]:
+def _in_force(places: UserPaths, flags: Sequence[str]) -> Iterator[Setting]:
     """The settings, and after them the keys that are as they always are."""
     from llmb_tui.ui.screen_settings import keys_by_id  # the bindings stand on the screens
 
@@ -115,13 +115,13 @@ def _as_text(value: object) -> str:
     return str(value)
 
 
-def _own_presets(places: Places) -> Iterator[tuple[str, str]]:
+def _own_presets(places: UserPaths) -> Iterator[tuple[str, str]]:
     for file in toml_files([places.presets]):
-        with contextlib.suppress(PresetProblem):
+        with contextlib.suppress(PresetError):
             yield read_preset(file).id, str(file)
 
 
-def _validate(places: Places, flags: Sequence[str]) -> tuple[Answer, int]:
+def _validate(places: UserPaths, flags: Sequence[str]) -> tuple[Answer, int]:
     """Read every file; 1 when one cannot be read."""
     faults = [*_faults_of_settings(places, flags), *_faults(places)]
     checked = len(list(toml_files([places.clusters, places.presets, places.failures]))) + places.settings.exists()
@@ -139,10 +139,10 @@ def _fault_blocks(faults: Sequence[dict[str, Any]], checked: int) -> Iterator[Bl
     yield Text(f"{files}: {len(faults) or 'no'} faults")
 
 
-def _faults_of_settings(places: Places, flags: Sequence[str]) -> Iterator[dict[str, Any]]:
+def _faults_of_settings(places: UserPaths, flags: Sequence[str]) -> Iterator[dict[str, Any]]:
     try:
         settings = load_settings(places.settings, flags)
-    except SettingProblem as problem:
+    except SettingError as problem:
         yield _fault(problem, problem.file, problem.line, problem.key)
         return
     from llmb_tui.ui.screen_settings import screen_faults  # what can be set of the screen, the screen knows
@@ -151,28 +151,28 @@ def _faults_of_settings(places: Places, flags: Sequence[str]) -> Iterator[dict[s
     for key, why in screen_faults(settings):
         line = key_line(places.settings, key) if key in in_file else None
         where = f"{places.settings}, line {line}," if line else key
-        trouble = Trouble(f"{where} has no effect.", f"{key}: {why}", "Correct it, or take it out.")
-        yield _fault(trouble, places.settings if line else None, line, key)
+        error = LlmbError(f"{where} has no effect.", f"{key}: {why}", "Correct it, or take it out.")
+        yield _fault(error, places.settings if line else None, line, key)
 
 
-def _faults(places: Places) -> Iterator[dict[str, Any]]:
-    problems: list[FileProblem] = []
+def _faults(places: UserPaths) -> Iterator[dict[str, Any]]:
+    problems: list[TomlFileError] = []
     load_profiles(places.clusters, problems.append)
     load_presets((places.presets,), problems.append)
     problems += example_problems(load_rules([places.failures], problems.append))
     for problem in problems:
         for one in (problem, *problem.others):
             yield _fault(one, one.file, one.line, one.field) | {"why": ""}  # the others of the file come by themselves
-    for trouble in Runs(places).unreadable():
-        yield _fault(trouble, places.runs)
+    for error in Runs(places).unreadable():
+        yield _fault(error, places.runs)
     try:
         Journal(places.journal).read()
-    except Trouble as trouble:
-        yield _fault(trouble, places.journal)
+    except LlmbError as error:
+        yield _fault(error, places.journal)
 
 
-def _fault(trouble: Trouble, file: Path | None, line: int | None = None, field: str = "") -> dict[str, Any]:
+def _fault(error: LlmbError, file: Path | None, line: int | None = None, field: str = "") -> dict[str, Any]:
     """Something wrong with a file of the user's own, as JSON."""
-    fix = trouble.fix or "Change the permissions of the file, or move it."
+    fix = error.fix or "Change the permissions of the file, or move it."
     where = {"file": str(file or ""), "line": line, "field": field}
-    return {**where, "what": trouble.what, "why": trouble.why, "mend": fix}
+    return {**where, "what": error.what, "why": error.why, "mend": fix}

@@ -16,13 +16,13 @@ from contextlib import ExitStack
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from llmb_tui.cli.output import print_json, print_line, say
+from llmb_tui.cli.output import print_json, print_line, print_status
 from llmb_tui.cli.screen import show
 from llmb_tui.cli.user import is_terminal, settings_of
-from llmb_tui.errors import Trouble
+from llmb_tui.errors import LlmbError
 from llmb_tui.language.labels import gpus_label, workload_label
 from llmb_tui.services import Services
-from llmb_tui.store.paths import Places
+from llmb_tui.store.paths import UserPaths
 
 if TYPE_CHECKING:
     from llmb_tui.cluster.profile import ClusterProfile
@@ -37,7 +37,7 @@ DEFAULT = {
 def demo_verb(arguments: argparse.Namespace) -> int:
     """Start the embedded cluster, then the wizard or the headless journey."""
     root = demo_folder()
-    places = Places(root / "config", root / "state")
+    places = UserPaths(root / "config", root / "state")
     services = Services(places, settings_of(places, arguments), read_only=arguments.read_only)
     with ExitStack() as stack:
         if not arguments.headless and is_terminal(sys.stdin) and is_terminal(sys.stdout):
@@ -85,7 +85,7 @@ def demo_folder() -> Path:
     folder.mkdir(mode=0o700, exist_ok=True)
     status = folder.lstat()
     if not stat.S_ISDIR(status.st_mode) or status.st_uid != os.getuid() or stat.S_IMODE(status.st_mode) & 0o077:
-        raise Trouble(
+        raise LlmbError(
             f"{folder} is not a private folder of yours.", fix="Move it away, or set TMPDIR to another folder."
         )
     return folder
@@ -103,7 +103,7 @@ def _headless(arguments: argparse.Namespace, services: Services, profile: Cluste
     if arguments.workload is None:
         default = DEFAULT[arguments.cluster]
         vars(arguments).update({name: value for name, value in default.items() if getattr(arguments, name) is None})
-    tell = say if arguments.json else print_line
+    tell = print_status if arguments.json else print_line
     plan = launchable(services, arguments)
     selection = plan.selection
     tell(

@@ -8,12 +8,12 @@ from collections.abc import Sequence
 from llmb_tui.answers.blocks import Grid
 from llmb_tui.answers.disk import THING, disk, removal, removal_question
 from llmb_tui.answers.table import Table
-from llmb_tui.cli.output import say, show, write
+from llmb_tui.cli.output import print_status, show, write
 from llmb_tui.cli.user import agree, require_changes, terminal_prompter, user_services
 from llmb_tui.cluster.session import Session
-from llmb_tui.cluster_files.housekeeping import Belonging, belongings, chosen, measured, remove
+from llmb_tui.cluster_files.housekeeping import InstallItem, chosen, install_items, measured, remove
 from llmb_tui.cluster_files.prune import held_by_suites, loaded_by_suites
-from llmb_tui.errors import Trouble
+from llmb_tui.errors import LlmbError
 from llmb_tui.services import Services
 
 
@@ -23,23 +23,25 @@ def disk_verb(arguments: argparse.Namespace) -> int:
     if arguments.remove:
         require_changes(services, arguments.cluster)
     elif arguments.yes:
-        raise Trouble("--yes goes with --remove.", "Without it nothing is removed.", exit_code=1)
+        raise LlmbError("--yes goes with --remove.", "Without it nothing is removed.", exit_code=1)
     session = services.clusters.login_node(arguments.cluster)
     things, more = _listed(services, session)
     if arguments.remove:
-        return _remove(services, arguments, measured(session, chosen(things, arguments.remove), say))
-    write(disk(arguments.cluster, session.profile.install_dir, measured(session, things, say), more), arguments)
+        return _remove(services, arguments, measured(session, chosen(things, arguments.remove), print_status))
+    write(
+        disk(arguments.cluster, session.profile.install_dir, measured(session, things, print_status), more), arguments
+    )
     return 0
 
 
-def _listed(services: Services, session: Session) -> tuple[tuple[Belonging, ...], int]:
+def _listed(services: Services, session: Session) -> tuple[tuple[InstallItem, ...], int]:
     """As it is now, not measured."""
     session.connect(terminal_prompter())
     held, to_load = held_by_suites(services.suites, session.profile.name), loaded_by_suites(services.suites)
-    return belongings(session, services.catalog, services.runs.all(), held, to_load)
+    return install_items(session, services.catalog, services.runs.all(), held, to_load)
 
 
-def _remove(services: Services, arguments: argparse.Namespace, things: Sequence[Belonging]) -> int:
+def _remove(services: Services, arguments: argparse.Namespace, things: Sequence[InstallItem]) -> int:
     show(Grid("", Table.by(THING, things)))
     if not arguments.yes:
         question = f"{removal_question(arguments.cluster, things)} It cannot be undone."
@@ -47,6 +49,6 @@ def _remove(services: Services, arguments: argparse.Namespace, things: Sequence[
     session = services.clusters.login_node(arguments.cluster)
     # Measuring takes minutes, and the question stands for as long as nobody answers: something may need it by now.
     now, _ = _listed(services, session)
-    outcome = remove(session, chosen(now, [one.path for one in things]), say)
+    outcome = remove(session, chosen(now, [one.path for one in things]), print_status)
     write(removal(arguments.cluster, outcome), arguments)
     return 2 if outcome.kept or outcome.left else 0

@@ -7,8 +7,8 @@ from pathlib import Path
 
 from llmb_tui.cli.output import write
 from llmb_tui.cli.user import user_services
-from llmb_tui.errors import Trouble
-from llmb_tui.store.scratch import removed_when_terminated
+from llmb_tui.errors import LlmbError
+from llmb_tui.store.scratch import remove_scratch_on_signals
 
 
 def export_verb(arguments: argparse.Namespace) -> int:
@@ -16,11 +16,11 @@ def export_verb(arguments: argparse.Namespace) -> int:
     from llmb_tui.answers.evidence import exported
 
     services = user_services(arguments)
-    removed_when_terminated()
+    remove_scratch_on_signals()
     suites = [services.suites.load(name) for name in arguments.names if services.suites.has(name)]
     run_ids = [run_id for name in arguments.names for run_id in services.suites.run_ids(name)]
     if not run_ids:
-        raise Trouble("None of these suites has a run yet.", "", "Export it when it is over.", exit_code=1)
+        raise LlmbError("None of these suites has a run yet.", "", "Export it when it is over.", exit_code=1)
     file = Path(arguments.output)
     manifest = services.exporter.export(run_ids, file, suites, anonymous=arguments.anonymous)
     write(exported(file, file.stat().st_size, manifest), arguments)
@@ -32,7 +32,7 @@ def verify_verb(arguments: argparse.Namespace) -> int:
     from llmb_tui.answers.evidence import verified
     from llmb_tui.evidence.verify import verify
 
-    removed_when_terminated()
+    remove_scratch_on_signals()
     verification = verify(Path(arguments.file))
     write(verified(arguments.file, verification), arguments)
     return 0 if verification.agrees else 1

@@ -7,8 +7,8 @@ import re
 from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any
 
-from llmb_tui.cli.output import say
-from llmb_tui.errors import Trouble
+from llmb_tui.cli.output import print_status
+from llmb_tui.errors import LlmbError
 from llmb_tui.plan.selection import (
     DEFAULT_PROCEDURE,
     FIELDS,
@@ -34,14 +34,14 @@ _PURPOSES = ("repeats", "changes", "clusters", "layouts", "precisions", "scales"
 def _count(text: str) -> int:
     try:
         return number(text, "N")
-    except Trouble as trouble:
-        raise argparse.ArgumentTypeError(trouble.what) from trouble
+    except LlmbError as error:
+        raise argparse.ArgumentTypeError(error.what) from error
 
 
 def number(text: str, name: str) -> int:
-    """A number from 1 on. Raises Trouble (exit code 1)."""
+    """A number from 1 on. Raises LlmbError (exit code 1)."""
     if not _NUMBER.fullmatch(text) or int(text) < 1:
-        raise Trouble(f"{name} cannot be {text[:40]!r}.", fix="It is a number from 1 on.", exit_code=1)
+        raise LlmbError(f"{name} cannot be {text[:40]!r}.", fix="It is a number from 1 on.", exit_code=1)
     return int(text)
 
 
@@ -56,7 +56,7 @@ def _procedure(text: str) -> str:
     """The name of today; an older one is taken, and said to be old, where it can be chosen."""
     name = OLD_PROCEDURES.get(text, text)
     if name != text and name in _procedures():
-        say(f"llmb-tui: --procedure {text} is called {name} now.")
+        print_status(f"llmb-tui: --procedure {text} is called {name} now.")
     return name
 
 

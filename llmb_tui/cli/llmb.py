@@ -6,11 +6,11 @@ import argparse
 import time
 
 from llmb_tui.answers.llmb import llmb
-from llmb_tui.cli.output import say, write
+from llmb_tui.cli.output import print_status, write
 from llmb_tui.cli.runs import print_run
 from llmb_tui.cli.user import terminal_prompter, user_services
 from llmb_tui.cluster.llmb.install import find_installs
-from llmb_tui.errors import Trouble
+from llmb_tui.errors import LlmbError
 from llmb_tui.launch.llmb.import_run import import_run, importable_runs, list_importable_runs
 from llmb_tui.launch.llmb.run import list_runs
 
@@ -27,19 +27,21 @@ def llmb_verb(arguments: argparse.Namespace) -> int:
             raise _no_job(profile.name, arguments.open)
         run = import_run(services.catalog, services.runs, profile.name, runs[0])
         if not arguments.json:
-            say(f"Job {arguments.open} of llmb-run is run {run.id} here: `llmb-tui watch {run.id}` follows it.")
+            print_status(
+                f"Job {arguments.open} of llmb-run is run {run.id} here: `llmb-tui watch {run.id}` follows it."
+            )
         return print_run(services, run.id, as_json=arguments.json)
     survey = find_installs(session, profile.install_dir)
     jobs = list_runs(session, [install.root for install in survey.installs])
     runs = importable_runs(services.catalog, services.runs, profile.name, jobs)
-    for trouble in survey.troubles:
-        say(f"llmb-tui: passed over: {trouble}")
+    for error in survey.troubles:
+        print_status(f"llmb-tui: passed over: {error}")
     write(llmb(services.catalog, profile.name, survey.installs, runs, time.time()), arguments)
     return 0
 
 
-def _no_job(cluster: str, job_id: str) -> Trouble:
-    return Trouble(
+def _no_job(cluster: str, job_id: str) -> LlmbError:
+    return LlmbError(
         f"llmb-run has no job {job_id} on {cluster}.",
         "No installation of it that is known there has a file of that job.",
         f"`llmb-tui llmb {cluster}` lists the newest.",

@@ -9,11 +9,11 @@ import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
-from llmb_tui.cli.output import json_line, print_streamed, say
-from llmb_tui.cli.run_lines import Again
+from llmb_tui.cli.output import json_line, print_status, print_streamed
+from llmb_tui.cli.run_lines import RepeatLimiter
 from llmb_tui.cli.runs import say_intent, settle
 from llmb_tui.cli.user import terminal_prompter, user_services
-from llmb_tui.errors import Trouble, trouble_of
+from llmb_tui.errors import LlmbError, error_with_remedy
 from llmb_tui.language.states import state_label
 from llmb_tui.language.text import clean
 from llmb_tui.launch.run import Run
@@ -37,12 +37,12 @@ def logs_verb(arguments: argparse.Namespace) -> int:
     services = user_services(arguments)
     if path is not None and not _is_run(services, arguments.run):
         what = f"{path} is a folder, and no run." if path.is_dir() else f"{path} is no file, and no run."
-        raise Trouble(what, "", "Name one log, or the id of a run; `llmb-tui results` takes a folder.", exit_code=1)
-    run = settle(services, arguments.run, patiently=arguments.follow)
+        raise LlmbError(what, "", "Name one log, or the id of a run; `llmb-tui results` takes a folder.", exit_code=1)
+    run = settle(services, arguments.run, wait=arguments.follow)
     say_intent(run)
     if is_removed(services.runs.folder(run.id)):
         at = f", to {run.job_log.path(run.job_ids[-1], 0)}" if run.job_log else ""
-        say(f"The copy of this log was removed here (`jobs --prune`). It was written on {run.cluster}{at}.")
+        print_status(f"The copy of this log was removed here (`jobs --prune`). It was written on {run.cluster}{at}.")
         return 0
     last = services.feed.record(run.id).state
     if not run.job_ids or (last.stage in ENDED and not last.log_unread and run.log_read):
@@ -54,7 +54,7 @@ def logs_verb(arguments: argparse.Namespace) -> int:
     state = services.feed.monitor(run.id).once(terminal_prompter())
     lost = state.link == "lost"
     for note in filter(None, ("" if lost else state.link_note, state.slurm_note)):
-        say(note)
+        print_status(note)
     _print_log(services, run, state, write)
     if lost or (state.log_unread and state.link_note):
         raise _unread_log(run, state.link_note if lost else "")
@@ -62,9 +62,9 @@ def logs_verb(arguments: argparse.Namespace) -> int:
 
 
 def _follow_log(services: Services, run: Run, write: Callable[[str], None]) -> None:
-    """Print a run's log until the run ends, and say meanwhile what is the matter. Raises Trouble if it is not read."""
+    """Print a run's log until the run ends; report problems on stderr. Raises LlmbError if it cannot be read."""
     folder = services.runs.folder(run.id)
-    reader, notes = CopiesReader(folder), Again()
+    reader, notes = CopiesReader(folder), RepeatLimiter()
 
     def print_new(state: RunState) -> None:
         for line in reader.new():
@@ -73,7 +73,7 @@ def _follow_log(services: Services, run: Run, write: Callable[[str], None]) -> N
         note = " ".join(filter(None, ("" if state.link == "closed" else state.link_note, state.slurm_note)))
         lasting = notes.due(note)
         if note and lasting is not None:
-            say(f"{run.cluster}: {note}{lasting and f' ({lasting})'}")
+            print_status(f"{run.cluster}: {note}{lasting and f' ({lasting})'}")
 
     print_new(state := services.feed.monitor(run.id).watch(print_new, threading.Event(), terminal_prompter()))
     for line in reader.last():
@@ -81,11 +81,11 @@ def _follow_log(services: Services, run: Run, write: Callable[[str], None]) -> N
     if state.stage not in ENDED or state.log_unread:
         raise _unread_log(run, state.link_note if state.link == "closed" else "")
     if not any((folder / copy.name).stat().st_size for copy in copies(folder)):
-        say(_no_log(run, state))
+        print_status(_no_log(run, state))
 
 
-def _unread_log(run: Run, why: str) -> Trouble:
-    return Trouble(f"What {run.cluster} has of the log could not be read now.", why)
+def _unread_log(run: Run, why: str) -> LlmbError:
+    return LlmbError(f"What {run.cluster} has of the log could not be read now.", why)
 
 
 def _print_log(services: Services, run: Run, state: RunState, write: Callable[[str], None]) -> None:
@@ -93,7 +93,7 @@ def _print_log(services: Services, run: Run, state: RunState, write: Callable[[s
     if state.log_bytes:
         _print_whole(services.runs.folder(run.id) / state.log_name, write)
     else:
-        say(_no_log(run, state))
+        print_status(_no_log(run, state))
 
 
 def _no_log(run: Run, state: RunState) -> str:
@@ -126,12 +126,12 @@ def _is_run(services: Services, name: str) -> bool:
     """False also for what can be no id."""
     try:
         return services.runs.has(name)
-    except Trouble:
+    except LlmbError:
         return False
 
 
 def _lines_of(path: Path, *, follow: bool = False) -> Iterator[str]:
-    """Raises Trouble where it cannot be read to its end."""
+    """Raises LlmbError where it cannot be read to its end."""
     reader = LineReader(path)
     try:
         yield from reader.new()
@@ -140,7 +140,7 @@ def _lines_of(path: Path, *, follow: bool = False) -> Iterator[str]:
             yield from reader.new()
         yield from reader.last()
     except OSError as error:
-        raise trouble_of(error, "read", path) or Trouble(
+        raise error_with_remedy(error, "read", path) or LlmbError(
             f"{path} cannot be read.", f"{error.strerror}.", "Look at its file system, and try again."
         ) from error
 

@@ -9,7 +9,7 @@ import sys
 from argparse import Namespace
 from typing import TYPE_CHECKING, TextIO
 
-from llmb_tui.errors import Trouble
+from llmb_tui.errors import LlmbError
 from llmb_tui.language.text import clean, escaped_json, finite
 
 if TYPE_CHECKING:
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 _ROOM = "Send it to a file or a terminal that takes it."
 
 
-class NoOutput(Trouble):
+class OutputError(LlmbError):
     """The answer cannot be written."""
 
 
@@ -47,9 +47,9 @@ def print_streamed(line: str) -> None:
         raise BrokenPipeError
 
 
-def say(text: str, end: str = "\n") -> None:
+def print_status(text: str, end: str = "\n") -> None:
     """Progress and remarks, for a person; never part of a verb's answer."""
-    with contextlib.suppress(NoOutput):  # who closed it wants none
+    with contextlib.suppress(OutputError):  # who closed it wants none
         _write(sys.stderr, clean(text) + end)
 
 
@@ -58,7 +58,7 @@ def answer(arguments: Namespace, document: object, words: str) -> None:
     if arguments.json:
         print_json(document)
     else:
-        say(words)
+        print_status(words)
 
 
 def print_line(text: str, end: str = "\n") -> None:
@@ -80,7 +80,7 @@ def write(answer: Answer, arguments: Namespace) -> None:
         print_line(csv(answer.make_table()), end="")
         for remark in remarks(answer.make_blocks()):
             if remark.label.tone in ("warning", "bad"):
-                say(f"{remark.label.word}: {remark.text}")
+                print_status(f"{remark.label.word}: {remark.text}")
     elif form == "markdown":
         from llmb_tui.answers.writers.markdown import blocks_markdown
 
@@ -95,7 +95,7 @@ def show(block: Block) -> None:
     """Show a person what a question is about, before it is asked; never part of a verb's answer."""
     from llmb_tui.answers.writers.rows import rows
 
-    say("\n".join(row.text for row in rows([block])))
+    print_status("\n".join(row.text for row in rows([block])))
 
 
 def abandon(stream: TextIO) -> None:
@@ -105,9 +105,9 @@ def abandon(stream: TextIO) -> None:
 
 
 def _write(stream: TextIO | None, text: str) -> bool:
-    """False where its reader has gone: what the verb is for goes on. Raises NoOutput where the stream takes nothing."""
+    """Return False if the reader has closed the stream. Raises OutputError if the stream rejects the text."""
     if stream is None:  # Python's own way to say that it was closed from the start
-        raise NoOutput("The answer could not be written.", "It has nowhere to go: stdout is closed.", _ROOM)
+        raise OutputError("The answer could not be written.", "It has nowhere to go: stdout is closed.", _ROOM)
     try:
         encoding = stream.encoding or "utf-8"
         stream.write(text.encode(encoding, "replace").decode(encoding))
@@ -118,7 +118,7 @@ def _write(stream: TextIO | None, text: str) -> bool:
     except (OSError, ValueError) as error:
         abandon(stream)
         why = (error.strerror if isinstance(error, OSError) else None) or str(error)
-        raise NoOutput("The answer could not be written.", f"{why.rstrip('.')}.", _ROOM) from error
+        raise OutputError("The answer could not be written.", f"{why.rstrip('.')}.", _ROOM) from error
     return True
 
 

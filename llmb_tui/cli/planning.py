@@ -12,9 +12,9 @@ from typing import TYPE_CHECKING, TextIO
 
 from llmb_tui.catalog.catalog import Catalog
 from llmb_tui.cli.flags import selection_mapping
-from llmb_tui.cli.output import json_line, print_streamed, say, write
+from llmb_tui.cli.output import json_line, print_status, print_streamed, write
 from llmb_tui.cli.user import user_services
-from llmb_tui.errors import Trouble
+from llmb_tui.errors import LlmbError
 from llmb_tui.plan import make
 from llmb_tui.plan.plan import Plan
 from llmb_tui.plan.request import plan_line, plan_request
@@ -22,7 +22,7 @@ from llmb_tui.plan.resolved import selections
 from llmb_tui.services import Services
 
 if TYPE_CHECKING:
-    from llmb_tui.plan.calibration import MeasuredHere
+    from llmb_tui.plan.calibration import ClusterEstimate
 
 _UTF_8 = "utf-8-sig"
 """With the mark that some editors put before it."""
@@ -49,15 +49,15 @@ def plan_verb(arguments: argparse.Namespace) -> int:
     catalog = services.catalog
     if arguments.source is not None:
         if arguments.layouts is not None or arguments.cluster is not None:
-            raise Trouble("--from goes with neither --layouts nor --cluster.", fix="Ask for one plan.", exit_code=1)
+            raise LlmbError("--from goes with neither --layouts nor --cluster.", fix="Ask for one plan.", exit_code=1)
         if given := selection_mapping(arguments):
             flag = f"--{next(iter(given)).replace('_', '-')}"
             fix = f"Leave {flag} out, or write it into each line."
-            raise Trouble("--from goes with no selection: each line says its own.", fix=fix, exit_code=1)
+            raise LlmbError("--from goes with no selection: each line says its own.", fix=fix, exit_code=1)
         return _many(catalog, arguments.source)
     if arguments.layouts is not None and arguments.cluster is not None:
         fix = "Leave --cluster out: what it has measured is said of one plan."
-        raise Trouble("--layouts does not go with --cluster.", fix=fix, exit_code=1)
+        raise LlmbError("--layouts does not go with --cluster.", fix=fix, exit_code=1)
     plan = plan_of(services, arguments)
     if arguments.layouts is not None:
         from llmb_tui.answers.layouts import layouts_answer
@@ -71,12 +71,12 @@ def plan_verb(arguments: argparse.Namespace) -> int:
         write(plan_answer(plan, arguments.cluster, here), arguments)
     for problem in plan.problems:
         if problem.severity == "error":
-            say(f"llmb-tui: {problem.words}")
+            print_status(f"llmb-tui: {problem.words}")
     return 0 if plan.launchable else 1
 
 
-def _measured_on(services: Services, cluster: str, plan: Plan) -> MeasuredHere | None:
-    """Raises `Trouble` for a cluster that is not known."""
+def _measured_on(services: Services, cluster: str, plan: Plan) -> ClusterEstimate | None:
+    """Raises `LlmbError` for a cluster that is not known."""
     from llmb_tui.cluster.slurm.profile import LOCAL
     from llmb_tui.plan.calibration import measured_here
 
@@ -87,17 +87,17 @@ def _measured_on(services: Services, cluster: str, plan: Plan) -> MeasuredHere |
 
 
 def plan_of(services: Services, arguments: argparse.Namespace) -> Plan:
-    """The plan of the selection flags. Raises `Trouble` for what is no selection."""
+    """The plan of the selection flags. Raises `LlmbError` for what is no selection."""
     return plan_request(services.catalog, selection_mapping(arguments))
 
 
 def launchable(services: Services, arguments: argparse.Namespace) -> Plan:
-    """The plan of the selection flags. Raises `Trouble` when it cannot be launched."""
+    """The plan of the selection flags. Raises `LlmbError` when it cannot be launched."""
     plan = plan_of(services, arguments)
     errors = [problem for problem in plan.problems if problem.severity == "error"]
     if errors:
         reasons = "\n".join(problem.words for problem in errors)
-        raise Trouble("This selection cannot be launched.", reasons, exit_code=1)
+        raise LlmbError("This selection cannot be launched.", reasons, exit_code=1)
     return plan
 
 
@@ -114,13 +114,13 @@ def _open(source: str) -> AbstractContextManager[TextIO]:
     # A byte that is no UTF-8 spoils its own line, not the thousands around it.
     if source == "-":
         if sys.stdin is None:
-            raise Trouble("There is nothing to read: stdin is closed.", fix="Send JSON lines to it.", exit_code=1)
+            raise LlmbError("There is nothing to read: stdin is closed.", fix="Send JSON lines to it.", exit_code=1)
         return nullcontext(TextIOWrapper(sys.stdin.buffer, encoding=_UTF_8, errors="replace"))
     try:
         return open(source, encoding=_UTF_8, errors="replace")
     except (OSError, ValueError) as error:
         why = error.strerror if isinstance(error, OSError) else error
-        raise Trouble(f"{source} cannot be read: {why}.", fix="Name a file of JSON lines.", exit_code=1) from error
+        raise LlmbError(f"{source} cannot be read: {why}.", fix="Name a file of JSON lines.", exit_code=1) from error
 
 
 def accuracy_verb(arguments: argparse.Namespace) -> int:
@@ -132,7 +132,7 @@ def accuracy_verb(arguments: argparse.Namespace) -> int:
 
     def progress(case: str) -> None:
         if time.monotonic() - began > _PATIENCE_S:
-            say(f"accuracy: {case}")
+            print_status(f"accuracy: {case}")
 
     write(accuracy_answer(accuracy(user_services(arguments).catalog, progress)), arguments)
     return 0

@@ -13,9 +13,9 @@ from llmb_tui.answers.blocks import pictures
 from llmb_tui.answers.writers.html import html
 from llmb_tui.answers.writers.markdown import markdown
 from llmb_tui.answers.writers.svg import svg
-from llmb_tui.cli.output import print_json, print_line, say
+from llmb_tui.cli.output import print_json, print_line, print_status
 from llmb_tui.cli.user import confirm, has_terminal, user_services
-from llmb_tui.errors import Trouble
+from llmb_tui.errors import LlmbError
 from llmb_tui.language.quantities import byte_size
 from llmb_tui.store.files import write_atomic
 
@@ -26,7 +26,7 @@ def report_verb(arguments: argparse.Namespace) -> int:
     """Write the report of runs; without a file it goes to stdout as Markdown. Asks no cluster."""
     target = Path(arguments.output) if arguments.output else None
     if target is not None and target.suffix.lower() not in (*_HTML, *_MARKDOWN):
-        raise Trouble(
+        raise LlmbError(
             f"{target} is neither HTML nor Markdown.",
             f"Its name ends with {target.suffix!r}." if target.suffix else "Its name has no ending.",
             "Name a file that ends with .html or .md.",
@@ -47,7 +47,7 @@ def report_verb(arguments: argparse.Namespace) -> int:
     tell = print_line
     if target is None:
         print_line(markdown(made, {name: str(path) for name, path in charts.items()}), end="")
-        tell = say  # stdout is the report
+        tell = print_status  # stdout is the report
     for path in files:
         tell(f"{path}  {byte_size(path.stat().st_size)}")
     return 0
@@ -60,11 +60,11 @@ def _text(made: Answer, target: Path, charts: dict[str, Path]) -> str:
 
 
 def _agree(existing: Sequence[Path], *, force: bool) -> None:
-    """Nothing is replaced that somebody may still want. Raises Trouble (exit code 1)."""
+    """Nothing is replaced that somebody may still want. Raises LlmbError (exit code 1)."""
     if not existing or force:
         return
     named = f"{existing[0]}{f' and {len(existing) - 1} more' if len(existing) > 1 else ''}"
     if has_terminal() and confirm(f"{named} exists already. Replace it?"):
         return
-    say("Nothing was written.")
-    raise Trouble(f"{named} exists already.", "", "Name another file, or add --force to replace it.", exit_code=1)
+    print_status("Nothing was written.")
+    raise LlmbError(f"{named} exists already.", "", "Name another file, or add --force to replace it.", exit_code=1)

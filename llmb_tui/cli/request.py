@@ -7,9 +7,9 @@ from collections.abc import Iterable
 from dataclasses import asdict
 
 from llmb_tui.cli.flags import selection_mapping
-from llmb_tui.cli.output import print_json, print_line, say
+from llmb_tui.cli.output import print_json, print_line, print_status
 from llmb_tui.cli.planning import launchable
-from llmb_tui.errors import Trouble
+from llmb_tui.errors import LlmbError
 from llmb_tui.launch.prepared import LaunchPreview
 from llmb_tui.launch.procedure_loader import preview
 from llmb_tui.launch.procedures import PROCEDURES
@@ -21,9 +21,9 @@ from llmb_tui.services import Services
 
 
 def ask_for_selection(arguments: argparse.Namespace) -> None:
-    """Raise Trouble where a procedure is asked about without a recipe, on which it depends."""
+    """Raise LlmbError where a procedure is asked about without a recipe, on which it depends."""
     if arguments.procedure != DEFAULT_PROCEDURE and not selection_mapping(arguments):
-        raise Trouble(
+        raise LlmbError(
             f"{PROCEDURES[arguments.procedure].title} of which recipe?",
             "What they need depends on the recipe and the GPU type.",
             "Add the selection: -w, -s, --gpu, -d and --scale.",
@@ -32,7 +32,7 @@ def ask_for_selection(arguments: argparse.Namespace) -> None:
 
 
 def request_of(services: Services, arguments: argparse.Namespace) -> RunRequest:
-    """What the flags ask for. Raises Trouble where it cannot be launched by the procedure that was asked for.
+    """What the flags ask for. Raises LlmbError where it cannot be launched by the procedure that was asked for.
 
     What that does otherwise than asked for, and is no error, is said.
     """
@@ -40,7 +40,7 @@ def request_of(services: Services, arguments: argparse.Namespace) -> RunRequest:
     problems = preview(request).problems
     errors = [one.words for one in problems if one.severity == "error"]
     if errors:
-        raise Trouble(f"{PROCEDURES[request.procedure].title} cannot do this.", "\n".join(errors), exit_code=1)
+        raise LlmbError(f"{PROCEDURES[request.procedure].title} cannot do this.", "\n".join(errors), exit_code=1)
     say_problems(problems)
     return request
 
@@ -56,7 +56,7 @@ def fill_from(run: Run, arguments: argparse.Namespace) -> None:
                 setattr(arguments, name, value if value is True else str(value))
     procedure = PROCEDURES[run.procedure]
     if arguments.procedure is None and not procedure.starts_runs:
-        say(f"Run {run.id} was started by {procedure.name}; this one is not, and need not be like it.")
+        print_status(f"Run {run.id} was started by {procedure.name}; this one is not, and need not be like it.")
     elif arguments.procedure is None:
         arguments.procedure = run.procedure if procedure.flag_help else DEFAULT_PROCEDURE
     if arguments.cluster is None:
@@ -64,14 +64,14 @@ def fill_from(run: Run, arguments: argparse.Namespace) -> None:
     elif arguments.cluster != run.cluster:
         changed["cluster"] = arguments.cluster
     otherwise = ", ".join(f"{name.replace('_', ' ')} {value}" for name, value in changed.items())
-    say(f"As run {run.id}{otherwise and f', but for {otherwise}'}.")
+    print_status(f"As run {run.id}{otherwise and f', but for {otherwise}'}.")
 
 
 def say_problems(problems: Iterable[Problem]) -> None:
     """What a person should know before GPUs are spent."""
     for one in problems:
         if one.severity == "warning":
-            say(one.words)
+            print_status(one.words)
 
 
 def print_command(request: RunRequest, launch: LaunchPreview, *, as_json: bool) -> None:
@@ -82,5 +82,5 @@ def print_command(request: RunRequest, launch: LaunchPreview, *, as_json: bool) 
         print_json({"procedure": request.procedure, **known})
         return
     for words in (*launch.differences, *launch.notes):
-        say(f"note: {words}")
+        print_status(f"note: {words}")
     print_line(launch.command)

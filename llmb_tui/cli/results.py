@@ -14,19 +14,19 @@ from llmb_tui.analysis.upstream_rules import Rule, UpstreamResult, counts_as_log
 from llmb_tui.answers.result import results
 from llmb_tui.cli.flags import selection_mapping
 from llmb_tui.cli.logs import existing
-from llmb_tui.cli.output import say, write
+from llmb_tui.cli.output import print_status, write
 from llmb_tui.cli.planning import plan_of
 from llmb_tui.cli.runs import exit_code, say_cancel, say_intent, say_unknown
 from llmb_tui.cli.user import terminal_prompter, user_services
-from llmb_tui.errors import Trouble
-from llmb_tui.history import Losses
+from llmb_tui.errors import LlmbError
+from llmb_tui.history import LossComparer
 from llmb_tui.language.text import clean_line
 from llmb_tui.launch.run import Run
 from llmb_tui.plan.plan import Plan
 from llmb_tui.watch.find_logs import MOST, cluster_logs, local_logs
 from llmb_tui.watch.judge_log import log_result
 from llmb_tui.watch.log_formats.registry import LOG_FORMATS
-from llmb_tui.watch.log_reader import UnreadableLog, unreadable
+from llmb_tui.watch.log_reader import UnreadableLogError, unreadable
 from llmb_tui.watch.report import document
 from llmb_tui.watch.state import ENDED, RunState
 from llmb_tui.watch.training_log import TrainingLog, newest_of_jobs, trains
@@ -51,10 +51,10 @@ def results_verb(arguments: argparse.Namespace) -> int:
             for one, code in found.of(name):
                 documents.extend([one] if one is not None else [])
                 codes.append(code)
-        except Trouble as trouble:
-            if len(names) == 1 or (trouble.exit_code == 1 and not isinstance(trouble, UnreadableLog)):
+        except LlmbError as error:
+            if len(names) == 1 or (error.exit_code == 1 and not isinstance(error, UnreadableLogError)):
                 raise
-            say(str(trouble))
+            print_status(str(error))
             codes.append(2)
     write(results(documents, arguments.rule), arguments)
     if arguments.strict and not documents:
@@ -70,7 +70,7 @@ class _Results:
         self._rule: Rule = arguments.rule
         self._services = user_services(arguments)
         self._silent: set[str] = set()
-        self._losses = Losses(self._services.history)
+        self._losses = LossComparer(self._services.history)
 
     def runs_of(self, name: str) -> tuple[str, ...]:
         """Those of a suite that were stored; what is none stands for itself."""
@@ -79,7 +79,7 @@ class _Results:
     def of(self, name: str) -> Iterator[tuple[_Document | None, int]]:
         """Of a run, a path or `CLUSTER:PATH`; None for a log or a folder among others that cannot be read.
 
-        Raises Trouble. The id of a run means it also where there is a folder of its name, as `fetch` makes one:
+        Raises LlmbError. The id of a run means it also where there is a folder of its name, as `fetch` makes one:
         `./NAME` names that.
         """
         path = None if self._is_run(name) else existing(name)
@@ -90,10 +90,10 @@ class _Results:
             cluster, _, there = name.partition(":")
             logs, closed, more = self._there(cluster, there)
             if more:
-                say(f"{name}: there are more than {MOST} logs; the first {MOST} by name are shown.")
+                print_status(f"{name}: there are more than {MOST} logs; the first {MOST} by name are shown.")
             yield from self._of_logs(logs, closed, name, one=[log.path for log in logs] == [there])
         elif os.sep in name:
-            raise Trouble(f"There is no {clean_line(name)}.", fix="Name a log, or a folder of logs.", exit_code=1)
+            raise LlmbError(f"There is no {clean_line(name)}.", fix="Name a log, or a folder of logs.", exit_code=1)
         else:
             yield self._of_run(name)
 
@@ -101,7 +101,7 @@ class _Results:
         """It was saved here."""
         try:
             self._services.runs.folder(name)
-        except Trouble:  # no run can be called so
+        except LlmbError:  # no run can be called so
             return False
         return self._services.runs.has(name)
 
@@ -113,7 +113,7 @@ class _Results:
     def _there(self, cluster: str, path: str) -> tuple[list[TrainingLog], list[str], bool]:
         session = self._services.clusters.login_node(cluster)
         session.connect(terminal_prompter())
-        return cluster_logs(session, path, lambda done, of: say(f"{cluster}: {done} of {of} logs read"))
+        return cluster_logs(session, path, lambda done, of: print_status(f"{cluster}: {done} of {of} logs read"))
 
     def _of_logs(
         self, logs: list[TrainingLog], closed: list[str], name: str, *, one: bool
@@ -123,12 +123,12 @@ class _Results:
         `closed`: what is said of folders among them that cannot be read.
         """
         for words in closed:
-            say(f"llmb-tui: {words}")
+            print_status(f"llmb-tui: {words}")
             yield None, 2
         by_script = self._rule == "parse_train_timing"
         counted = logs if one else [log for log in logs if (counts_as_log if by_script else trains)(log.file_name)]
         if not counted:
-            say(f"There is no log of a training (`*.out`) below {name}.")
+            print_status(f"There is no log of a training (`*.out`) below {name}.")
         newest = [(log, ()) for log in counted] if by_script or one else newest_of_jobs(counted)
         plan = self._plan if newest else None
         for log, earlier in newest:
@@ -138,10 +138,10 @@ class _Results:
                     continue
                 threshold = self._services.settings.verdict.threshold
                 result = log_result(self._services.catalog, log, earlier, plan, threshold)
-            except Trouble as trouble:
+            except LlmbError as error:
                 if one:
                     raise
-                say(f"llmb-tui: {trouble.what} {trouble.why}")
+                print_status(f"llmb-tui: {error.what} {error.why}")
                 yield None, 2
                 continue
             judged = result.verdict.result if result.verdict is not None and result.verdict.by_rule else None
@@ -187,8 +187,8 @@ class _Results:
             try:
                 if (asked := services.feed.settle(run_id, terminal_prompter())).submission == "unknown":
                     say_unknown(asked, asked.note)
-            except Trouble as trouble:
-                say_unknown(record.run, trouble.what)
+            except LlmbError as error:
+                say_unknown(record.run, error.what)
                 self._silent.add(record.run.cluster)
             record = services.feed.record(run_id)
         run, state = record.run, record.state
@@ -198,13 +198,15 @@ class _Results:
         if run.cluster not in self._silent:
             try:
                 state = services.feed.monitor(run_id).once(terminal_prompter())
-            except Trouble as trouble:
-                state = replace(state, link="lost", link_note=trouble.what)
+            except LlmbError as error:
+                state = replace(state, link="lost", link_note=error.what)
             run = services.runs.load(run_id)
             for note in filter(None, (state.link_note, state.slurm_note)):
-                say(f"{run.cluster}: {note}" if state.link == "lost" else f"{run.cluster}, run {run_id}: {note}")
+                print_status(
+                    f"{run.cluster}: {note}" if state.link == "lost" else f"{run.cluster}, run {run_id}: {note}"
+                )
             if state.link != "lost":
                 return run, state, exit_code(run, state, strict=self._arguments.strict)
             self._silent.add(run.cluster)
-        say(f"Run {run_id} is shown as it was last seen.")
+        print_status(f"Run {run_id} is shown as it was last seen.")
         return run, state, 2

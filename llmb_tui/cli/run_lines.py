@@ -15,7 +15,7 @@ from llmb_tui.watch.state import RunState
 AGAIN_AFTER_S = 300.0
 
 
-class Again:
+class RepeatLimiter:
     """When something is to be said: at once where it is new, and again when it has stayed so for a while."""
 
     def __init__(self, now: Callable[[], float] = time.monotonic) -> None:
@@ -39,7 +39,7 @@ def line_teller(
     run: Run, tell: Callable[[str], None], now: Callable[[], float] = time.monotonic
 ) -> Callable[[RunState], None]:
     """A `publish` that tells each change of stage, job, step, link and notes in a line, and no line twice in a row."""
-    stands, notes_stand = Again(now), Again(now)
+    stands, notes_stand = RepeatLimiter(now), RepeatLimiter(now)
     last_line = ""
 
     def publish(state: RunState) -> None:

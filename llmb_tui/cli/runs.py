@@ -9,10 +9,10 @@ from collections.abc import Callable, Sequence
 from operator import itemgetter
 from typing import Any, Literal
 
-from llmb_tui.cli.output import answer, print_json, print_line, say, write
-from llmb_tui.cli.run_lines import Again, line_teller
+from llmb_tui.cli.output import answer, print_json, print_line, print_status, write
+from llmb_tui.cli.run_lines import RepeatLimiter, line_teller
 from llmb_tui.cli.user import confirm, has_terminal, require_changes, terminal_prompter, user_services
-from llmb_tui.errors import Trouble
+from llmb_tui.errors import LlmbError
 from llmb_tui.language.states import method_phrase, state_label
 from llmb_tui.launch.note import NO_NOTE, Note
 from llmb_tui.launch.refusal import WITH_INTENT
@@ -20,14 +20,14 @@ from llmb_tui.launch.run import Run
 from llmb_tui.launch.runs import ACCOUNTING, Runs
 from llmb_tui.launch.submit import withdraw
 from llmb_tui.services import Services
-from llmb_tui.watch.kept_runs import KeptRuns
 from llmb_tui.watch.report import cancel_words, document, state_word
-from llmb_tui.watch.runs_feed import LINE_TROUBLE
+from llmb_tui.watch.run_cache import RunCache
+from llmb_tui.watch.runs_feed import TRANSIENT_ERRORS
 from llmb_tui.watch.state import BAD_ENDS, ENDED, RunRecord, RunState
 
 _BAD_ENDS = {"refused", "withdrawn", *BAD_ENDS}
 _Listed = tuple[float, dict[str, Any], RunRecord | None, Note]
-"""Time of creation, JSON object and note of a run, with its record unless it was read from `KeptRuns`."""
+"""Time of creation, JSON object and note of a run, with its record unless it was read from `RunCache`."""
 
 
 def jobs_verb(arguments: argparse.Namespace) -> int:
@@ -38,13 +38,13 @@ def jobs_verb(arguments: argparse.Namespace) -> int:
 
         return prune(services, arguments)
     if arguments.yes or arguments.older_than:
-        raise Trouble("--yes and --older-than go with --prune.", "The list of runs changes nothing.", exit_code=1)
-    kept = KeptRuns(services.places.runs_done, services.places.runs, services.settings.verdict.threshold)
+        raise LlmbError("--yes and --older-than go with --prune.", "The list of runs changes nothing.", exit_code=1)
+    kept = RunCache(services.places.runs_done, services.places.runs, services.settings.verdict.threshold)
     feed, services.runs.passed_over = services.feed, frozenset(kept.done)
     for run, why in feed.settle_all(terminal_prompter()):
         say_unknown(run, why)
-    for cluster, trouble in feed.poll(terminal_prompter()).items():
-        say(f"{cluster}: {trouble.what} Its runs are shown as they were last seen.")
+    for cluster, error in feed.poll(terminal_prompter()).items():
+        print_status(f"{cluster}: {error.what} Its runs are shown as they were last seen.")
     records, unreadable = feed.records.all(), services.runs.unreadable()
     found: list[_Listed] = [(one.created_at, one.document, None, NO_NOTE) for one in kept.done.values()]
     for record in records:
@@ -59,15 +59,17 @@ def jobs_verb(arguments: argparse.Namespace) -> int:
     elif found:
         _write_runs(found, arguments)
     elif not unreadable:
-        say("There is no run yet. `llmb-tui submit --cluster C …` submits one, and so does the wizard's last step.")
+        print_status(
+            "There is no run yet. `llmb-tui submit --cluster C …` submits one, and so does the wizard's last step."
+        )
     for record in records:
         if record.state.link_note:
-            say(f"run {record.run.id}: {record.state.link_note}")
+            print_status(f"run {record.run.id}: {record.state.link_note}")
         say_intent(record.run)
-        if record.run.going:
+        if record.run.is_active:
             say_cancel(record.run)
-    for trouble in unreadable:
-        say(str(trouble))
+    for error in unreadable:
+        print_status(str(error))
     return 0
 
 
@@ -89,13 +91,13 @@ def print_run(services: Services, run_id: str, *, as_json: bool) -> int:
     return 0
 
 
-def settle(services: Services, run_id: str, *, patiently: bool = False) -> Run:
-    """A run, after its cluster was asked about it if it is unknown; `patiently` again and again, until it is known.
+def settle(services: Services, run_id: str, *, wait: bool = False) -> Run:
+    """Read a run; ask its cluster first if its submission is unknown.
 
-    While it is not, says why, and again after a while. Raises Trouble when there is no such run, or the cluster does
-    not let us in.
+    `wait`: ask again until it is known, and print the reason now and then. Raises LlmbError for an unknown run, or if
+    the cluster rejects the login.
     """
-    reasons = Again()
+    reasons = RepeatLimiter()
 
     def tell(run: Run, why: str) -> None:
         lasting = reasons.due(why)
@@ -103,36 +105,36 @@ def settle(services: Services, run_id: str, *, patiently: bool = False) -> Run:
             say_unknown(run, why, lasting)
 
     stop = threading.Event()
-    if not patiently:
+    if not wait:
         stop.set()
-    return services.feed.settle_patiently(run_id, tell, stop, terminal_prompter(), passing=LINE_TROUBLE)
+    return services.feed.settle_with_retries(run_id, tell, stop, terminal_prompter(), passing=TRANSIENT_ERRORS)
 
 
 def say_cancel(run: Run) -> None:
     """What became of a cancel whose answer was lost; nothing of any other."""
     if run.cancel_note:
-        say(f"run {run.id}: {run.cancel_note}")
+        print_status(f"run {run.id}: {run.cancel_note}")
 
 
 def say_intent(run: Run) -> None:
     """What can be done with a run of which nothing was sent; nothing of any other."""
     if run.submission == "intended":
-        say(f"Nothing of run {run.id} was sent. {WITH_INTENT.format(run.id)}")
+        print_status(f"Nothing of run {run.id} was sent. {WITH_INTENT.format(run.id)}")
 
 
 def say_unknown(run: Run, why: str, lasting: str = "") -> None:
     """Why it is not known yet whether a run was submitted."""
     still = f" ({lasting})" if lasting else ""
-    say(f"{run.cluster}: it is not known yet whether run {run.id} was submitted{still}. {why}".rstrip())
+    print_status(f"{run.cluster}: it is not known yet whether run {run.id} was submitted{still}. {why}".rstrip())
 
 
 def watch_verb(arguments: argparse.Namespace) -> int:
     """Follow a run to its end, or say how it stands."""
     services = user_services(arguments)
-    run = settle(services, arguments.run, patiently=not arguments.once)
+    run = settle(services, arguments.run, wait=not arguments.once)
     if run.submission == "intended" and not arguments.once:
         what = f"Nothing of run {run.id} was sent yet, so there is nothing to watch."
-        raise Trouble(what, run.note, WITH_INTENT.format(run.id), exit_code=1)
+        raise LlmbError(what, run.note, WITH_INTENT.format(run.id), exit_code=1)
     say_intent(run)
     last = _last_state(services, run)
     if arguments.once:
@@ -154,7 +156,7 @@ def watch_verb(arguments: argparse.Namespace) -> int:
         if state.stage in BAD_ENDS:
             print_line(f"log: {services.runs.folder(run.id) / state.log_name}")
     if run.submission == "submitted" and state.stage not in ENDED:
-        say(f"{run.cluster}: the run is not followed any more. {state.link_note}".rstrip())
+        print_status(f"{run.cluster}: the run is not followed any more. {state.link_note}".rstrip())
         return 2
     return exit_code(run, state, strict=arguments.strict)
 
@@ -165,7 +167,7 @@ def _print_state(services: Services, state: RunState, arguments: argparse.Namesp
 
     run = services.runs.load(state.run_id)
     for note in filter(None, (state.link_note, state.slurm_note)):
-        say(note)
+        print_status(note)
     say_cancel(run)
     write(run_answer(row_from_record(RunRecord(run, state)), document(run, state)), arguments)
     return 2 if state.link == "lost" else exit_code(run, state, strict=arguments.strict)
@@ -179,10 +181,10 @@ def _last_state(services: Services, run: Run) -> RunState | None:
     state = services.feed.record(run.id).state
     if not run.job_ids:
         return state
-    if run.going or state.stage not in ENDED or state.log_unread:
+    if run.is_active or state.stage not in ENDED or state.log_unread:
         return None
     if run.log_read is False or not (services.runs.folder(run.id) / ACCOUNTING).exists():
-        with contextlib.suppress(Trouble):
+        with contextlib.suppress(LlmbError):
             services.feed.monitor(run.id).once()
         state = services.feed.record(run.id).state
     return state
@@ -194,11 +196,11 @@ def cancel_verb(arguments: argparse.Namespace) -> int:
     run = _looked_at_again(services, services.runs.load(arguments.run))
     if run.submission == "intended":
         services.clusters.require_withdrawing(run.cluster)
-    elif run.going or run.submission == "unknown":
+    elif run.is_active or run.submission == "unknown":
         require_changes(services, run.cluster)
         run = settle(services, run.id)
     if run.submission == "unknown":
-        raise Trouble(f"It is not known yet whether run {run.id} has a job. Nothing was cancelled.", run.note)
+        raise LlmbError(f"It is not known yet whether run {run.id} has a job. Nothing was cancelled.", run.note)
     if run.submission == "intended":
         run = withdraw(services.runs, services.journal, run)
     if not run.job_ids:
@@ -206,13 +208,13 @@ def cancel_verb(arguments: argparse.Namespace) -> int:
         nothing = f"Run {run.id} is {word} and has no job: nothing was cancelled. {run.note}".rstrip()
         answer(arguments, {"id": run.id, "cancelled": []}, nothing)
         return 0
-    if not run.going:
+    if not run.is_active:
         answer(arguments, {"id": run.id, "cancelled": []}, cancel_words(run, ()))
         say_cancel(run)
         return 0
     jobs = ", ".join(run.job_ids)
     if not arguments.yes and has_terminal() and not confirm(f"Cancel job {jobs} on {run.cluster}?"):
-        raise Trouble("Nothing was cancelled.", exit_code=1)
+        raise LlmbError("Nothing was cancelled.", exit_code=1)
     cancelled = services.feed.cancel(run, terminal_prompter())
     answer(arguments, {"id": run.id, "cancelled": list(cancelled)}, cancel_words(run, cancelled))
     say_cancel(services.runs.load(run.id))
@@ -221,8 +223,8 @@ def cancel_verb(arguments: argparse.Namespace) -> int:
 
 def _looked_at_again(services: Services, run: Run) -> Run:
     """A run whose job had failed as it is now: somebody may have had Slurm start it once more."""
-    if run.job_ids and not run.going and run.job_state not in ("COMPLETED", "CANCELLED"):
-        with contextlib.suppress(Trouble):  # its cluster may not be known here any more
+    if run.job_ids and not run.is_active and run.job_state not in ("COMPLETED", "CANCELLED"):
+        with contextlib.suppress(LlmbError):  # its cluster may not be known here any more
             services.feed.monitor(run.id).once()
         run = services.runs.load(run.id)
     return run
@@ -242,8 +244,8 @@ def _change(arguments: argparse.Namespace, word: Literal["suspend", "resume"]) -
     services = user_services(arguments)
     run = services.runs.load(arguments.run)
     require_changes(services, run.cluster)
-    if not run.going or not run.job_ids:
-        raise Trouble(f"Run {run.id} has no job to {word}: it is over, or has none yet.", exit_code=1)
+    if not run.is_active or not run.job_ids:
+        raise LlmbError(f"Run {run.id} has no job to {word}: it is over, or has none yet.", exit_code=1)
     services.feed.change(run, word, terminal_prompter())
     words = f"{run.cluster} was asked to {word} run {run.id}; `llmb-tui watch {run.id} --once` says how it stands."
     answer(arguments, {"id": run.id, "asked": word}, words)
@@ -292,7 +294,7 @@ def _json_teller(runs: Runs, run: Run) -> Callable[[RunState], None]:
 
     def publish(state: RunState) -> None:
         nonlocal last_document, run
-        with contextlib.suppress(Trouble):  # it cannot be read at the moment
+        with contextlib.suppress(LlmbError):  # it cannot be read at the moment
             run = runs.load(run.id)
         now = document(run, state)
         if now != last_document:

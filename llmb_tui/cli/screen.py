@@ -10,37 +10,37 @@ import signal
 import sys
 import threading
 
-from llmb_tui.cli.output import say
+from llmb_tui.cli.output import print_status
 from llmb_tui.cli.user import is_terminal, settings_of
-from llmb_tui.errors import Trouble
+from llmb_tui.errors import LlmbError
 from llmb_tui.services import Services
-from llmb_tui.store.paths import Places
-from llmb_tui.store.scratch import removed_when_terminated
+from llmb_tui.store.paths import UserPaths
+from llmb_tui.store.scratch import remove_scratch_on_signals
 
 
 def wizard_verb(arguments: argparse.Namespace) -> int:
     """Open the wizard on the user's own places."""
-    places = Places.of_user()
+    places = UserPaths.of_user()
     return show(Services(places, settings_of(places, arguments), read_only=arguments.read_only))
 
 
 def show(services: Services) -> int:
     """Run the screen until the user leaves it."""
     if not (is_terminal(sys.stdin) and is_terminal(sys.stdout)):
-        raise Trouble("The wizard needs a terminal.", fix="Use a verb: `llmb-tui --help` lists them.", exit_code=1)
+        raise LlmbError("The wizard needs a terminal.", fix="Use a verb: `llmb-tui --help` lists them.", exit_code=1)
     # Textual paints with its next frame: of 60 a second a key waits for as long as it is worked on.
     os.environ.setdefault("TEXTUAL_FPS", "240")
     gc.disable()  # what the start makes stays: until it is over there is nothing to collect
     from llmb_tui.ui.app import LlmbApp
 
     end_with_terminal(sys.stdin.fileno())
-    broken: list[Trouble] = []
+    broken: list[LlmbError] = []
     services.on_broken_file = services.on_broken_file or broken.append
     app = LlmbApp(services)
     app.run()
     services.clusters.close()
     for problem in broken:
-        say(f"llmb-tui: passed over: {problem}")
+        print_status(f"llmb-tui: passed over: {problem}")
     return app.return_code or 0
 
 
@@ -52,7 +52,7 @@ def end_with_terminal(descriptor: int) -> None:
     below `nohup`, say of a script that has this program in it: what is only a screen cannot outlive its terminal.
     """
     signal.signal(signal.SIGHUP, signal.SIG_DFL)
-    removed_when_terminated()
+    remove_scratch_on_signals()
     threading.Thread(target=_wait_for_hangup, args=(descriptor,), name="hangup", daemon=True).start()
 
 

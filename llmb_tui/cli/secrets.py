@@ -9,7 +9,7 @@ from llmb_tui.answers.answer import Answer
 from llmb_tui.answers.blocks import Fact, Grid, Section, known
 from llmb_tui.answers.table import Column, Table
 from llmb_tui.cli.flags import selection_mapping
-from llmb_tui.cli.output import say, write
+from llmb_tui.cli.output import print_status, write
 from llmb_tui.cli.planning import plan_of
 from llmb_tui.cli.request import ask_for_selection
 from llmb_tui.cli.user import (
@@ -21,7 +21,7 @@ from llmb_tui.cli.user import (
     terminal_prompter,
     user_services,
 )
-from llmb_tui.errors import Trouble
+from llmb_tui.errors import LlmbError
 from llmb_tui.launch.procedure_loader import secrets_of
 from llmb_tui.launch.secrets import forget_secret, give_secret
 from llmb_tui.preflight.access import SecretState, SecretTest, secret_states, try_secret
@@ -50,17 +50,17 @@ def secrets_verb(arguments: argparse.Namespace) -> int:
     for flag in ("keep", "from_keyring"):
         if getattr(arguments, flag) and not arguments.give:
             fix = "Add --give with the kind of the key."
-            raise Trouble(f"--{flag.replace('_', '-')} goes with --give.", fix=fix, exit_code=1)
+            raise LlmbError(f"--{flag.replace('_', '-')} goes with --give.", fix=fix, exit_code=1)
     services = user_services(arguments)
     if arguments.give or arguments.forget:
         require_changes(services, arguments.cluster)
     session = services.clusters.login_node(arguments.cluster)
     session.connect(terminal_prompter())
     if arguments.forget:
-        say(forget_secret(session, arguments.forget))
+        print_status(forget_secret(session, arguments.forget))
     if arguments.give:
         value = None if arguments.from_keyring else _typed(arguments.give)
-        say(give_secret(session, arguments.give, value, keep=arguments.keep))
+        print_status(give_secret(session, arguments.give, value, keep=arguments.keep))
     states = secret_states(session, keyring=True)
     needs = _needs(services, arguments)
     tests = [try_secret(session, need, None, services.sources) for need in needs]
@@ -83,24 +83,24 @@ def _section(need: SecretNeed, test: SecretTest) -> Section:
 def ask_for_key(services: Services, request: RunRequest, key: SecretId) -> None:
     """Ask at the terminal for a key that an install lacks, test it and put it on the cluster.
 
-    Raises Trouble (exit code 1) when none is given, or the servers do not take it.
+    Raises LlmbError (exit code 1) when none is given, or the servers do not take it.
     """
     session = services.clusters.login_node(request.profile)
     need = next(need for need in secrets_of(request) if need.id == key)
-    say(f"{need.why}\nMake one at {need.where}. {need.how_long}")
+    print_status(f"{need.why}\nMake one at {need.where}. {need.how_long}")
     value = _typed(key)
     test = try_secret(session, need, secret_of(key, value), services.sources)
-    say(test.words)
+    print_status(test.words)
     if test.result in ("refused", "no access yet"):
-        raise Trouble("The key was not put on the cluster.", test.words, test.fix, exit_code=1)
+        raise LlmbError("The key was not put on the cluster.", test.words, test.fix, exit_code=1)
     keep = confirm("Keep it in this computer's keyring too?")
-    say(give_secret(session, key, value, keep=keep))
+    print_status(give_secret(session, key, value, keep=keep))
 
 
 def _typed(secret_id: SecretId) -> str:
     typed = read_hidden(f"{TITLES[secret_id]}: ") if has_terminal() else read_line()
     if not typed.strip():
-        raise Trouble(f"No {TITLES[secret_id]} was given.", "", "Type it, or send it on stdin.", exit_code=1)
+        raise LlmbError(f"No {TITLES[secret_id]} was given.", "", "Type it, or send it on stdin.", exit_code=1)
     return typed
 
 

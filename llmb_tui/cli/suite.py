@@ -11,9 +11,9 @@ from typing import Any
 from llmb_tui.answers.suite import planned_suite, submitted_suite, suites
 from llmb_tui.catalog.rows import rows
 from llmb_tui.cli.flags import selection_mapping
-from llmb_tui.cli.output import answer, print_json, print_line, say, write
+from llmb_tui.cli.output import answer, print_json, print_line, print_status, write
 from llmb_tui.cli.user import confirm, has_terminal, read_line, require_changes, terminal_prompter, user_services
-from llmb_tui.errors import Trouble
+from llmb_tui.errors import LlmbError
 from llmb_tui.language.quantities import given, gpu_hours, gpu_hours_digits
 from llmb_tui.language.states import row_label
 from llmb_tui.language.text import plural
@@ -24,9 +24,9 @@ from llmb_tui.suites.document import progress_document
 from llmb_tui.suites.ready_made import most_gpus, ready_made
 from llmb_tui.suites.suite import SUITE_KINDS, Suite, SuiteKind, make_suite
 from llmb_tui.suites.suite_file import read_suite
-from llmb_tui.suites.suite_plan import Nodes, SuiteNotReady, SuitePlan, nodes_of
+from llmb_tui.suites.suite_plan import Nodes, SuiteNotReadyError, SuitePlan, nodes_of
 from llmb_tui.suites.suite_progress import SuiteProgress, log_to_read
-from llmb_tui.watch.runs_feed import LINE_TROUBLE
+from llmb_tui.watch.runs_feed import TRANSIENT_ERRORS
 
 READY_MADE: tuple[SuiteKind, ...] = tuple(kind for kind in SUITE_KINDS if kind != "custom")
 _TYPED_WITHIN = 0.051
@@ -38,7 +38,7 @@ def suite_verb(arguments: argparse.Namespace) -> int:
     if arguments.action != "list" and arguments.suite is None:
         what = f"`suite {arguments.action}` of which suite?"
         fix = f"Name a file, the id of a suite, or one of {', '.join(READY_MADE)}."
-        raise Trouble(what, "", fix, exit_code=1)
+        raise LlmbError(what, "", fix, exit_code=1)
     services = user_services(arguments)
     services.interactive = True  # several scripts are written: the process that writes them stays
     try:
@@ -67,22 +67,22 @@ def _submit(services: Services, arguments: argparse.Namespace) -> int:
         progress = services.suites.progress(going)
         if not (progress.unfinished and progress.count("not sent", "refused", "unknown") > progress.unreadable):
             if not progress.stopped:
-                say(f"Suite {going.id} {'is over' if progress.over else 'goes on'}: {progress.words}")
+                print_status(f"Suite {going.id} {'is over' if progress.over else 'goes on'}: {progress.words}")
             return _write_submitted(progress, arguments)
         sent = {row.planned.row.key for row in progress.rows if row.standing not in ("not sent", "refused")}
     against = [(row.row if row else None, problem) for row, problem in plan.blockers]
     if against := [(row, problem) for row, problem in against if row is None or row.key not in sent]:
-        raise SuiteNotReady(plan.suite, against)
+        raise SuiteNotReadyError(plan.suite, against)
     if going is not None:
-        say(f"Suite {going.id} goes on: {progress.words}")
+        print_status(f"Suite {going.id} goes on: {progress.words}")
     _agree(services, plan, going, arguments)
     kept = going or services.suites.keep(suite, new=arguments.new)
-    say(f"suite {kept.id}, {kept.name} on {kept.cluster}")
+    print_status(f"suite {kept.id}, {kept.name} on {kept.cluster}")
     try:
         progress = services.suite_runner.submit(kept, _tell, threading.Event(), terminal_prompter())
     except KeyboardInterrupt as interrupt:
         fix = f"`llmb-tui suite submit {kept.id}` goes on, `llmb-tui suite cancel {kept.id}` ends it."
-        raise Trouble(f"Interrupted: suite {kept.id} is not submitted to its end.", "", fix, 130) from interrupt
+        raise LlmbError(f"Interrupted: suite {kept.id} is not submitted to its end.", "", fix, 130) from interrupt
     return _write_submitted(progress, arguments)
 
 
@@ -90,10 +90,10 @@ def _write_submitted(progress: SuiteProgress, arguments: argparse.Namespace) -> 
     """How a suite stands of which nothing is sent now; 1 where runs of it have no job, 2 where one is unreadable."""
     suite = progress.plan.suite
     if progress.stopped:
-        say(f"Nothing more is sent: {progress.words}")
+        print_status(f"Nothing more is sent: {progress.words}")
     elif refused := progress.count("refused"):
         word = row_label("refused").word
-        say(f"{plural(refused, 'run')} {word}: `llmb-tui suite submit {suite.id}` sends them again.")
+        print_status(f"{plural(refused, 'run')} {word}: `llmb-tui suite submit {suite.id}` sends them again.")
     write(submitted_suite(progress), arguments)
     return 1 if progress.count("not sent", "refused") else 2 if progress.unreadable else 0
 
@@ -107,8 +107,8 @@ def _watch(services: Services, arguments: argparse.Namespace) -> int:
     if not ended:
         try:
             services.clusters.cluster(suite.cluster).connect(terminal_prompter())
-        except LINE_TROUBLE as trouble:
-            lost = _say_lost(suite, trouble.what)
+        except TRANSIENT_ERRORS as error:
+            lost = _say_lost(suite, error.what)
     if arguments.once:
         if not ended:
             services.feed.poll()
@@ -136,14 +136,16 @@ def _watch(services: Services, arguments: argparse.Namespace) -> int:
     if not arguments.json:
         write(submitted_suite(progress), arguments)
     if not progress.stopped and (unsent := progress.count("not sent")):
-        say(f"{plural(unsent, 'run')} {row_label('not sent').word}. Continue with `llmb-tui suite submit {suite.id}`.")
+        print_status(
+            f"{plural(unsent, 'run')} {row_label('not sent').word}. Continue with `llmb-tui suite submit {suite.id}`."
+        )
     return _exit_code(progress, lost, strict=arguments.strict)
 
 
 def _say_lost(suite: Suite, why: str, said: str = "") -> str:
     """What cannot be learned of its cluster at the moment, which is told unless that was `said`."""
     if why and why != said:
-        say(f"{suite.cluster}: {why}")
+        print_status(f"{suite.cluster}: {why}")
     return why
 
 
@@ -162,7 +164,7 @@ def _cancel(services: Services, arguments: argparse.Namespace) -> int:
     word = row_label("not sent").word
     question = f"Cancel suite {suite.id}, {plural(going, 'job')} and {plural(rest, 'run')} {word}?"
     if progress.unfinished and not arguments.yes and has_terminal() and not confirm(question):
-        raise Trouble("Nothing was cancelled.", exit_code=1)
+        raise LlmbError("Nothing was cancelled.", exit_code=1)
     cancelled: tuple[str, ...] = ()
     if progress.unfinished:
         progress, cancelled = services.suite_runner.cancel(suite, _tell, terminal_prompter())
@@ -177,7 +179,7 @@ def _list(services: Services, arguments: argparse.Namespace) -> int:
         write(suites(found), arguments)
     else:
         ready = "`llmb-tui suite --help` names those that are ready-made"
-        say(f"There is no suite yet. `llmb-tui suite submit FILE` submits one; {ready}.")
+        print_status(f"There is no suite yet. `llmb-tui suite submit FILE` submits one; {ready}.")
     return 0
 
 
@@ -197,7 +199,7 @@ def _wanted(services: Services, arguments: argparse.Namespace) -> tuple[Suite, N
         if given or arguments.count is not None or arguments.max_scale is not None:
             what = "What a file runs stands in the file."
             fix = f"Leave the selection out, or name one of {', '.join(READY_MADE)} instead of a file."
-            raise Trouble(what, "", fix, exit_code=1)
+            raise LlmbError(what, "", fix, exit_code=1)
         gpu = arguments.gpu and arguments.gpu.lower()
         by = {"cluster": arguments.cluster, "gpu": gpu, "procedure": arguments.procedure}
         suite = read_suite(_file(name), services.catalog, **by, **conduct)
@@ -205,14 +207,14 @@ def _wanted(services: Services, arguments: argparse.Namespace) -> tuple[Suite, N
 
 
 def _of_id(services: Services, arguments: argparse.Namespace) -> Suite:
-    """A suite that was submitted, which no flag changes any more. Raises Trouble (exit code 1) where one is given."""
+    """A suite that was submitted, which no flag changes any more. Raises LlmbError (exit code 1) where one is given."""
     names = ("cluster", "procedure", "at_most", "stop_after", "shuffle", "count", "max_scale")
     given = [*selection_mapping(arguments), *(name for name in names if getattr(arguments, name) is not None)]
     if given:
         flags = ", ".join(f"--{name.replace('_', '-')}" for name in given)
         what = f"Suite {arguments.suite} was submitted already, and stays as it was agreed to: {flags} changes nothing."
         fix = "Leave that out; the file or the kind of the suite, with --new, begins another one."
-        raise Trouble(what, "", fix, exit_code=1)
+        raise LlmbError(what, "", fix, exit_code=1)
     return services.suites.load(arguments.suite)
 
 
@@ -223,11 +225,11 @@ _OF_ACCEPTANCE = ("size", "dtype", "scale", "strong_scaling", *(field.name for f
 def _ready_made(services: Services, arguments: argparse.Namespace, conduct: dict[str, Any]) -> tuple[Suite, Nodes]:
     kind, cluster, most = arguments.suite, arguments.cluster, arguments.max_scale
     if not cluster:
-        raise Trouble(f"`{kind}` on which cluster?", fix="Add `--cluster NAME`.", exit_code=1)
+        raise LlmbError(f"`{kind}` on which cluster?", fix="Add `--cluster NAME`.", exit_code=1)
     if kind == "acceptance" and (given := [name for name in _OF_ACCEPTANCE if name in selection_mapping(arguments)]):
         what = f"An acceptance runs what is published, whatever --{given[0].replace('_', '-')} says."
         fix = f"Leave it out, or name another kind: {', '.join(one for one in READY_MADE if one != kind)}."
-        raise Trouble(what, "", fix, exit_code=1)
+        raise LlmbError(what, "", fix, exit_code=1)
     selection = _selection(services, arguments)
     asked = most is None or arguments.action == "plan"
     nodes = _nodes(services, cluster, arguments) if asked else Nodes()
@@ -263,17 +265,17 @@ def _nodes(services: Services, cluster: str, arguments: argparse.Namespace) -> N
         return Nodes()
     try:
         return nodes_of(services.clusters.inventory(profile, terminal_prompter()).partitions, profile)
-    except Trouble as trouble:
+    except LlmbError as error:
         if arguments.suite in READY_MADE and arguments.max_scale is None:
             raise
-        say(f"{cluster} could not be asked for its free nodes. {trouble.what}")
+        print_status(f"{cluster} could not be asked for its free nodes. {error.what}")
         return Nodes()
 
 
 def _file(name: str) -> Path:
     if not os.path.exists(name):  # False too for what can be no name
         fix = f"Name a file, the id of a suite (`llmb-tui suite list`), or one of {', '.join(READY_MADE)}."
-        raise Trouble(f"There is no file and no suite {name[:80]!r}.", "", fix, exit_code=1)
+        raise LlmbError(f"There is no file and no suite {name[:80]!r}.", "", fix, exit_code=1)
     return Path(name)
 
 
@@ -284,35 +286,37 @@ def _kept(services: Services, arguments: argparse.Namespace) -> Suite:
     wanted, _ = _wanted(services, arguments)
     found = services.suites.submitted(wanted)
     if found.digest != wanted.digest:
-        say(f"Suite {found.id} ({found.name}) is meant, which was submitted otherwise: {found.conduct}.")
+        print_status(f"Suite {found.id} ({found.name}) is meant, which was submitted otherwise: {found.conduct}.")
     return found
 
 
 def _agree(services: Services, plan: SuitePlan, going: Suite | None, arguments: argparse.Namespace) -> None:
-    """Say what it costs, and ask. Raises Trouble (exit code 1) where the answer is no."""
+    """Say what it costs, and ask. Raises LlmbError (exit code 1) where the answer is no."""
     hours = (going and going.agreed_gpu_hours) or plan.gpu_hours
     limit, typed = services.policy.suite_gpu_hours, arguments.gpu_hours
     no = "Nothing was submitted."
     if typed is not None and not _is_shown(typed, hours):
         why = f"`--gpu-hours {given(typed)}` was given, and the suite takes {gpu_hours(hours)}."
-        raise Trouble(no, why, "Look at it again with `llmb-tui suite plan`, and give that number.", exit_code=1)
+        raise LlmbError(no, why, "Look at it again with `llmb-tui suite plan`, and give that number.", exit_code=1)
     above = hours > limit
     if arguments.yes and (not above or typed is not None):
         return
     if not has_terminal() or arguments.yes:
         over = f"It takes {gpu_hours(hours)}, above `limits.suite_gpu_hours`, which is {given(limit)}."
         fix = f"Add --yes{f' --gpu-hours {hours:.1f}' if above else ''} to submit it without asking."
-        raise Trouble(no, over if above else "There is no terminal to ask at.", fix, exit_code=1)
+        raise LlmbError(no, over if above else "There is no terminal to ask at.", fix, exit_code=1)
     rest = services.suites.progress(going).count("not sent", "refused") if going else len(plan.rows)
     most = f"{gpu_hours(hours)} and start-up, at most {gpu_hours_digits(plan.most_gpu_hours)} by their time limits"
     what = f"Submit {plural(rest, 'run')} of {len(plan.rows)} to {plan.suite.cluster}: {most}"
     if not above:
         if not confirm(f"{what}?"):
-            raise Trouble(no, exit_code=1)
+            raise LlmbError(no, exit_code=1)
         return
-    say(f"{what}. That is above the limit of {given(limit)}: type the number of GPU-hours to submit it: ", end="")
+    print_status(
+        f"{what}. That is above the limit of {given(limit)}: type the number of GPU-hours to submit it: ", end=""
+    )
     if not _is_shown(read_line(), hours):
-        raise Trouble(no, f"The typed number is not {gpu_hours_digits(hours)}.", exit_code=1)
+        raise LlmbError(no, f"The typed number is not {gpu_hours_digits(hours)}.", exit_code=1)
 
 
 def _is_shown(said: float | str, hours: float) -> bool:
@@ -344,4 +348,4 @@ def _exit_code(progress: SuiteProgress, lost: str, *, strict: bool) -> int:
 
 
 def _tell(words: str) -> None:
-    say(f"  {words}")
+    print_status(f"  {words}")

@@ -8,10 +8,10 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, TextIO
 
-from llmb_tui.cli.output import say
-from llmb_tui.errors import Trouble
+from llmb_tui.cli.output import print_status
+from llmb_tui.errors import LlmbError
 from llmb_tui.language.text import clean
-from llmb_tui.store.paths import Places
+from llmb_tui.store.paths import UserPaths
 from llmb_tui.store.settings import Settings, load_settings
 
 if TYPE_CHECKING:
@@ -19,17 +19,17 @@ if TYPE_CHECKING:
 
 
 def user_services(arguments: argparse.Namespace) -> Services:
-    """The rooms, with the user's own places and settings. Raises `SettingProblem`."""
+    """The rooms, with the user's own places and settings. Raises `SettingError`."""
     from llmb_tui.services import Services
 
-    places = Places.of_user()
+    places = UserPaths.of_user()
     services = Services(places, settings_of(places, arguments), read_only=arguments.read_only)
-    services.on_broken_file = lambda problem: say(f"llmb-tui: passed over: {problem}")
+    services.on_broken_file = lambda problem: print_status(f"llmb-tui: passed over: {problem}")
     return services
 
 
-def settings_of(places: Places, arguments: argparse.Namespace) -> Settings:
-    """The settings in force for one call of the program. Raises `SettingProblem`."""
+def settings_of(places: UserPaths, arguments: argparse.Namespace) -> Settings:
+    """The settings in force for one call of the program. Raises `SettingError`."""
     return load_settings(places.settings, flags_of(arguments))
 
 
@@ -39,12 +39,12 @@ def flags_of(arguments: argparse.Namespace) -> list[str]:
 
 
 def require_changes(services: Services, cluster: str) -> None:
-    """Raise `ObserverMode`, before anybody is asked anything, where a cluster is only looked at."""
-    from llmb_tui.cluster.failures import ObserverMode
+    """Raise `ReadOnlyError`, before anybody is asked anything, where a cluster is only looked at."""
+    from llmb_tui.cluster.failures import ReadOnlyError
 
     profile = services.clusters.profile(cluster)
-    if services.policy.observes(profile):
-        raise ObserverMode(profile)
+    if services.policy.is_read_only(profile):
+        raise ReadOnlyError(profile)
 
 
 def has_terminal() -> bool:
@@ -58,7 +58,7 @@ def is_terminal(stream: TextIO | None) -> bool:
 
 
 def read_line() -> str:
-    """A line of stdin; empty at its end, and where it is closed. Raises Trouble (exit code 1) for what is no text."""
+    """A line of stdin; empty at its end, and where it is closed. Raises LlmbError (exit code 1) for what is no text."""
     with _text_only():
         return sys.stdin.readline() if sys.stdin is not None else ""
 
@@ -71,7 +71,7 @@ def read_hidden(prompt: str) -> str:
         try:
             return getpass(prompt)
         except EOFError:
-            say("")
+            print_status("")
             return ""
 
 
@@ -81,7 +81,7 @@ def _text_only() -> Iterator[None]:
         yield
     except UnicodeDecodeError as error:
         what = "What was typed or sent is no text."
-        raise Trouble(what, "It holds bytes that are no UTF-8.", "Type or send it again.", exit_code=1) from error
+        raise LlmbError(what, "It holds bytes that are no UTF-8.", "Type or send it again.", exit_code=1) from error
 
 
 def terminal_prompter() -> TerminalPrompter | None:
@@ -91,16 +91,16 @@ def terminal_prompter() -> TerminalPrompter | None:
 
 def confirm(question: str) -> bool:
     """Ask at the terminal; anything but yes is no."""
-    say(f"{question} [y/N] ", end="")
+    print_status(f"{question} [y/N] ", end="")
     return read_line().strip().lower() in {"y", "yes"}
 
 
 def agree(question: str, nothing: str, fix: str) -> None:
-    """Ask at the terminal. Raises Trouble (exit code 1) with `nothing` where the answer is no, or nobody can answer."""
+    """Ask at the terminal. Raises LlmbError (exit code 1) with `nothing` if the answer is no or impossible."""
     if not has_terminal():
-        raise Trouble(nothing, "There is no terminal to ask at.", fix, exit_code=1)
+        raise LlmbError(nothing, "There is no terminal to ask at.", fix, exit_code=1)
     if not confirm(question):
-        raise Trouble(nothing, exit_code=1)
+        raise LlmbError(nothing, exit_code=1)
 
 
 class TerminalPrompter:
@@ -116,5 +116,5 @@ class TerminalPrompter:
         text = clean(prompt)
         if not echo:
             return read_hidden(text) or None
-        say(text, end="")
+        print_status(text, end="")
         return read_line().rstrip("\n") or None

@@ -7,7 +7,7 @@ import time
 from collections.abc import Callable
 
 from llmb_tui.cluster.link import Stream
-from llmb_tui.errors import Trouble
+from llmb_tui.errors import LlmbError
 
 _LOWEST = 100_000
 """Bytes per second. Below this rate one megabyte takes longer than a server waits for its reader."""
@@ -16,11 +16,11 @@ _UNITS = {"": 1, "k": 1_000, "K": 1_000, "M": 1_000_000, "G": 1_000_000_000}
 
 
 def bytes_per_s(text: str) -> float:
-    """Parse a rate such as `20M`, `2.5 MB/s` or `500k`. Raises Trouble (exit code 1)."""
+    """Parse a rate such as `20M`, `2.5 MB/s` or `500k`. Raises LlmbError (exit code 1)."""
     match = _RATE.fullmatch(text.strip())
     rate = float(match[1]) * _UNITS[match[2]] if match else 0.0
     if rate < _LOWEST:
-        raise Trouble(
+        raise LlmbError(
             f"The bandwidth limit cannot be {text[:40]!r}.",
             f"It must be a number of bytes per second, at least {_LOWEST // 1000}k.",
             "Write it as 500k, 20M or 1G.",

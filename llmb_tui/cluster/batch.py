@@ -10,7 +10,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from llmb_tui.errors import Trouble
+from llmb_tui.errors import LlmbError
 from llmb_tui.language.text import clean
 
 if TYPE_CHECKING:
@@ -40,8 +40,8 @@ def run_batch(session: Session, commands: Mapping[str, str], deadline_s: float) 
 
     A snippet finds the exit code of an earlier one in `$rc_NAME`, and runs a program that could hang as
     `limited SECONDS PROGRAM ARGUMENT…`. Quote the values in a snippet with `shell_join`. A session that caches answers
-    (`asking_once`) runs each snippet only once.
-    Raises Trouble if another program answers in place of the script, and the errors of `Session.run`.
+    (`with_answer_cache`) runs each snippet only once.
+    Raises LlmbError if another program answers in place of the script, and the errors of `Session.run`.
     """
     cache = {} if session.answers is None else session.answers
     known: dict[str, Answer] = {name: cache[snippet] for name, snippet in commands.items() if snippet in cache}
@@ -58,10 +58,10 @@ def run_batch(session: Session, commands: Mapping[str, str], deadline_s: float) 
     return known | answers
 
 
-def _not_run(result: Completed) -> Trouble:
+def _not_run(result: Completed) -> LlmbError:
     """Make the error for an answer that another program gave in place of the script, such as `nologin`."""
     first_line = clean(f"{result.stdout}\n{result.stderr}".strip()).split("\n")[0]
-    return Trouble(
+    return LlmbError(
         "The login node runs no commands for this account.",
         f"It answered: {first_line}" if first_line else f"It returned exit code {result.exit_code} and no message.",
         "Ask the cluster's administrators for an account with a shell, or for a host that runs commands.",
@@ -96,7 +96,7 @@ def batch_answers(output: str, commands: Mapping[str, str], token: str) -> dict[
 
 
 def ask(
-    session: Session, script: str, *arguments: object, failed: Callable[[str], Trouble], deadline_s: float
+    session: Session, script: str, *arguments: object, failed: Callable[[str], LlmbError], deadline_s: float
 ) -> list[tuple[str, str, str]]:
     """Run a read-only script, and return (kind, name, text) of each part that it prints.
 

@@ -3,30 +3,30 @@
 from __future__ import annotations
 
 from llmb_tui.cluster.profile import ClusterProfile
-from llmb_tui.errors import Trouble
+from llmb_tui.errors import LlmbError
 
 
-class Unreachable(Trouble):
+class UnreachableError(LlmbError):
     """No SSH server answered: the name, the port, the network or the handshake failed."""
 
 
-class BadSshConfig(Trouble):
+class SshConfigError(LlmbError):
     """The user's OpenSSH configuration cannot be read, or names a route that cannot be used."""
 
 
-class HostKeyUnknown(Trouble):
+class HostKeyUnknownError(LlmbError):
     """The host's key is unknown, and the user did not accept it."""
 
 
-class HostKeyChanged(Trouble):
+class HostKeyChangedError(LlmbError):
     """The host's key differs from the known one. Nothing was sent to the host, and the user was not asked."""
 
 
-class AuthenticationFailed(Trouble):
+class AuthenticationError(LlmbError):
     """The server has the expected host key, but rejected the login."""
 
 
-class Disconnected(Trouble):
+class DisconnectedError(LlmbError):
     """The connection broke.
 
     `may_have_run` is False if the command was certainly not given to the server.
@@ -37,30 +37,30 @@ class Disconnected(Trouble):
         self.may_have_run = may_have_run
 
 
-class GaveWay(Disconnected):
+class StreamPreemptedError(DisconnectedError):
     """A stream was ended because a server with few sessions needed its session for another command.
 
     The connection itself works.
     """
 
 
-class LoginNeeded(Trouble):
+class LoginNeededError(LlmbError):
     """The connection broke, and logging in again would ask the user a question. It was not asked."""
 
 
-class Unanswered(Trouble):
+class NoAnswerError(LlmbError):
     """The complete answer of a command did not arrive. The command may still be running on the cluster."""
 
 
-class DeadlinePassed(Unanswered):
+class DeadlineError(NoAnswerError):
     """A command did not answer before its deadline."""
 
 
-class AnswerTooLong(Unanswered):
+class AnswerTooLongError(NoAnswerError):
     """A command's output is longer than any expected answer."""
 
 
-class ObserverMode(Trouble):
+class ReadOnlyError(LlmbError):
     """A change of a read-only cluster was refused. Exit code 1."""
 
     def __init__(self, profile: ClusterProfile) -> None:

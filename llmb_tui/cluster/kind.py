@@ -36,9 +36,9 @@ class ClusterKind(Generic[P]):
     example: str
     """Example of flags for `clusters add` that make a complete profile."""
     check: Callable[[P], None]
-    """Raises WrongField for the first invalid field of a profile."""
+    """Raises InvalidFieldError for the first invalid field of a profile."""
     profile_of: Callable[[dict[str, str]], P]
-    """Makes a profile of the texts of all fields. Raises WrongField."""
+    """Makes a profile of the texts of all fields. Raises InvalidFieldError."""
     open: Callable[[P], Cluster]
     """Makes the cluster of a profile, not connected."""
     accounted: Callable[[str], list[Job]]

@@ -8,8 +8,8 @@ from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from llmb_tui.cluster.failures import AnswerTooLong
-from llmb_tui.errors import Trouble
+from llmb_tui.cluster.failures import AnswerTooLongError
+from llmb_tui.errors import LlmbError
 from llmb_tui.language.quantities import duration
 from llmb_tui.language.states import LinkState
 from llmb_tui.language.text import clean
@@ -101,8 +101,8 @@ class Stream(ABC):
     def read(self, timeout_s: float) -> bytes | None:
         """The next bytes, at most 1 MiB; None if none came within `timeout_s`; b"" after the end of the command.
 
-        Raises Disconnected if the link broke, and its subclass GaveWay if another command needed the session.
-        Both may lose bytes that had arrived: to continue, read again from the last byte that `read` returned.
+        Raises DisconnectedError if the link broke, and its subclass StreamPreemptedError if another command needed the
+        session. Both may lose bytes that had arrived: to continue, read again from the last byte that `read` returned.
         """
 
     @abstractmethod
@@ -141,7 +141,7 @@ class Commands(ABC):
 
         `only_looks`: the command changes nothing and reads no stdin. Such a command may take a faster way, on which a
         dead link is noticed only after it was sent. It may be killed after its deadline, and if the link breaks.
-        Raises DeadlinePassed, AnswerTooLong, Disconnected, and Trouble if the server runs no commands.
+        Raises DeadlineError, AnswerTooLongError, DisconnectedError, and LlmbError if the server runs no commands.
         """
 
     def run_script(
@@ -184,32 +184,32 @@ class Link(Commands):
     def stream(self, argv: Sequence[str]) -> Stream:
         """Start one long-running command, in at most 20 seconds, and return the stream of its output.
 
-        Raises DeadlinePassed, Disconnected, and Trouble if the server runs no commands.
+        Raises DeadlineError, DisconnectedError, and LlmbError if the server runs no commands.
         """
 
     @abstractmethod
     def close(self) -> None:
-        """Close the link: all waiting callers get Disconnected. Commands there may continue, streams end."""
+        """Close the link: all waiting callers get DisconnectedError. Commands there may continue, streams end."""
 
     def write_file(self, path: str, data: bytes) -> None:
         """Replace the file at the absolute path by `data`, completely or not at all; mode 0600.
 
-        Its directory must exist. Raises Trouble if the file cannot be written, DeadlinePassed and Disconnected.
+        Its directory must exist. Raises LlmbError if the file cannot be written, DeadlineError and DisconnectedError.
         """
         temporary = f"{path}.{secrets.token_hex(4)}.part"
         args = [path, temporary, str(len(data))]
         result = self.run_script(_WRITE_FILE, args, stdin=data, deadline_s=_WRITE_DEADLINE_S)
         if result.exit_code != 0:
-            raise Trouble(
+            raise LlmbError(
                 f"Could not write {clean(path)} on {self.host}.",
                 clean(result.stderr.strip()) or "Not all of the file arrived.",
                 "Check the directory's permissions, and the free space and quota there.",
             )
 
 
-def answer_too_long(argv: Sequence[str], host: str) -> AnswerTooLong:
+def answer_too_long(argv: Sequence[str], host: str) -> AnswerTooLongError:
     """Make the error for a command whose output is too long."""
-    return AnswerTooLong(
+    return AnswerTooLongError(
         f"The output of {command_name(argv)} on {host} is longer than {LONGEST_ANSWER >> 20} MiB.",
         "A start file of the login shell may print without end, or another program may have this name.",
         "Run it on the login node in another terminal, and look at the first lines of the output.",

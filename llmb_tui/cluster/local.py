@@ -13,7 +13,7 @@ import time
 from collections.abc import Sequence
 from typing import IO
 
-from llmb_tui.cluster.failures import DeadlinePassed, Disconnected
+from llmb_tui.cluster.failures import DeadlineError, DisconnectedError
 from llmb_tui.cluster.link import LONGEST_ANSWER, Completed, Link, Pulse, Stream, answer_too_long, command_name
 from llmb_tui.language.text import clean
 from llmb_tui.store.paths import home
@@ -96,9 +96,11 @@ class LocalConnection(Link):
         self.streams.add(stream)
         return stream
 
-    def closed_here(self, *, may_have_run: bool) -> Disconnected:
+    def closed_here(self, *, may_have_run: bool) -> DisconnectedError:
         """Make the error for the use of a closed connection."""
-        return Disconnected(f"The connection to {self.host} was closed by this program.", may_have_run=may_have_run)
+        return DisconnectedError(
+            f"The connection to {self.host} was closed by this program.", may_have_run=may_have_run
+        )
 
     def _start(self, argv: Sequence[str]) -> subprocess.Popen[bytes]:
         """Start a process. If that fails, start one that reports the error as a shell would."""
@@ -111,8 +113,8 @@ class LocalConnection(Link):
             words = f"{argv[0]}: {error.strerror}"
             return _popen(["sh", "-c", 'printf "%s\\n" "$1" >&2; exit "$2"', "sh", words, exit_code])
 
-    def _deadline_passed(self, argv: Sequence[str]) -> DeadlinePassed:
-        return DeadlinePassed(
+    def _deadline_passed(self, argv: Sequence[str]) -> DeadlineError:
+        return DeadlineError(
             f"No answer in time from {command_name(argv)} on {self.host}.",
             "The login node is busy, or the command hangs. The command was ended.",
             "Try again later, or look at the login node in another terminal.",

@@ -9,7 +9,7 @@ from dataclasses import fields
 from llmb_tui.cluster.profile import ClusterProfile
 from llmb_tui.cluster.quoting import one_line
 from llmb_tui.cluster.validation import ENV_NAME, matches
-from llmb_tui.errors import Trouble
+from llmb_tui.errors import LlmbError
 from llmb_tui.language.text import clean_line
 
 _PROFILE_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,63}")
@@ -27,7 +27,7 @@ Rules = Mapping[str, tuple[re.Pattern[str], str]]
 NAME_RULES: Rules = {"name": (_PROFILE_NAME, "Use at most 64 letters, digits, dots, dashes and underscores.")}
 
 
-class WrongField(Trouble):
+class InvalidFieldError(LlmbError):
     """A profile has an invalid value. Exit code 1."""
 
     def __init__(self, field: str, value: str, fix: str, why: str = "") -> None:
@@ -38,44 +38,46 @@ class WrongField(Trouble):
 
 
 def check_texts(profile: ClusterProfile, rules: Rules, not_empty: Mapping[str, str]) -> None:
-    """Raise `WrongField` for the first text that breaks a rule, or is empty although it is required."""
+    """Raise `InvalidFieldError` for the first text that breaks a rule, or is empty although it is required."""
     for field in fields(profile):
         name, value = field.name, getattr(profile, field.name)
         if not isinstance(value, str):
             continue
         _check_text(name, value)
         if name in rules and not matches(rules[name][0], value):
-            raise WrongField(name, value, rules[name][1])
+            raise InvalidFieldError(name, value, rules[name][1])
         if name in not_empty and not value:
-            raise WrongField(name, value, not_empty[name])
+            raise InvalidFieldError(name, value, not_empty[name])
 
 
 def _check_text(name: str, value: str) -> None:
-    """Raise `WrongField` for a text that is not printable, or looks like a secret."""
+    """Raise `InvalidFieldError` for a text that is not printable, or looks like a secret."""
     try:
         one_line(value, name)
-    except Trouble as trouble:
-        raise WrongField(name, value, trouble.fix, trouble.why) from trouble
+    except LlmbError as error:
+        raise InvalidFieldError(name, value, error.fix, error.why) from error
     if _SECRET_VALUE.search(value):
         raise _secret(name)
 
 
 def check_env(env: tuple[tuple[str, str], ...]) -> None:
-    """Raise `WrongField` for an environment variable that cannot be set for a run."""
+    """Raise `InvalidFieldError` for an environment variable that cannot be set for a run."""
     for name, value in env:
         field = f"env.{name}"
         if not ENV_NAME.fullmatch(name):
             fix = "Use capital letters, digits and underscores: NeMo-Run writes names in capitals."
-            raise WrongField("env", name, fix, "It is not a valid name of an environment variable.")
+            raise InvalidFieldError("env", name, fix, "It is not a valid name of an environment variable.")
         if name in _RESERVED_ENV:
-            raise WrongField(field, value, "Remove the variable.", "The batch script itself depends on this variable.")
+            raise InvalidFieldError(
+                field, value, "Remove the variable.", "The batch script itself depends on this variable."
+            )
         if _SECRET_NAME.search(name) or _SECRET_VALUE.search(value):
             raise _secret(field)
         _check_text(field, value)
 
 
-def _secret(field: str) -> WrongField:
-    return WrongField(
+def _secret(field: str) -> InvalidFieldError:
+    return InvalidFieldError(
         field,
         "a secret",
         "Remove it: the program asks for a secret when it needs one, and stores it elsewhere.",

@@ -8,8 +8,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from llmb_tui.cluster.profile import ClusterProfile
-from llmb_tui.cluster.profile_check import WrongField
-from llmb_tui.errors import Trouble
+from llmb_tui.cluster.profile_check import InvalidFieldError
+from llmb_tui.errors import LlmbError
 
 _NUMBER = re.compile(r"[0-9]{1,18}")
 
@@ -37,7 +37,7 @@ def texts_from_profile(profile: ClusterProfile, fields: Iterable[ProfileField], 
 
 
 def values_from_texts(fields: Iterable[ProfileField], texts: Mapping[str, str], empty: object) -> dict[str, Any]:
-    """Parse the texts of a form, by field; an empty text is the value of an empty profile. Raises WrongField."""
+    """Parse the texts of a form, by field; an empty text is the value of an empty profile. Raises InvalidFieldError."""
     return {
         field.name: _PARSERS.get(field.name, _unchanged)(field.name, text)
         if (text := texts[field.name])
@@ -46,19 +46,19 @@ def values_from_texts(fields: Iterable[ProfileField], texts: Mapping[str, str], 
     }
 
 
-def field_at_fault(trouble: Trouble, fields: Iterable[ProfileField]) -> str | None:
+def field_at_fault(error: LlmbError, fields: Iterable[ProfileField]) -> str | None:
     """Name of the form's field that caused an error; None if it was not a field."""
-    if not isinstance(trouble, WrongField):
+    if not isinstance(error, InvalidFieldError):
         return None
-    name = trouble.field.partition(".")[0]
+    name = error.field.partition(".")[0]
     return name if any(field.name == name for field in fields) else None
 
 
 def needed(fields: Iterable[ProfileField], texts: Mapping[str, str]) -> None:
-    """Raise WrongField for the first required field that is empty."""
+    """Raise InvalidFieldError for the first required field that is empty."""
     for field in fields:
         if field.needed and not texts[field.name]:
-            raise WrongField(field.name, "", f"Enter the {field.title}: it is required.")
+            raise InvalidFieldError(field.name, "", f"Enter the {field.title}: it is required.")
 
 
 def text_of(value: object) -> str:
@@ -79,13 +79,13 @@ def _unchanged(_: str, text: str) -> str:
 
 def _number(name: str, text: str) -> int:
     if not _NUMBER.fullmatch(text):
-        raise WrongField(name, text, "Enter a whole number.")
+        raise InvalidFieldError(name, text, "Enter a whole number.")
     return int(text)
 
 
 def _flag(name: str, text: str) -> bool:
     if text.lower() not in ("yes", "no"):
-        raise WrongField(name, text, "Enter yes or no.")
+        raise InvalidFieldError(name, text, "Enter yes or no.")
     return text.lower() == "yes"
 
 
@@ -99,7 +99,7 @@ def _environment(field: str, text: str) -> tuple[tuple[str, str], ...]:
     pairs = [part.strip().partition("=") for part in text.split(";")]
     for name, equals, _ in pairs:
         if name and not equals:
-            raise WrongField(field, name, "Write NAME=value; separate variables with semicolons.")
+            raise InvalidFieldError(field, name, "Write NAME=value; separate variables with semicolons.")
     return tuple((name, value) for name, _, value in pairs if name)
 
 

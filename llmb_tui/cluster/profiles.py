@@ -14,31 +14,31 @@ import tomli_w
 from llmb_tui.cluster.kind import ClusterKind
 from llmb_tui.cluster.kinds import KINDS, UNNAMED
 from llmb_tui.cluster.profile import ClusterProfile
-from llmb_tui.cluster.profile_check import WrongField
+from llmb_tui.cluster.profile_check import InvalidFieldError
 from llmb_tui.store.files import write_atomic
-from llmb_tui.toml.read import FileProblem, read_toml, toml_files
+from llmb_tui.toml.read import TomlFileError, read_toml, toml_files
 
 _KIND = re.compile(r"""(?m)^kind\s*=\s*["']([^"'\n]*)["']""")
 
 
-class ProfileProblem(FileProblem):
+class ProfileError(TomlFileError):
     """A file is not a valid cluster profile. Exit code 1."""
 
     kind = "cluster profile"
 
 
 def load_profiles(
-    directory: Path, on_problem: Callable[[ProfileProblem], None] | None = None
+    directory: Path, on_problem: Callable[[ProfileError], None] | None = None
 ) -> tuple[ClusterProfile, ...]:
     """Load all saved clusters, sorted by name; none if the directory does not exist.
 
-    A file that is not a valid profile is skipped and reported to `on_problem`; without it, ProfileProblem is raised.
+    A file that is not a valid profile is skipped and reported to `on_problem`; without it, ProfileError is raised.
     """
     profiles = []
     for path in toml_files([directory]):
         try:
             profiles.append(load_profile(path))
-        except ProfileProblem as problem:
+        except ProfileError as problem:
             if on_problem is None:
                 raise
             on_problem(problem)
@@ -46,23 +46,23 @@ def load_profiles(
 
 
 def load_profile(path: Path) -> ClusterProfile:
-    """Load the profile in one file. Raises ProfileProblem."""
+    """Load the profile in one file. Raises ProfileError."""
     profile, text = _read(path)
     try:
         _check(profile)
-    except WrongField as wrong:
+    except InvalidFieldError as wrong:
         reason = f"{wrong.what} {wrong.why}".strip()
-        problem = ProfileProblem.at(path, text, (tuple(wrong.field.split(".", 1)), reason))
+        problem = ProfileError.at(path, text, (tuple(wrong.field.split(".", 1)), reason))
         problem.fix = wrong.fix
         raise problem from wrong
     if profile.name != path.stem:
         reason = f"The profile's name is {profile.name}, but the file is named {path.stem}. Use the same name for both."
-        raise ProfileProblem.at(path, text, (("name",), reason))
+        raise ProfileError.at(path, text, (("name",), reason))
     return profile
 
 
 def save_profile(directory: Path, profile: ClusterProfile) -> None:
-    """Write the profile to `<name>.toml`; atomic, mode 0600. Raises WrongField for an invalid field."""
+    """Write the profile to `<name>.toml`; atomic, mode 0600. Raises InvalidFieldError for an invalid field."""
     _check(profile)
     file = (directory / f"{profile.name}.toml").resolve()  # a link stays a link
     write_atomic(file, tomli_w.dumps(profile_table(profile)).encode())
@@ -81,7 +81,7 @@ def profile_document(profile: ClusterProfile) -> dict[str, Any]:
 
 def _read(path: Path) -> tuple[ClusterProfile, str]:
     kind = _kind_of(path)
-    document, text = read_toml(path, _form_of(kind), ProfileProblem)
+    document, text = read_toml(path, _form_of(kind), ProfileError)
     values = {field.name: getattr(document, field.name) for field in fields(kind.profile)}
     return kind.profile(**{**values, "env": tuple(document.env.items())}), text
 

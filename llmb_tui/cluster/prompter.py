@@ -22,7 +22,7 @@ class Prompter(Protocol):
         ...
 
 
-class Unattended:
+class NonInteractivePrompter:
     """Prompter without a user: it accepts no host key and answers no question."""
 
     def accept_host_key(self, *_: str) -> bool:

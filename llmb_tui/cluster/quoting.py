@@ -10,7 +10,7 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 
-from llmb_tui.errors import Trouble
+from llmb_tui.errors import LlmbError
 from llmb_tui.language.text import clean_line, is_seen
 
 _PLAIN = re.compile(r"[A-Za-z0-9_./:,+-]+")
@@ -22,7 +22,7 @@ _ENCODED = re.compile(rb"[^A-Za-z0-9_./:,+ -]")
 def shell_join(argv: Sequence[str]) -> str:
     """Quote arguments as one command line for sh and its relatives.
 
-    Raises Trouble for an argument with a NUL or a lone surrogate, which a command cannot receive.
+    Raises LlmbError for an argument with a NUL or a lone surrogate, which a command cannot receive.
     """
     return " ".join(_quote(argument) for argument in argv)
 
@@ -30,7 +30,7 @@ def shell_join(argv: Sequence[str]) -> str:
 def command_line(argv: Sequence[str]) -> str:
     """Make a command line for any login shell that runs the program `argv`, not an alias or function of that name.
 
-    Raises Trouble for an argument with a NUL or a lone surrogate.
+    Raises LlmbError for an argument with a NUL or a lone surrogate.
     """
     command = "exec " + shell_join(argv)
     if "\n" not in command:
@@ -43,7 +43,7 @@ def command_line(argv: Sequence[str]) -> str:
 def nul_joined(argv: Sequence[str]) -> bytes:
     """Join arguments by NUL bytes, for a program that runs them without a shell.
 
-    Raises Trouble for an argument with a NUL or a lone surrogate.
+    Raises LlmbError for an argument with a NUL or a lone surrogate.
     """
     return "\0".join(map(_sendable, argv)).encode()
 
@@ -51,11 +51,11 @@ def nul_joined(argv: Sequence[str]) -> bytes:
 def one_line(value: str, what: str) -> str:
     """Return the value if it is printable text on one line.
 
-    Raises Trouble (exit code 1) for a newline, NUL, or any other invisible character; `what` names the value there.
+    Raises LlmbError (exit code 1) for a newline, NUL, or any other invisible character; `what` names the value there.
     """
     if is_seen(value):
         return value
-    raise Trouble(
+    raise LlmbError(
         f"{what} contains a character that does not print: {_excerpt(value)}",
         "In a script or a command it could split one line into two.",
         "Type the value again, as plain text on one line.",
@@ -65,7 +65,7 @@ def one_line(value: str, what: str) -> str:
 
 def _sendable(argument: str) -> str:
     if _UNSENDABLE.search(argument):
-        raise Trouble(
+        raise LlmbError(
             f"A command cannot receive this argument: {_excerpt(argument)}",
             "The argument contains a NUL or text that is not Unicode.",
             "Type it again, as plain text.",

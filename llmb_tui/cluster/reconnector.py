@@ -8,10 +8,10 @@ import threading
 import time
 from collections.abc import Callable
 
-from llmb_tui.cluster.failures import AuthenticationFailed, Disconnected, HostKeyUnknown, LoginNeeded
+from llmb_tui.cluster.failures import AuthenticationError, DisconnectedError, HostKeyUnknownError, LoginNeededError
 from llmb_tui.cluster.link import Link
-from llmb_tui.cluster.prompter import Prompter, Unattended
-from llmb_tui.errors import Trouble
+from llmb_tui.cluster.prompter import NonInteractivePrompter, Prompter
+from llmb_tui.errors import LlmbError
 from llmb_tui.language.states import LinkState
 
 FIRST_PAUSE_S, LONGEST_PAUSE_S = 0.5, 10.0
@@ -33,7 +33,7 @@ class Reconnector:
         self._name = name
         self._dialling = threading.Lock()
         self._closed = threading.Event()
-        self._failure: Trouble | None = None
+        self._failure: LlmbError | None = None
         self._failures = 0
         self._has_asked = False
         """Whether the last try had a prompter."""
@@ -67,7 +67,7 @@ class Reconnector:
         """Return the live link. If there is none, wait for the pause and try once to make it.
 
         `prompter`: answers questions of the login, and skips the pause, because a user is waiting.
-        Raises LoginNeeded, Disconnected after `close`, and the errors of dialling.
+        Raises LoginNeededError, DisconnectedError after `close`, and the errors of dialling.
         """
         self._wanted_at = time.monotonic()
         return self._live(prompter)
@@ -105,7 +105,9 @@ class Reconnector:
             if link is not None:
                 return link
             if self._closed.is_set():
-                raise Disconnected(f"The connection to {self._name} was closed by this program.", may_have_run=False)
+                raise DisconnectedError(
+                    f"The connection to {self._name} was closed by this program.", may_have_run=False
+                )
             if prompter is None and self._needs_login:
                 raise self._login_needed()
             # Another thread may have tried meanwhile. Its failure counts for a caller with a prompter only if that try
@@ -124,10 +126,10 @@ class Reconnector:
         self._has_asked = prompter is not None
         self.trying = True
         try:
-            link = self._dial(prompter or Unattended())
-        except Trouble as failure:
+            link = self._dial(prompter or NonInteractivePrompter())
+        except LlmbError as failure:
             self._failed(failure)
-            if not first and prompter is None and isinstance(failure, (AuthenticationFailed, HostKeyUnknown)):
+            if not first and prompter is None and isinstance(failure, (AuthenticationError, HostKeyUnknownError)):
                 self._is_refused = True
                 raise self._login_needed() from failure
             raise
@@ -143,7 +145,7 @@ class Reconnector:
             threading.Thread(target=self._keep, name="ssh-again", daemon=True).start()
         return link
 
-    def _failed(self, failure: Trouble) -> None:
+    def _failed(self, failure: LlmbError) -> None:
         self._failure = failure
         self._failures += 1
         jitter = random.uniform(1.0, 1.0 + _JITTER)  # noqa: S311 - no secret
@@ -154,11 +156,11 @@ class Reconnector:
         """Dial again while the link was used recently; runs in a thread that ends with `close`."""
         while not self._closed.wait(_LOOK_EVERY_S):
             if self.state == "lost" and self._is_wanted:
-                with contextlib.suppress(Trouble):
+                with contextlib.suppress(LlmbError):
                     self._live(None)
 
-    def _login_needed(self) -> LoginNeeded:
-        return LoginNeeded(
+    def _login_needed(self) -> LoginNeededError:
+        return LoginNeededError(
             f"{self._name} needs you to log in again.",
             "The connection broke. The program asks for a password or code only when you connect.",
             "Connect again.",

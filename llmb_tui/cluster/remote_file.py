@@ -5,7 +5,7 @@ from __future__ import annotations
 import zlib
 from typing import NamedTuple, Protocol
 
-from llmb_tui.errors import Trouble
+from llmb_tui.errors import LlmbError
 
 
 class Sample(NamedTuple):
@@ -27,11 +27,11 @@ class Proof(NamedTuple):
     """The file has lost its beginning, but contains the known bytes. In this case there is no checksum."""
 
 
-class OutOfReach(Trouble):
+class OutputUnreachableError(LlmbError):
     """A job's output cannot be read from this machine, now or later."""
 
 
-class Unreadable(Trouble):
+class UnreadableFileError(LlmbError):
     """A remote file was removed, or its permissions forbid reading; other files may be readable."""
 
 
@@ -48,7 +48,7 @@ class FileTail(Protocol):
         """True if this reader ends at the size that the file had at its beginning; another reader continues."""
 
     def read(self, timeout_s: float) -> bytes | None:
-        """The next bytes; None if none came within `timeout_s`; b"" at the end. Raises Disconnected and Trouble."""
+        """The next bytes; None if none came within `timeout_s`; b"" at the end. Raises LlmbError."""
 
     def close(self) -> None:
         """Close the reader."""
@@ -63,7 +63,7 @@ class RemoteFile(Protocol):
     def prove(self, sample: Sample, known: bytes) -> Proof | None:
         """Read the identity of the file, with the checksum of a sample; None if the file does not exist.
 
-        `known`: the last bytes of the sample. Raises the errors of `Cluster`, and Trouble if the file cannot be read.
+        `known`: the last bytes of the sample. Raises the errors of `Cluster`, and LlmbError if the file cannot be read.
         """
 
     def tail(self, sample: Sample, offset: int, known: bytes) -> FileTail:
@@ -87,7 +87,7 @@ class JobOutput(Protocol):
     def log(self, restart: int) -> RemoteFile:
         """Training log of one start of the job."""
 
-    def beside(self, most: int) -> bytes:
+    def other_output(self, most: int) -> bytes:
         """Ends of the job's other files, `most` bytes of each; may be empty. Raises the errors of `prove`."""
 
 

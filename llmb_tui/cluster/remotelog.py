@@ -19,8 +19,8 @@ import zlib
 from typing import TYPE_CHECKING, Protocol
 
 from llmb_tui.cluster.bandwidth import Limit, LimitedStream
-from llmb_tui.cluster.failures import DeadlinePassed
-from llmb_tui.cluster.remote_file import Proof, Sample, Unreadable
+from llmb_tui.cluster.failures import DeadlineError
+from llmb_tui.cluster.remote_file import Proof, Sample, UnreadableFileError
 from llmb_tui.cluster.remote_text import remote_text
 from llmb_tui.language.text import clean_line
 
@@ -104,7 +104,7 @@ class Tail:
         return self._unpacker is not None
 
     def begin(self, sample: Sample) -> None:
-        """Read the identity of the file. Raises DeadlinePassed, Disconnected, and Trouble if it cannot be read."""
+        """Read the identity of the file. Raises DeadlineError, DisconnectedError, UnreadableFileError."""
         ends = time.monotonic() + _HEADER_WITHIN_S
         header = b""
         while (match := _HEADER.search(header)) is None:
@@ -112,7 +112,7 @@ class Tail:
                 raise _unreadable(self._path, self._stream.stderr)
             data = self._stream.read(max(0.0, ends - time.monotonic()))
             if data is None:
-                raise DeadlinePassed(
+                raise DeadlineError(
                     f"The log {clean_line(self._path)} cannot be read.",
                     "The login node or its file system does not answer.",
                     "The program tries again.",
@@ -236,9 +236,9 @@ def _proof(match: re.Match[bytes], sample: Sample, path: str, stderr: str) -> Pr
     return Proof(inode, int(size), f"{checksum} {length}")
 
 
-def _unreadable(path: str, stderr: str) -> Unreadable:
+def _unreadable(path: str, stderr: str) -> UnreadableFileError:
     why = clean_line(stderr.strip().partition("\n")[0]) or "The remote command ended without an answer."
-    return Unreadable(f"The log {clean_line(path)} cannot be read.", why, "The program tries again.")
+    return UnreadableFileError(f"The log {clean_line(path)} cannot be read.", why, "The program tries again.")
 
 
 class LoginNodeOutput:
@@ -263,7 +263,7 @@ class LoginNodeOutput:
         """Training log of one start of the job."""
         return RemoteLog(self._session, self._log.path(self._job_id, restart))
 
-    def beside(self, most: int) -> bytes:
+    def other_output(self, most: int) -> bytes:
         """Ends of the job's other files; `tail` skips files that do not exist."""
         files = self._log.beside_of(self._job_id)
         if not files:

@@ -8,13 +8,13 @@ from typing import TYPE_CHECKING, TypeVar
 
 from llmb_tui.cluster.call_rate import CallRate
 from llmb_tui.cluster.cluster import AnswerCache, Cluster
-from llmb_tui.cluster.failures import Disconnected
+from llmb_tui.cluster.failures import DisconnectedError
 from llmb_tui.cluster.link import Commands, Completed, Link, LinkHealth, Pulse, Stream, note
 from llmb_tui.cluster.local import LocalConnection
 from llmb_tui.cluster.login_profile import LoginProfile
-from llmb_tui.cluster.prompter import Prompter, Unattended
+from llmb_tui.cluster.prompter import NonInteractivePrompter, Prompter
 from llmb_tui.cluster.reconnector import Reconnector
-from llmb_tui.errors import Trouble
+from llmb_tui.errors import LlmbError
 from llmb_tui.language.states import LinkState
 
 if TYPE_CHECKING:
@@ -28,9 +28,9 @@ T = TypeVar("T")
 class Session(AnswerCache, Commands, Cluster):
     """Runs commands on a cluster from any thread. The first command connects.
 
-    A command with an unknown outcome is not run again: it raises Disconnected or DeadlinePassed. A read-only command is
-    run again once if the connection breaks; `patiently` runs it again twice.
-    Only `connect` asks questions, through its prompter; commands and automatic retries ask none.
+    A command with an unknown outcome is not run again: it raises DisconnectedError or DeadlineError. A read-only
+    command is run again once if the connection breaks; `retry_after_disconnect` runs it again twice. Only `connect`
+    asks questions, through its prompter; commands and automatic retries ask none.
     """
 
     profile: LoginProfile
@@ -44,7 +44,7 @@ class Session(AnswerCache, Commands, Cluster):
         self._dialer = Reconnector(self._dial, profile.name or profile.host)
         self._unlocked: UnlockedKeys = {}
         self._accepted: AcceptedKeys = set()
-        self.bulk = Bulk(lambda: self._over_ssh(Unattended()))
+        self.bulk = Bulk(lambda: self._over_ssh(NonInteractivePrompter()))
         """The second connection, for long streams."""
         self._calls = CallRate()
 
@@ -82,7 +82,7 @@ class Session(AnswerCache, Commands, Cluster):
         `prompter`: answers the questions of this attempt, also after an earlier connection broke.
         One thread connects while others wait for its outcome. A caller with a prompter tries again if the failed try
         of another thread had none. The pause after a failed try grows from 0.5 to about 10 seconds.
-        Raises LoginNeeded, and the errors of `cluster.ssh.connect.connect`.
+        Raises LoginNeededError, and the errors of `cluster.ssh.connect.connect`.
         """
         self._dialer.live(prompter)
 
@@ -112,12 +112,12 @@ class Session(AnswerCache, Commands, Cluster):
         return self._on_live(start)
 
     def write_file(self, path: str, data: bytes) -> None:
-        """Replace a file, as `Link.write_file`. Raises `ObserverMode` if the cluster is read-only."""
+        """Replace a file, as `Link.write_file`. Raises `ReadOnlyError` if the cluster is read-only."""
         self.require_changes()
         self._on_live(lambda link: link.write_file(path, data))
 
     def close(self) -> None:
-        """Close the connections permanently; later commands raise Disconnected."""
+        """Close the connections permanently; later commands raise DisconnectedError."""
         self._dialer.close()
         self.bulk.close()
 
@@ -134,7 +134,7 @@ class Session(AnswerCache, Commands, Cluster):
     def _on_live(self, use: Callable[[Link], T], only_looks: bool = False) -> T:
         try:
             return self._use(use)
-        except Disconnected as broken:
+        except DisconnectedError as broken:
             if (broken.may_have_run and not only_looks) or self.state == "closed":
                 raise
         # The link was already dead before the command was sent, which only its use shows.
@@ -147,10 +147,10 @@ class Session(AnswerCache, Commands, Cluster):
 
 
 def login_node(cluster: Cluster) -> Session:
-    """Return the session of a cluster with a login node. Raises Trouble (exit code 1) for other clusters."""
+    """Return the session of a cluster with a login node. Raises LlmbError (exit code 1) for other clusters."""
     if isinstance(cluster, Session):
         return cluster
-    raise Trouble(
+    raise LlmbError(
         f"{cluster.profile.name} has no login node.",
         "This command needs files on a login node, but this cluster is reached over HTTPS.",
         "Choose a cluster with Slurm.",

@@ -7,7 +7,7 @@ from contextlib import contextmanager
 from typing import Any
 
 
-class NotYaml(ValueError):
+class YamlError(ValueError):
     """A text is not valid YAML."""
 
     def __init__(self, problem: str = "", line: int | None = None) -> None:
@@ -19,7 +19,7 @@ class NotYaml(ValueError):
 
 
 def yaml_of(text: str | bytes) -> Any:
-    """Parse a text to plain values. Raises NotYaml."""
+    """Parse a text to plain values. Raises YamlError."""
     import yaml  # noqa: PLC0415 - the first frame needs no YAML
 
     with _not_yaml():
@@ -27,7 +27,7 @@ def yaml_of(text: str | bytes) -> Any:
 
 
 def nodes_of(text: str) -> Any:
-    """Parse a text to its root node, with line numbers; None for an empty text. Raises NotYaml."""
+    """Parse a text to its root node, with line numbers; None for an empty text. Raises YamlError."""
     import yaml  # noqa: PLC0415 - as above
 
     with _not_yaml():
@@ -42,7 +42,7 @@ def _not_yaml() -> Iterator[None]:
         yield
     except yaml.MarkedYAMLError as error:
         line = error.problem_mark.line + 1 if error.problem_mark else None
-        raise NotYaml(error.problem or "it ends too early", line) from None
+        raise YamlError(error.problem or "it ends too early", line) from None
     # PyYAML does not catch errors of its conversions: `!!bool maybe` is a KeyError, `!!timestamp x` an AttributeError.
     except (yaml.YAMLError, ValueError, LookupError, AttributeError, TypeError, ArithmeticError, RecursionError):
-        raise NotYaml from None
+        raise YamlError from None

@@ -1,4 +1,4 @@
-"""`Belonging`: items of this program on a cluster, such as images, environments, runs and checkpoints; their removal.
+"""`InstallItem`: items of this program on a cluster, such as images, environments, runs and checkpoints; their removal.
 
 All items are below the install directory; nothing else is inspected or removed. Three sources decide what may be
 removed: the remembered runs on this machine, Slurm's queue, and the cluster, which checks again before it renames an
@@ -16,14 +16,14 @@ from typing import Literal, cast, get_args
 
 from llmb_tui.catalog.catalog import Catalog
 from llmb_tui.cluster.batch import frames, run_batch
-from llmb_tui.cluster.cluster import SchedulerTrouble
-from llmb_tui.cluster.failures import Disconnected, Unanswered, Unreachable
+from llmb_tui.cluster.cluster import SchedulerError
+from llmb_tui.cluster.failures import DisconnectedError, NoAnswerError, UnreachableError
 from llmb_tui.cluster.quoting import shell_join
 from llmb_tui.cluster.remote_text import remote_text
 from llmb_tui.cluster.session import Session
 from llmb_tui.cluster.slurm.client import going_jobs
 from llmb_tui.cluster.validation import PATH, matches
-from llmb_tui.errors import Trouble
+from llmb_tui.errors import LlmbError
 from llmb_tui.language.quantities import byte_size
 from llmb_tui.language.states import state_label
 from llmb_tui.language.text import clean, clean_line
@@ -47,7 +47,7 @@ _AT_ONCE, _EACH_S, _ALL_S = 8, 12, 96
 
 
 @dataclass(frozen=True, slots=True)
-class Belonging:
+class InstallItem:
     """One item below the install directory."""
 
     kind: ItemKind
@@ -97,39 +97,39 @@ class Removal:
     """Reason why not all of their space is free yet; empty if it is."""
 
 
-def belongings(
+def install_items(
     session: Session,
     catalog: Catalog,
     runs: Sequence[Run],
     held: Mapping[str, str],
     to_load: Mapping[str, str] = {},
-) -> tuple[tuple[Belonging, ...], int]:
+) -> tuple[tuple[InstallItem, ...], int]:
     """All items, not measured, and the number of further items that are not listed.
 
     `runs`: all remembered runs; `held`: reasons why files that runs of this cluster have left, or will need, must stay,
-    by run id; `to_load`: reasons why checkpoints stay, by the paths that suites name. Raises Trouble if the cluster
+    by run id; `to_load`: reasons why checkpoints stay, by the paths that suites name. Raises LlmbError if the cluster
     cannot be asked, or if the directory does not exist.
     """
     listing, silent = _list(session, catalog), ""
     queued: tuple[str, ...] = ()
     try:
         queued = tuple(job.id for job in going_jobs(session))
-    except SchedulerTrouble as trouble:
-        silent = f"Slurm does not report which jobs are active. {trouble.what}"
+    except SchedulerError as error:
+        silent = f"Slurm does not report which jobs are active. {error.what}"
     to_load = _to_load(to_load, runs)
     real = _real_paths(session, (listing.install, *to_load)) if to_load else {}
     listing = replace(listing, held=held, to_load=to_load, real=real, queued=queued, silent=silent)
     return judged(listing, runs, session.profile.name), listing.more
 
 
-def judged(listing: BelongingsListing, runs: Sequence[Run], cluster: str) -> tuple[Belonging, ...]:
+def judged(listing: BelongingsListing, runs: Sequence[Run], cluster: str) -> tuple[InstallItem, ...]:
     """Items of a listing with their runs, and the reasons why some must stay. Pure."""
     install = f"{listing.install}/"
     logs = [(run.job_log.folder, run) for run in runs if run.job_log and run.job_log.folder.startswith(install)]
     folders = [(folder.removeprefix(install), run) for folder, run in logs]
     run_folders = [path for kind, path, *_ in listing.things if kind == "run"]
     # Two profiles may use the same install directory and share its contents.
-    users = [run for run in runs if run.going and (run.cluster == cluster or _writes_below(run, install))]
+    users = [run for run in runs if run.is_active and (run.cluster == cluster or _writes_below(run, install))]
     going = f"{users[0].id}{'' if users[0].cluster == cluster else f' of {users[0].cluster}'}" if users else ""
     real = {path: listing.real.get(path, path) for path in (listing.install, *listing.to_load)}
     to_load = [
@@ -165,16 +165,16 @@ def judged(listing: BelongingsListing, runs: Sequence[Run], cluster: str) -> tup
             (_below(f"{root}/{path}", saved) or _below(saved, f"{root}/{path}"), why) for root, saved, why in to_load
         ]
         why = next((why for holds, why in reasons if holds), "")
-        items.append(Belonging(kind, path, tuple(run.id for run in owners), why))
+        items.append(InstallItem(kind, path, tuple(run.id for run in owners), why))
     return _with_what_they_hold(items)
 
 
 def measured(
-    session: Session, things: Sequence[Belonging], tell: Callable[[str], None] = lambda _: None
-) -> tuple[Belonging, ...]:
+    session: Session, things: Sequence[InstallItem], tell: Callable[[str], None] = lambda _: None
+) -> tuple[InstallItem, ...]:
     """The items with sizes, as far as they can be measured within two or three minutes; `tell` gets progress messages.
 
-    Raises Trouble if the cluster cannot be asked.
+    Raises LlmbError if the cluster cannot be asked.
     """
     install, items = _directory(session), list(things)
     until = time.monotonic() + _ALL_S
@@ -197,37 +197,37 @@ def measured(
     return tuple(items)
 
 
-def total_size(things: Sequence[Belonging]) -> str:
+def total_size(things: Sequence[InstallItem]) -> str:
     """Text of the total measured size; nested items are counted once."""
     tops = [thing for thing in things if not any(_below(thing.path, top.path) for top in things if top is not thing)]
     total = byte_size(sum(thing.size or 0 for thing in tops))
     return f"{total} or more" if any(thing.size is None for thing in tops) else total
 
 
-def chosen(things: Sequence[Belonging], names: Iterable[str]) -> tuple[Belonging, ...]:
+def chosen(things: Sequence[InstallItem], names: Iterable[str]) -> tuple[InstallItem, ...]:
     """Items with these names: a path below the install directory, the id of a run, or `trash`. Each is listed once.
 
-    Raises Trouble (exit code 1) for an unknown name, and for an item that must stay.
+    Raises LlmbError (exit code 1) for an unknown name, and for an item that must stay.
     """
-    items: dict[str, Belonging] = {}
+    items: dict[str, InstallItem] = {}
     for name in names:
         of_name = [thing for thing in things if _is_called(thing, name)]
         if not of_name:
             what = f"{clean_line(name)[:200]} is not an item of this program on the cluster."
-            raise Trouble(what, fix="`llmb-tui disk CLUSTER` lists the names.", exit_code=1)
+            raise LlmbError(what, fix="`llmb-tui disk CLUSTER` lists the names.", exit_code=1)
         for thing in of_name:
             if thing.kept:
-                raise Trouble(f"{thing.path} cannot be removed.", thing.kept, exit_code=1)
+                raise LlmbError(f"{thing.path} cannot be removed.", thing.kept, exit_code=1)
             items[thing.path] = thing
     return tuple(
         thing for thing in items.values() if not any(_below(thing.path, top) for top in items if top != thing.path)
     )
 
 
-def remove(session: Session, things: Sequence[Belonging], tell: Callable[[str], None] = lambda _: None) -> Removal:
+def remove(session: Session, things: Sequence[InstallItem], tell: Callable[[str], None] = lambda _: None) -> Removal:
     """Move the items away, then delete them; may be repeated after an interruption.
 
-    Raises `ObserverMode`, and Trouble if the cluster cannot be asked.
+    Raises `ReadOnlyError`, and LlmbError if the cluster cannot be asked.
     """
     session.require_changes()
     install, token = _directory(session), secrets.token_hex(8)
@@ -243,7 +243,7 @@ def remove(session: Session, things: Sequence[Belonging], tell: Callable[[str], 
 
     if paths:
         tell(f"Removing {len(paths)} …")
-        for head, text in session.patiently(move):
+        for head, text in session.retry_after_disconnect(move):
             what, _, path = head.partition(" ")
             # An item that is missing at a second try was moved by the first one, whose answer was lost.
             if path in paths and (what == "removed" or (what == "gone" and tries > 1)):
@@ -258,9 +258,9 @@ def _delete(session: Session, install: str, script: str, tell: Callable[[str], N
     token = secrets.token_hex(8)
     tell("Deleting; large items take a while …")
     try:
-        answers = session.patiently(lambda: _answers(session, script, [install, token], token, _DELETE_S))
-    except (Unanswered, Disconnected, Unreachable) as trouble:
-        return f"It is unknown whether everything was deleted. {trouble.what}"
+        answers = session.retry_after_disconnect(lambda: _answers(session, script, [install, token], token, _DELETE_S))
+    except (NoAnswerError, DisconnectedError, UnreachableError) as error:
+        return f"It is unknown whether everything was deleted. {error.what}"
     return "" if ("left 0", "") in answers else "Not everything could be deleted."
 
 
@@ -270,7 +270,7 @@ def _list(session: Session, catalog: Catalog) -> BelongingsListing:
     arguments = [install, token, str(_MOST), *_repositories(catalog)]
     things: list[tuple[ItemKind, str, bool, bool]] = []
     installing, more = [], 0
-    for head, _ in session.patiently(lambda: _answers(session, script, arguments, token, _LOOK_S)):
+    for head, _ in session.retry_after_disconnect(lambda: _answers(session, script, arguments, token, _LOOK_S)):
         kind, *words = head.split(" ")
         if kind == "more" and words and words[0].isdecimal():
             more = int(words[0])
@@ -296,7 +296,7 @@ def _answers(
     result = session.run_script(script, arguments, deadline_s=deadline_s)
     if result.exit_code != 0:
         why = clean(result.stderr.strip()) or f"The command on the cluster ended with exit code {result.exit_code}."
-        raise Trouble(f"The install directory cannot be used: {clean_line(arguments[0])}", why)
+        raise LlmbError(f"The install directory cannot be used: {clean_line(arguments[0])}", why)
     return frames(result.stdout, token)
 
 
@@ -312,11 +312,11 @@ def _repositories(catalog: Catalog) -> list[str]:
 
 
 def _directory(session: Session) -> str:
-    """The install directory. Raises Trouble (exit code 1) for one whose path cannot be used."""
+    """The install directory. Raises LlmbError (exit code 1) for one whose path cannot be used."""
     install = session.profile.install_dir.rstrip("/")
     if matches(PATH, install):
         return install
-    raise Trouble(
+    raise LlmbError(
         f"{session.profile.name} has no install directory.",
         clean_line(session.profile.install_dir),
         "Enter one in its profile.",
@@ -329,7 +329,7 @@ def _is_below(path: str) -> bool:
     return matches(PATH, f"/{path}") and not {"", "."}.intersection(path.split("/"))
 
 
-def _is_called(thing: Belonging, name: str) -> bool:
+def _is_called(thing: InstallItem, name: str) -> bool:
     by_run = thing.kind == "run" and name in thing.run_ids
     return thing.path == name.rstrip("/") or by_run or (thing.kind == "trash" and name == "trash")
 
@@ -347,7 +347,7 @@ def _writes_below(run: Run, install: str) -> bool:
 
 def _to_load(by_suites: Mapping[str, str], runs: Sequence[Run]) -> dict[str, str]:
     """Reasons why checkpoints stay, by path: those of suites, and of unfinished runs on any cluster."""
-    loaders = [(run.plan.options.load_checkpoint, run) for run in runs if run.going or run.submission == "intended"]
+    loaders = [(run.plan.options.load_checkpoint, run) for run in runs if run.is_active or run.submission == "intended"]
     by_runs = {path: f"Run {run.id} is to load from it." for path, run in loaders if path}
     return {posixpath.normpath(path): why for path, why in {**by_suites, **by_runs}.items()}
 
@@ -360,12 +360,12 @@ def _why_run_stays(run: Run, queued: Sequence[str], cluster: str, kind: ItemKind
         (run.cluster != cluster, f"Run {run.id} belongs to cluster {run.cluster}."),
         (not procedure.starts_runs, f"It was started by {procedure.name}."),
         (run.submission in ("unknown", "intended"), f"Run {run.id} is {state_label(run.submission).word}."),
-        (run.going or bool({*run.job_ids} & {*queued}), f"Run {run.id} is active by its last known state."),
+        (run.is_active or bool({*run.job_ids} & {*queued}), f"Run {run.id} is active by its last known state."),
         (unread, f"Its log may not have been read to its end: `llmb-tui watch {run.id}` reads it."),
     ]
 
 
-def _with_what_they_hold(things: Sequence[Belonging]) -> tuple[Belonging, ...]:
+def _with_what_they_hold(things: Sequence[InstallItem]) -> tuple[InstallItem, ...]:
     """Keep also the items that contain a run that must stay."""
     stay = [thing for thing in things if thing.kept and thing.kind == "run"]
     items = []

@@ -10,7 +10,7 @@ from typing import Literal
 from llmb_tui.cluster.batch import ask
 from llmb_tui.cluster.remote_text import remote_text
 from llmb_tui.cluster.session import Session
-from llmb_tui.errors import Trouble
+from llmb_tui.errors import LlmbError
 from llmb_tui.language.text import clean_line
 from llmb_tui.launch.run import Run
 
@@ -50,14 +50,14 @@ class LeftFiles:
 def list_left(session: Session, run: Run, kinds: frozenset[FileKind]) -> LeftFiles:
     """List the files of these kinds that a run has left.
 
-    Raises Trouble (exit code 1) if they cannot be listed, and whatever `Session.run_script` raises.
+    Raises LlmbError (exit code 1) if they cannot be listed, and whatever `Session.run_script` raises.
     """
     folder = run.results or (run.job_log.folder if run.job_log else "")
     if not folder:
-        raise Trouble(f"The folder of run {run.id} is not known.", run.note, "Watch the run first.", exit_code=1)
+        raise LlmbError(f"The folder of run {run.id} is not known.", run.note, "Watch the run first.", exit_code=1)
     what = f"{clean_line(folder)} on {session.profile.name} cannot be listed."
     fix = "It may have been removed or moved there; the copy of the log on this machine is kept."
-    failed = partial(Trouble, what, fix=fix, exit_code=1)
+    failed = partial(LlmbError, what, fix=fix, exit_code=1)
     parts = ask(session, remote_text("left_files.sh"), MOST, folder, failed=failed, deadline_s=_DEADLINE_S)
     # Runs of a Hydra recipe by NVIDIA's own scripts share one folder, and name their files by the job.
     shared = run.spec is not None and run.spec.shares_folder
@@ -88,7 +88,7 @@ def parse_listing(
             elif kind is not None:
                 files[relative] = LeftFile(relative, kind, int(size))
     if not folder.startswith("/") or clean_line(folder) != folder or _HIDDEN in folder:
-        raise Trouble("The path of the run's folder cannot be used.", clean_line(folder), exit_code=1)
+        raise LlmbError("The path of the run's folder cannot be used.", clean_line(folder), exit_code=1)
     return LeftFiles(folder, tuple(files[name] for name in sorted(files)), tuple(left_out.items()))
 
 

@@ -9,7 +9,7 @@ from math import isfinite
 from llmb_tui.cluster.link import Link
 from llmb_tui.cluster.remote_text import remote_text
 from llmb_tui.cluster.session import Session
-from llmb_tui.errors import Trouble
+from llmb_tui.errors import LlmbError
 from llmb_tui.language.text import clean_line, short_line
 
 TOP = 5
@@ -44,7 +44,7 @@ class ProfileSummary:
 def summarize(place: Session | Link, path: str) -> ProfileSummary | None:
     """Summary of the profile at an absolute path on a login node or here; None if there is no `nsys`.
 
-    Takes as long as unpacking the profile, at most ten minutes. Raises Trouble if `nsys` cannot read it, and whatever
+    Takes as long as unpacking the profile, at most ten minutes. Raises LlmbError if `nsys` cannot read it, and whatever
     `run_script` raises.
     """
     result = place.run_script(remote_text("nsys_stats.sh"), [path], deadline_s=_DEADLINE_S)
@@ -54,7 +54,9 @@ def summarize(place: Session | Link, path: str) -> ProfileSummary | None:
     if summary is None:
         output = [line for line in (result.stdout + result.stderr).splitlines() if line.strip()]
         why = short_line(output[-1]) if output else f"It ended with exit code {result.exit_code} and no output."
-        raise Trouble(f"`nsys stats` gives no result for {clean_line(path)}.", why, "Open it in Nsight Systems itself.")
+        raise LlmbError(
+            f"`nsys stats` gives no result for {clean_line(path)}.", why, "Open it in Nsight Systems itself."
+        )
     return summary
 
 

@@ -11,11 +11,11 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from llmb_tui.errors import Trouble
+from llmb_tui.errors import LlmbError
 from llmb_tui.language.states import state_label
 from llmb_tui.launch.run import Run
 from llmb_tui.launch.runs import Runs
-from llmb_tui.store.files import file_trouble, try_lock
+from llmb_tui.store.files import explained_errors, try_lock
 from llmb_tui.store.settings import THRESHOLD
 from llmb_tui.suites.suite import Suite
 from llmb_tui.suites.suites import Suites
@@ -60,8 +60,8 @@ def local_logs(runs: Runs, before: float, held: Mapping[str, str]) -> LocalLogs:
             continue
         try:
             run = runs.load(folder.name)
-        except Trouble as trouble:
-            kept[folder.name] = trouble.what
+        except LlmbError as error:
+            kept[folder.name] = error.what
             continue
         log = _measured(run, folder, names)
         why = held.get(run.id) or _why_kept(run)
@@ -75,7 +75,7 @@ def local_logs(runs: Runs, before: float, held: Mapping[str, str]) -> LocalLogs:
 def held_by_suites(suites: Suites, cluster: str | None = None) -> dict[str, str]:
     """Reasons why files of unfinished suites stay, by the ids of their runs; of one cluster if it is named.
 
-    Includes runs that were not submitted yet. Raises Trouble if a suite cannot be read, because it may be unfinished.
+    Includes runs that were not submitted yet. Raises LlmbError if a suite cannot be read, because it may be unfinished.
     """
     going = [suite for suite in _going(suites) if cluster in (None, suite.cluster)]
     return {run_id: f"Suite {suite.id} ({suite.name}) is active." for suite in going for run_id in suite.run_ids}
@@ -84,7 +84,7 @@ def held_by_suites(suites: Suites, cluster: str | None = None) -> dict[str, str]
 def loaded_by_suites(suites: Suites) -> dict[str, str]:
     """Reasons why checkpoints stay, by the paths from which runs of unfinished suites load them, on any cluster.
 
-    Raises Trouble as `held_by_suites` does.
+    Raises LlmbError as `held_by_suites` does.
     """
     paths = [(row.selection.options.load_checkpoint, suite) for suite in _going(suites) for row in suite.rows]
     return {path: f"Suite {suite.id} ({suite.name}) is to load from it." for path, suite in paths if path}
@@ -97,12 +97,12 @@ def _going(suites: Suites) -> list[Suite]:
 def remove_log(runs: Runs, log: LogCopies) -> None:
     """Remove the copies of a run's log, and save the data read from them. May be repeated after an interruption.
 
-    Raises Trouble if the run has changed since it was listed, or if another program is working on it; then nothing is
+    Raises LlmbError if the run has changed since it was listed, or if another program is working on it; then nothing is
     removed.
     """
     folder = runs.folder(log.run.id)
     newest = folder / log.names[-1]
-    with runs.lock(log.run.id, wait=False) as mine, file_trouble("read", newest), open(newest, "rb") as file:
+    with runs.lock(log.run.id, wait=False) as mine, explained_errors("read", newest), open(newest, "rb") as file:
         run = runs.load(log.run.id)
         local = LocalRun(runs, run, THRESHOLD)
         local.read_on("closed")
@@ -111,7 +111,7 @@ def remove_log(runs: Runs, log: LogCopies) -> None:
         if state.stage not in ENDED or state.log_unread or state.link_note:
             why = why or state.link_note or "Its log does not show how it ended."
         if why or _measured(run, folder, copy_names(folder)) != log:
-            raise Trouble(f"The log of run {run.id} was not removed.", why or "It has changed since it was listed.")
+            raise LlmbError(f"The log of run {run.id} was not removed.", why or "It has changed since it was listed.")
         keep_facts(folder, read_log(newest, run.log_format))
         local.remove_log()
 
@@ -121,7 +121,7 @@ def _why_kept(run: Run) -> str:
         return "It is unknown whether it was submitted."
     if run.submission != "submitted":
         return f"It is {state_label(run.submission).word}."
-    if run.going:
+    if run.is_active:
         return "It was still active when it was last checked."
     if not run.log_read:
         return f"Its log may not have been read to its end: `llmb-tui watch {run.id}` reads it."

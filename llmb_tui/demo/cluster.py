@@ -17,7 +17,7 @@ from llmb_tui.demo.server import HOST, Account, Server
 from llmb_tui.demo.site import SPEED, DemoSite
 from llmb_tui.demo.slurm import facts, store
 from llmb_tui.demo.slurm.pyxis import SYSTEM_PATH
-from llmb_tui.errors import Trouble
+from llmb_tui.errors import LlmbError
 
 
 class DemoCluster(DemoSite):
@@ -112,7 +112,9 @@ class DemoCluster(DemoSite):
         # A shell skips a program on the PATH that it may not run, and would find this machine's own Slurm, if any.
         if not os.access(self.root / "bin" / "sbatch", os.X_OK):
             why = "Its file system is mounted noexec."
-            raise Trouble(f"Programs in {self.root} cannot be run.", why, "Set TMPDIR to another folder.", exit_code=1)
+            raise LlmbError(
+                f"Programs in {self.root} cannot be run.", why, "Set TMPDIR to another folder.", exit_code=1
+            )
 
 
 def _user_name() -> str:

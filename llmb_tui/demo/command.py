@@ -42,16 +42,16 @@ FOLDERS = {
 
 def main() -> int:
     """Run the command; return its exit status."""
-    from llmb_tui.demo.slurm.options import Refusal  # noqa: PLC0415  # the package can be imported only now
+    from llmb_tui.demo.slurm.options import RefusedError  # noqa: PLC0415  # the package can be imported only now
     from llmb_tui.demo.slurm.store import Store  # noqa: PLC0415
 
     state, name, *arguments = sys.argv[1:]
     store = Store(Path(state))
     try:
         if name in CLIENTS and store.fault("controller-down") is not None:
-            raise Refusal("slurm_load_jobs error: Unable to contact slurm controller (connect failure)")
+            raise RefusedError("slurm_load_jobs error: Unable to contact slurm controller (connect failure)")
         return program(name)(store, arguments)
-    except Refusal as refusal:
+    except RefusedError as refusal:
         sys.stderr.write(f"{refusal.text}\n")
         return refusal.code
     except BrokenPipeError:

@@ -7,7 +7,7 @@ import sys
 import time
 from pathlib import Path
 
-from llmb_tui.demo.slurm.options import Parser, Refusal, not_offered
+from llmb_tui.demo.slurm.options import Parser, RefusedError, not_offered
 from llmb_tui.demo.slurm.pyxis import MAGIC
 from llmb_tui.demo.slurm.store import Store
 
@@ -44,7 +44,7 @@ def main(store: Store, arguments: list[str]) -> int:
     args = Parser("enroot import", "--output --arch reference", of="enroot").parse(arguments[1:])
     image = _IMAGE.fullmatch(args.reference)
     if not image:
-        raise Refusal(f"[ERROR] Invalid image reference: {args.reference}")
+        raise RefusedError(f"[ERROR] Invalid image reference: {args.reference}")
     _find(image)
     _fetch(store)
     _squash(store, Path(args.output or "image.sqsh").absolute())
@@ -65,14 +65,14 @@ def _find(image: re.Match[str]) -> None:
     known = image["registry"] == "nvcr.io" and image["name"] == "nvidia/nemo"
     if not known or not re.fullmatch(r"\d\d\.\d\d(\.\w+)?", image["tag"]):
         url = f"https://{image['registry']}/v2/{image['name']}/manifests/{image['tag']}"
-        raise Refusal(f"[ERROR] URL {url} returned error code: 404 Not Found")
+        raise RefusedError(f"[ERROR] URL {url} returned error code: 404 Not Found")
 
 
 def _fetch(store: Store) -> None:
     _say("[INFO] Downloading 66 missing layers...")
     time.sleep(DOWNLOAD_S / store.speed)
     if store.fault("no-space") is not None:
-        raise Refusal("Write failed because No space left on device\n[ERROR] Could not write the image layers")
+        raise RefusedError("Write failed because No space left on device\n[ERROR] Could not write the image layers")
     _say("[INFO] Extracting image layers...")
     time.sleep(EXTRACT_S / store.speed)
     _say("[INFO] Converting whiteouts...")
@@ -89,7 +89,7 @@ def _squash(store: Store, target: Path) -> None:
                 time.sleep(SQUASH_S / PIECES / store.speed)
             file.write(MAGIC + b" simulated image of llmb-tui's demo cluster\n")
     except OSError as problem:
-        raise Refusal(f"Could not create destination file: {problem.strerror}") from None
+        raise RefusedError(f"Could not create destination file: {problem.strerror}") from None
     _say("\nExportable Squashfs 4.0 filesystem, zstd compressed, data block size 131072")
 
 

@@ -9,7 +9,7 @@ import subprocess
 import sys
 from pathlib import Path
 
-from llmb_tui.demo.slurm.options import Parser, Refusal
+from llmb_tui.demo.slurm.options import Parser, RefusedError
 from llmb_tui.demo.slurm.pyxis import SYSTEM_PATH
 from llmb_tui.demo.slurm.store import Store
 
@@ -62,7 +62,7 @@ def git(_: Store, arguments: list[str]) -> int:
     """Fetch nothing: the upstream procedure would install gigabytes on the user's own machine, so it ends here."""
     for word in filter(_ELSEWHERE.fullmatch, arguments):
         reason = "the demo cluster has no internet; choose the direct procedure"
-        raise Refusal(f"fatal: unable to access '{word}': {reason}", 128)
+        raise RefusedError(f"fatal: unable to access '{word}': {reason}", 128)
     return _real("git", arguments)
 
 

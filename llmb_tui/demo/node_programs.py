@@ -10,7 +10,7 @@ import sys
 from argparse import REMAINDER, Namespace
 from pathlib import Path
 
-from llmb_tui.demo.slurm.options import Parser, Refusal, not_offered
+from llmb_tui.demo.slurm.options import Parser, RefusedError, not_offered
 from llmb_tui.demo.slurm.pyxis import container_mounts, place
 from llmb_tui.demo.slurm.store import Store
 
@@ -30,7 +30,7 @@ def hostname(_: Store, arguments: list[str]) -> int:
 
 def sudo(_: Store, _arguments: list[str]) -> int:
     """Refuse everything. The real sudo, which would be this machine's, is never called."""
-    raise Refusal("sudo: a password is required")
+    raise RefusedError("sudo: a password is required")
 
 
 def numactl(_: Store | None, arguments: list[str]) -> int:
@@ -38,11 +38,11 @@ def numactl(_: Store | None, arguments: list[str]) -> int:
     args = _wrapper(Parser("numactl", "--cpunodebind --membind", of="container"), arguments)
     for node in filter(None, (args.cpunodebind, args.membind)):
         if not node.isdecimal() or int(node) >= NUMA_NODES:
-            raise Refusal(f"libnuma: Warning: node argument {node} is out of range\n\n<{node}> is invalid")
+            raise RefusedError(f"libnuma: Warning: node argument {node} is out of range\n\n<{node}> is invalid")
     try:
         os.execvp(args.command[0], args.command)  # noqa: S606 - as numactl does
     except OSError as problem:
-        raise Refusal(f"numactl: execution of `{args.command[0]}': {problem.strerror}") from problem
+        raise RefusedError(f"numactl: execution of `{args.command[0]}': {problem.strerror}") from problem
 
 
 def nsys(_: Store | None, arguments: list[str]) -> int:
@@ -56,7 +56,7 @@ def nsys(_: Store | None, arguments: list[str]) -> int:
     report = f"{_expand_name(args.output)}.nsys-rep"
     outside = Path(place(report, container_mounts()) or report)
     if not outside.parent.is_dir():
-        raise Refusal(f"nsys: there is no folder for {report}")
+        raise RefusedError(f"nsys: there is no folder for {report}")
     process = subprocess.Popen(args.command)
     signal.signal(signal.SIGTERM, lambda *_: process.terminate())
     code = process.wait()
@@ -66,7 +66,7 @@ def nsys(_: Store | None, arguments: list[str]) -> int:
 
 
 def _wrapper(parser: Parser, arguments: list[str]) -> Namespace:
-    """Options of a program that runs a command. Raises Refusal."""
+    """Options of a program that runs a command. Raises RefusedError."""
     parser.add_argument("command", nargs=REMAINDER)
     args = parser.parse(arguments)
     if not args.command:

@@ -8,7 +8,7 @@ from abc import ABC, abstractmethod
 from pathlib import Path
 from typing import Self
 
-from llmb_tui.errors import Trouble
+from llmb_tui.errors import LlmbError
 
 SPEED = 60.0
 
@@ -35,7 +35,7 @@ class DemoSite(ABC):
         self.stop()
 
     def start(self) -> None:
-        """Write missing files below the root, and listen. Raises Trouble if the root is in use or unusable."""
+        """Write missing files below the root, and listen. Raises LlmbError if the root is in use or unusable."""
         self.root.mkdir(mode=0o700, parents=True, exist_ok=True)
         self._lock = _take(self.root)
         try:
@@ -68,7 +68,7 @@ def _take(root: Path) -> int:
         fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
     except BlockingIOError:
         os.close(lock)
-        raise Trouble(
+        raise LlmbError(
             f"The demo cluster in {root} is already running.",
             "Another llmb-tui has started it.",
             "Quit that one first, or set TMPDIR to another folder for this one.",

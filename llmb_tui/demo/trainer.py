@@ -21,7 +21,7 @@ from typing import Any, TextIO
 from llmb_tui.demo import faults
 from llmb_tui.demo.slurm import notation
 from llmb_tui.demo.slurm.job import DemoJob
-from llmb_tui.demo.slurm.options import Refusal, not_offered
+from llmb_tui.demo.slurm.options import RefusedError, not_offered
 from llmb_tui.demo.slurm.pyxis import container_mounts, place
 from llmb_tui.demo.slurm.store import Store
 from llmb_tui.demo.training import (
@@ -77,7 +77,7 @@ def main(store: Store, arguments: list[str]) -> int:
     if {"-c", "-m"} & set(flags) or name not in (HYDRA_PROGRAM, NEMO2_PROGRAM):
         raise not_offered("python", " ".join(arguments), of="container")
     if name == NEMO2_PROGRAM and not os.path.exists(place(program, mounts)):
-        raise Refusal(f"python: can't open file '{program}': [Errno 2] No such file or directory", 2)
+        raise RefusedError(f"python: can't open file '{program}': [Errno 2] No such file or directory", 2)
     job = store.read(int(os.environ["SLURM_JOB_ID"]))
     _say(sys.stderr, f"simulated: no training happens; the clock of this job runs {job.speed:g} times faster")
     plan = _document(PLAN, mounts)
@@ -101,15 +101,15 @@ def _document(path: str, mounts: list[tuple[str, str]]) -> dict[str, Any]:
 
 
 def _find_configuration(words: Mapping[str, str], mounts: list[tuple[str, str]]) -> None:
-    """Raise Refusal, with Hydra's message, if the container lacks the command's configuration."""
+    """Raise RefusedError, with Hydra's message, if the container lacks the command's configuration."""
     folder, name = words.get("--config-path", ""), words.get("--config-name", "")
     outside = place(folder, mounts)
     if not outside:
-        raise Refusal(
+        raise RefusedError(
             f"Primary config directory not found.\nCheck that the config directory '{folder}' exists and readable"
         )
     if not Path(outside, name).is_file():
-        raise Refusal(f"Cannot find primary config '{name}'. Check that it's in your config search path.")
+        raise RefusedError(f"Cannot find primary config '{name}'. Check that it's in your config search path.")
 
 
 def _steps(store: Store, job: DemoJob, clock: JobClock, task: Training) -> Iterator[CompletedStep]:

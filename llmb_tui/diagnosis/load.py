@@ -11,10 +11,10 @@ from pathlib import Path
 from llmb_tui.diagnosis.rule import FACTS, PATTERN_ERRORS, STAGES, FailureStage, Rule, RuleFile, misplaced_flags
 from llmb_tui.diagnosis.rule_set import Matcher, names_in
 from llmb_tui.toml.lines import KeyPath
-from llmb_tui.toml.read import FileProblem, builtin_dir, read_toml, toml_files
+from llmb_tui.toml.read import TomlFileError, builtin_dir, read_toml, toml_files
 
 
-class RuleProblem(FileProblem):
+class RuleError(TomlFileError):
     """An invalid file of failure rules. Exit code 1."""
 
     kind = "failure rule file"
@@ -31,11 +31,11 @@ class LoadedFile:
 
 
 def load_rules(
-    directories: Sequence[Path], on_problem: Callable[[RuleProblem], None] | None = None
+    directories: Sequence[Path], on_problem: Callable[[RuleError], None] | None = None
 ) -> tuple[LoadedFile, ...]:
     """Every rule file of these directories, by name.
 
-    An invalid file is reported to `on_problem` and skipped; without `on_problem`, `RuleProblem` is raised.
+    An invalid file is reported to `on_problem` and skipped; without `on_problem`, `RuleError` is raised.
     """
     loaded = []
     for path in toml_files(directories):
@@ -43,7 +43,7 @@ def load_rules(
             with warnings.catch_warnings():
                 warnings.simplefilter("error", FutureWarning)
                 loaded.append(_load(path))
-        except RuleProblem as problem:
+        except RuleError as problem:
             if on_problem is None:
                 raise
             on_problem(problem)
@@ -55,13 +55,13 @@ def builtin_rules_dir() -> Path:
     return builtin_dir() / "failures"
 
 
-def example_problems(files: Sequence[LoadedFile]) -> Iterator[RuleProblem]:
+def example_problems(files: Sequence[LoadedFile]) -> Iterator[RuleError]:
     """Examples that their rule does not match, or not first, and counterexamples that it matches."""
     for stage in STAGES:
         matchers = [(file, *numbered) for file in files for numbered in enumerate(file.matchers.get(stage, ()))]
         for position, (file, index, matcher) in enumerate(matchers):
             for path, reason in _misfits(matcher, [earlier for *_, earlier in matchers[:position]]):
-                yield RuleProblem.at(file.path, file.text, ((stage, index, *path), reason))
+                yield RuleError.at(file.path, file.text, ((stage, index, *path), reason))
 
 
 def _misfits(matcher: Matcher, earlier: Sequence[Matcher]) -> Iterator[tuple[KeyPath, str]]:
@@ -78,10 +78,10 @@ def _misfits(matcher: Matcher, earlier: Sequence[Matcher]) -> Iterator[tuple[Key
 
 
 def _load(path: Path) -> LoadedFile:
-    rules, text = read_toml(path, RuleFile, RuleProblem)
+    rules, text = read_toml(path, RuleFile, RuleError)
     faults = [((stage, index, *where), reason) for stage in STAGES for index, where, reason in _faults(rules, stage)]
     if faults:
-        raise RuleProblem.at(path, text, *faults)
+        raise RuleError.at(path, text, *faults)
     matchers = {stage: tuple(Matcher(rule, stage, rules.say) for rule in rules.of(stage)) for stage in STAGES}
     return LoadedFile(path, text, rules, matchers)
 

@@ -12,14 +12,14 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from llmb_tui.diagnosis.load import LoadedFile, RuleProblem
+    from llmb_tui.diagnosis.load import LoadedFile, RuleError
     from llmb_tui.diagnosis.rule import FailureStage
     from llmb_tui.diagnosis.rule_set import RuleSet
 
-_own: tuple[Path, Callable[[RuleProblem], None]] | None = None
+_own: tuple[Path, Callable[[RuleError], None]] | None = None
 
 
-def use_own_rules(directory: Path, on_problem: Callable[[RuleProblem], None] = lambda _: None) -> None:
+def use_own_rules(directory: Path, on_problem: Callable[[RuleError], None] = lambda _: None) -> None:
     """Use the rules of this directory, which need not exist, before the built-in ones.
 
     They are read on first use. An invalid file is reported to `on_problem` and skipped.

@@ -12,7 +12,7 @@ from llmb_tui.catalog.catalog import Catalog
 from llmb_tui.catalog.load import load_presets, read_preset
 from llmb_tui.catalog.recipe import Recipe
 from llmb_tui.cluster.slurm.profile import SlurmProfile
-from llmb_tui.errors import Trouble
+from llmb_tui.errors import LlmbError
 from llmb_tui.evidence.findings import Finding, compared
 from llmb_tui.language.quantities import count, step_time_range
 from llmb_tui.language.states import FindingOutcome
@@ -20,7 +20,7 @@ from llmb_tui.launch.files import config_files
 from llmb_tui.launch.procedure_loader import procedure
 from llmb_tui.launch.procedures import PROCEDURES
 from llmb_tui.launch.run import Run
-from llmb_tui.launch.settings import Applied, applied
+from llmb_tui.launch.settings import ResolvedSettings, resolve_settings
 from llmb_tui.plan.make import plan as make_plan
 from llmb_tui.plan.plan import PRINTED_METHODS, Estimate, Plan
 from llmb_tui.request import RunRequest
@@ -61,8 +61,8 @@ class PresetCheck:
             return
         try:
             recipe = self._read(preset)
-        except Trouble as trouble:
-            yield Finding(run.id, "preset", "differs", f"The preset cannot be read: {trouble.what}")
+        except LlmbError as error:
+            yield Finding(run.id, "preset", "differs", f"The preset cannot be read: {error.what}")
             return
         if recipe.id != recipe_id:
             yield Finding(run.id, "preset", "differs", f"The preset is of {recipe.id}, but the run is of {recipe_id}.")
@@ -172,7 +172,7 @@ def _planned(catalog: Catalog, theirs: Plan) -> Plan | str:
     """Current plan for a run's selection, or the reason why there is none."""
     try:
         return make_plan(catalog, theirs.selection)
-    except (Trouble, ArithmeticError, LookupError, ValueError) as error:
+    except (LlmbError, ArithmeticError, LookupError, ValueError) as error:
         return f"No plan can be made of its selection: {error}"
 
 
@@ -205,8 +205,8 @@ def _unlike_estimate(theirs: Estimate, ours: Estimate) -> Iterator[str]:
         yield "other_variant"
 
 
-def _settings_of(run: Run, recipe: Recipe) -> Applied | None:
+def _settings_of(run: Run, recipe: Recipe) -> ResolvedSettings | None:
     try:
-        return applied(RunRequest(recipe, run.plan, _NOWHERE, run.procedure))
-    except (Trouble, ArithmeticError, LookupError, ValueError):
+        return resolve_settings(RunRequest(recipe, run.plan, _NOWHERE, run.procedure))
+    except (LlmbError, ArithmeticError, LookupError, ValueError):
         return None

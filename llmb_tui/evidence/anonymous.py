@@ -20,7 +20,7 @@ from llmb_tui.cluster.profile import ClusterProfile
 from llmb_tui.cluster.slurm.kept_accounting import kept_rows
 from llmb_tui.language.node_list import MOST_NODES, expand
 from llmb_tui.launch.run import Run
-from llmb_tui.store.files import file_trouble
+from llmb_tui.store.files import explained_errors
 
 WHAT = "Host and user names, addresses and home paths were replaced by aliases."
 _PIECE = 1 << 20
@@ -109,10 +109,10 @@ class Anonymizer:
             self._add_host(profile.names.host)
 
     def learn_file(self, path: Path) -> None:
-        """Learn the names in a file, at places that are known to contain names. Raises Trouble."""
+        """Learn the names in a file, at places that are known to contain names. Raises LlmbError."""
         hosts = [re.compile(pattern % _HOST) for pattern in _HOSTS]
         users = [re.compile(pattern % _NAME) for pattern in _USERS]
-        with file_trouble("read", path), path.open("rb") as file:
+        with explained_errors("read", path), path.open("rb") as file:
             for text in _lines(file):
                 for pattern in hosts:
                     for match in pattern.finditer(text):
@@ -127,17 +127,17 @@ class Anonymizer:
                             self._add(names, name)
 
     def learn_accounting(self, path: Path) -> None:
-        """Learn users and nodes from `sacct`'s lines; nothing if the file does not exist. Raises Trouble."""
+        """Learn users and nodes from `sacct`'s lines; nothing if the file does not exist. Raises LlmbError."""
         for row in kept_rows(_text_in(path)):
             self._add(self._users, row.get("User", ""))
             self._add_nodes(row.get("NodeList", "").replace("None assigned", ""))
 
     def replace_in(self, path: Path) -> None:
-        """Rewrite a file with aliases. Raises Trouble."""
+        """Rewrite a file with aliases. Raises LlmbError."""
         fresh = path.with_name(f".{path.name}.anonymous")
-        with file_trouble("write", path), path.open("rb") as file, fresh.open("xb") as out:
+        with explained_errors("write", path), path.open("rb") as file, fresh.open("xb") as out:
             out.writelines(self._replaced(text) for text in _lines(file))
-        with file_trouble("write", path):
+        with explained_errors("write", path):
             fresh.replace(path)
 
     def replace_in_record(self, path: Path) -> None:
@@ -300,7 +300,7 @@ def _as_word(name: str) -> bytes:
 
 def _text_in(path: Path) -> str:
     """Text of a file, empty if it does not exist. Bytes that are not UTF-8 survive `_bytes`."""
-    with file_trouble("read", path):
+    with explained_errors("read", path):
         return _text(path.read_bytes()) if path.is_file() else ""
 
 

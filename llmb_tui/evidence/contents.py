@@ -16,7 +16,7 @@ from llmb_tui.language.text import finite
 from llmb_tui.launch.run import Run
 from llmb_tui.launch.runs import ACCOUNTING, NETWORK, Runs
 from llmb_tui.plan.document import document as plan_document
-from llmb_tui.store.paths import Places
+from llmb_tui.store.paths import UserPaths
 from llmb_tui.watch.logcopy import READING, copy_names
 from llmb_tui.watch.report import validity_document
 from llmb_tui.watch.run_records import RunRecords
@@ -33,13 +33,13 @@ class RunFolders:
     """Runs in a folder with the structure of the state directory; their results are computed there."""
 
     def __init__(self, state: Path, threshold: float) -> None:
-        self.runs = Runs(Places(state / "config", state))
+        self.runs = Runs(UserPaths(state / "config", state))
         self.records = RunRecords(self.runs, threshold)
         self.history = History(self.records, self.runs)
         self._threshold = threshold
 
     def derived(self, run_id: str) -> dict[str, Any]:
-        """Documents derived from a run's record and log, by file name. Raises Trouble."""
+        """Documents derived from a run's record and log, by file name. Raises LlmbError."""
         run, result = self.runs.load(run_id), self.history.result(run_id)
         spec = asdict(run.spec) if run.spec else {}
         environment_fields = {name: spec.pop(name) for name in _ENVIRONMENT if name in spec}

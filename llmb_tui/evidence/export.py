@@ -12,10 +12,10 @@ from pathlib import Path
 from typing import Any
 
 from llmb_tui import __version__
-from llmb_tui.catalog.load import PresetProblem, read_preset
+from llmb_tui.catalog.load import PresetError, read_preset
 from llmb_tui.catalog.recipe import Recipe
 from llmb_tui.cluster.profile import ClusterProfile
-from llmb_tui.errors import Trouble
+from llmb_tui.errors import LlmbError
 from llmb_tui.evidence.against_accounting import accounting_findings
 from llmb_tui.evidence.against_preset import PresetCheck
 from llmb_tui.evidence.anonymous import Anonymizer
@@ -25,20 +25,20 @@ from llmb_tui.evidence.manifest import (
     KIND,
     LEFT_OUT,
     SCHEMA,
+    ArchiveError,
     Manifest,
     Member,
     Missing,
-    NotThisArchive,
     PresetMember,
 )
-from llmb_tui.evidence.pack import TooDense, pack, sum_of, unpack
+from llmb_tui.evidence.pack import ArchiveTooDenseError, pack, sum_of, unpack
 from llmb_tui.evidence.secret_search import SecretSearch, known_secrets
 from llmb_tui.language.quantities import byte_size
 from llmb_tui.language.states import FindingOutcome, state_label
 from llmb_tui.launch.run import Run
 from llmb_tui.launch.runs import ACCOUNTING, Runs
 from llmb_tui.store import documents
-from llmb_tui.store.files import file_trouble, text_in
+from llmb_tui.store.files import explained_errors, text_in
 from llmb_tui.store.scratch import removed_after, scratch
 from llmb_tui.suites.suite import Suite
 from llmb_tui.toml.read import builtin_dir, toml_files
@@ -62,8 +62,8 @@ class Exporter:
     ) -> Manifest:
         """Write the archive of these runs and suites; it gets its name only after it was read back successfully.
 
-        Raises Trouble (exit code 1) if a run is active, a secret would be included, or the file exists, and Trouble if
-        the file cannot be written; then there is no file.
+        Raises LlmbError (exit code 1) if a run is active, a secret would be included, or the file exists, and LlmbError
+        if the file cannot be written; then there is no file.
         """
         runs = [self._over(run_id) for run_id in dict.fromkeys(run_ids)]
         _refuse_existing(file)
@@ -74,9 +74,9 @@ class Exporter:
 
     def _over(self, run_id: str) -> Run:
         run = self._runs.load(run_id)
-        if run.going or run.submission in ("unknown", "intended"):
+        if run.is_active or run.submission in ("unknown", "intended"):
             how = "is active" if run.submission == "submitted" else f"is {state_label(run.submission).word}"
-            raise Trouble(
+            raise LlmbError(
                 f"Run {run.id} {how} and was not exported.",
                 "The contents of an archive must be final.",
                 f"`llmb-tui watch {run.id}` shows when it has ended.",
@@ -133,7 +133,7 @@ class Exporter:
     def _copied(self, run: Run, folder: Path) -> list[str]:
         """Copy the files of a run's folder into the private one; return their names in the archive."""
         source, target = self._runs.folder(run.id), folder / "runs" / run.id
-        with self._runs.lock(run.id), file_trouble("copy", source):
+        with self._runs.lock(run.id), explained_errors("copy", source):
             here = [name for name in (*copy_names(source), *KEPT_FILES) if (source / name).is_file()]
             for name in here:
                 _put(target / name, _pieces(source / name))
@@ -153,7 +153,7 @@ class Exporter:
                     name = f"constraints/{recipe.upstream.constraints.file}"
                     files[f"presets/{name}"] = file.parent / name
                 for name, source in files.items():
-                    with file_trouble("read", source):
+                    with explained_errors("read", source):
                         _put(folder / name, source.read_bytes())
                 files_by_recipe[recipe.id] = [*files]
         return files_by_recipe
@@ -181,7 +181,7 @@ class Exporter:
         for name in names:
             if match := search.find(folder / name):
                 line, kind = match
-                raise Trouble(
+                raise LlmbError(
                     f"Nothing was exported: {name}, line {line}, contains {kind}.",
                     "An archive must not contain a secret, and evidence is never changed silently.",
                     "If it is a secret, revoke it where it was issued, remove it from that file of the run, and export "
@@ -199,14 +199,14 @@ def _presets(directory: Path) -> list[tuple[Path, Recipe]]:
     """Readable presets of a directory, each with its file."""
     presets = []
     for file in toml_files([directory]):
-        with contextlib.suppress(PresetProblem):
+        with contextlib.suppress(PresetError):
             presets.append((file, read_preset(file)))
     return presets
 
 
 def _put(path: Path, data: bytes | Iterable[bytes]) -> None:
     """Write a file in the private folder."""
-    with file_trouble("write", path):
+    with explained_errors("write", path):
         path.parent.mkdir(parents=True, exist_ok=True)
         with path.open("wb") as file:
             file.writelines([data] if isinstance(data, bytes) else data)
@@ -214,17 +214,17 @@ def _put(path: Path, data: bytes | Iterable[bytes]) -> None:
 
 def _pieces(path: Path) -> Iterator[bytes]:
     """Content of a file in pieces, because a log may be long. A read error names this file, not the archive."""
-    with file_trouble("read", path), path.open("rb") as file:
+    with explained_errors("read", path), path.open("rb") as file:
         while piece := file.read(_PIECE):
             yield piece
 
 
 def _require_the_same_numbers(run_id: str, before: Mapping[str, Any], now: RunFolders) -> None:
-    """Raise Trouble (exit code 1) if a replaced name is part of the data that is read from a log."""
+    """Raise LlmbError (exit code 1) if a replaced name is part of the data that is read from a log."""
     try:
         derived = now.derived(run_id)["result.json"]
-    except Trouble as trouble:
-        raise _is_a_word(f"Run {run_id}", trouble.why or trouble.what) from trouble
+    except LlmbError as error:
+        raise _is_a_word(f"Run {run_id}", error.why or error.what) from error
     for place, *_ in differences(before, derived):
         if not is_wording(place):
             raise _is_a_word(f"Run {run_id}", place)
@@ -241,7 +241,7 @@ def _findings(runs: RunFolders, run_id: str, presets: Mapping[str, Path]) -> dic
 
 
 def _require_no_worse(run_id: str, before: Mapping[str, Finding], now: Mapping[str, Finding]) -> None:
-    """Raise Trouble (exit code 1) if a replaced name is part of the comparison with the preset or accounting."""
+    """Raise LlmbError (exit code 1) if a replaced name is part of the comparison with the preset or accounting."""
     order: tuple[FindingOutcome, ...] = ("agrees", "unknown", "differs")
     for what, finding in now.items():
         outcome = before[what].outcome if what in before else "agrees"
@@ -250,17 +250,17 @@ def _require_no_worse(run_id: str, before: Mapping[str, Finding], now: Mapping[s
 
 
 def _require_the_same_runs(suite: Suite, path: Path) -> None:
-    """Raise Trouble (exit code 1) if a replaced name is a word of a suite's document."""
+    """Raise LlmbError (exit code 1) if a replaced name is a word of a suite's document."""
     try:
         anonymous = documents.load(path, Suite)
-    except Trouble as trouble:
-        raise _is_a_word(f"Suite {suite.id}", trouble.why) from trouble
+    except LlmbError as error:
+        raise _is_a_word(f"Suite {suite.id}", error.why) from error
     if [row.run_id for row in anonymous.rows] != [row.run_id for row in suite.rows]:
         raise _is_a_word(f"Suite {suite.id}", "the ids of its runs")
 
 
-def _is_a_word(subject: str, where: str) -> Trouble:
-    return Trouble(
+def _is_a_word(subject: str, where: str) -> LlmbError:
+    return LlmbError(
         f"{subject} was not exported: replacing names would change its content.",
         f"A host or user name is also an ordinary word in its record, log or preset ({where.removesuffix('.')}).",
         "Export it without --anonymous.",
@@ -268,10 +268,10 @@ def _is_a_word(subject: str, where: str) -> Trouble:
     )
 
 
-def _too_dense(manifest: Manifest) -> Trouble:
+def _too_dense(manifest: Manifest) -> LlmbError:
     """The error for an archive that `verify` would refuse, because it looks like one made to fill a disk."""
     largest = max(manifest.members, key=lambda member: member.size)
-    return Trouble(
+    return LlmbError(
         "Nothing was exported: the archive could not be verified.",
         f"{largest.name} has {byte_size(largest.size)} of nearly identical content, and `verify` unpacks no archive "
         "that becomes so much larger than its file.",
@@ -281,17 +281,17 @@ def _too_dense(manifest: Manifest) -> Trouble:
 
 def _refuse_existing(file: Path) -> None:
     if os.path.lexists(file):
-        raise Trouble(f"{file} exists and is not overwritten.", "", "Name another file, or remove it.", exit_code=1)
+        raise LlmbError(f"{file} exists and is not overwritten.", "", "Name another file, or remove it.", exit_code=1)
     if not file.parent.is_dir():
-        raise Trouble(f"There is no directory {file.parent}.", "", "Create it, or name another one.", exit_code=1)
+        raise LlmbError(f"There is no directory {file.parent}.", "", "Create it, or name another one.", exit_code=1)
 
 
 def _write(manifest: Manifest, folder: Path, file: Path) -> None:
     """Write the archive under a temporary name, read it back, and rename it unless the name was taken meanwhile."""
-    with file_trouble("write", file):
+    with explained_errors("write", file):
         handle, name = tempfile.mkstemp(dir=file.parent, prefix=f".{file.name}.", suffix=".unfinished")
     with removed_after(Path(name)):
-        with file_trouble("write", file), open(handle, "wb") as out:
+        with explained_errors("write", file), open(handle, "wb") as out:
             pack(manifest, folder, out)
             out.flush()
             os.fsync(out.fileno())
@@ -299,13 +299,13 @@ def _write(manifest: Manifest, folder: Path, file: Path) -> None:
             why = "The content read differs from the content written."
             try:
                 same = unpack(Path(name), again) == manifest
-            except TooDense as trouble:
-                raise _too_dense(manifest) from trouble
-            except NotThisArchive as trouble:
-                same, why = False, trouble.why
+            except ArchiveTooDenseError as error:
+                raise _too_dense(manifest) from error
+            except ArchiveError as error:
+                same, why = False, error.why
         if not same:
             what = "Nothing was exported: the archive could not be read back."
-            raise Trouble(what, why, "Export fewer runs at a time.")
+            raise LlmbError(what, why, "Export fewer runs at a time.")
         try:
             os.link(name, file)
         except FileExistsError:

@@ -8,7 +8,7 @@ import re
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 
-from llmb_tui.errors import Trouble
+from llmb_tui.errors import LlmbError
 from llmb_tui.language.quantities import byte_size
 from llmb_tui.language.text import clean_line, plural
 from llmb_tui.store import documents
@@ -32,7 +32,7 @@ _NAME = re.compile(
 )
 
 
-class NotThisArchive(Trouble):
+class ArchiveError(LlmbError):
     """The file is not an archive of this program, or is damaged. Exit code 1."""
 
     def __init__(self, why: str, fix: str = "Get the file again from its author.") -> None:
@@ -101,18 +101,18 @@ class Manifest:
 
 
 def read_manifest(text: bytes, folder: Path) -> Manifest:
-    """Read and check a manifest, and save its text in a private folder. Raises NotThisArchive for an invalid one."""
+    """Read and check a manifest, and save its text in a private folder. Raises ArchiveError for an invalid one."""
     try:
         document = json.loads(text)
     except (ValueError, RecursionError):
         document = None
     if not isinstance(document, dict) or document.get("kind") != KIND:
-        raise NotThisArchive(
+        raise ArchiveError(
             "Its first member is not a manifest of this program.", "Name a file that `export` has written."
         )
     if document.get("schema") != SCHEMA:
         schema = clean_line(str(document.get("schema")))[:20]
-        raise NotThisArchive(
+        raise ArchiveError(
             f"It has format {schema}, but this version reads format {SCHEMA}.",
             "Verify it with the version of llmb-tui that made it, or a newer one.",
         )
@@ -120,38 +120,38 @@ def read_manifest(text: bytes, folder: Path) -> Manifest:
     path.write_bytes(text)
     try:
         manifest = documents.load(path, Manifest)
-    except Trouble as trouble:
-        raise NotThisArchive(f"Its manifest cannot be read: {trouble.why}") from trouble
+    except LlmbError as error:
+        raise ArchiveError(f"Its manifest cannot be read: {error.why}") from error
     if manifest.text != text or manifest.sealed() != manifest:
-        raise NotThisArchive("The manifest's own checksum is wrong: it was changed or damaged.")
+        raise ArchiveError("The manifest's own checksum is wrong: it was changed or damaged.")
     _check_names(manifest)
     return manifest
 
 
 def _check_names(manifest: Manifest) -> None:
-    """Raise NotThisArchive for members that no archive of this program has, and for listed members that are missing."""
+    """Raise ArchiveError for members that no archive of this program has, and for listed members that are missing."""
     if len(manifest.members) > MOST_MEMBERS or any(member.size < 0 for member in manifest.members):
         count = plural(len(manifest.members), "member")
-        raise NotThisArchive(f"Its manifest lists {count}, or one of an invalid size.")
+        raise ArchiveError(f"Its manifest lists {count}, or one of an invalid size.")
     runs, names = set(manifest.runs), set[str]()
     for member in manifest.members:
         name, shown = member.name, clean_line(member.name)[:80]
         match = _NAME.fullmatch(name)
         if name.startswith("/") or ".." in name.split("/"):
-            raise NotThisArchive(f"A member would be written outside the folder: {shown}. Nothing was unpacked.")
+            raise ArchiveError(f"A member would be written outside the folder: {shown}. Nothing was unpacked.")
         if match is None:
-            raise NotThisArchive(f"It has a member that no archive of llmb-tui has: {shown}")
+            raise ArchiveError(f"It has a member that no archive of llmb-tui has: {shown}")
         if match["run"] is not None and match["run"] not in runs:
-            raise NotThisArchive(f"It has a member of a run that it does not list: {shown}")
+            raise ArchiveError(f"It has a member of a run that it does not list: {shown}")
         if name in names:
-            raise NotThisArchive(f"Its manifest lists a member twice: {shown}")
+            raise ArchiveError(f"Its manifest lists a member twice: {shown}")
         most = _MOST_PRESET if name.startswith("presets/") else _MOST_TEXT
         if match["log"] is None and member.size > most:
-            raise NotThisArchive(f"{shown} is too large for such a file: {byte_size(member.size)}.")
+            raise ArchiveError(f"{shown} is too large for such a file: {byte_size(member.size)}.")
         names.add(name)
     listed = [f"runs/{run}/run.json" for run in manifest.runs]
     listed += [f"suites/{suite}.json" for suite in manifest.suites]
     listed += [preset.name for preset in manifest.presets]
     if len(runs) < len(manifest.runs) or not names.issuperset(listed):
         missing = next((name for name in listed if name not in names), "a run that is listed twice")
-        raise NotThisArchive(f"It lacks a file that its manifest lists: {clean_line(missing)[:80]}")
+        raise ArchiveError(f"It lacks a file that its manifest lists: {clean_line(missing)[:80]}")

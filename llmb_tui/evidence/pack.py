@@ -16,11 +16,11 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import IO, Any
 
-from llmb_tui.errors import Trouble
-from llmb_tui.evidence.manifest import MANIFEST, Manifest, Member, NotThisArchive, read_manifest
+from llmb_tui.errors import LlmbError
+from llmb_tui.evidence.manifest import MANIFEST, ArchiveError, Manifest, Member, read_manifest
 from llmb_tui.language.quantities import byte_size
 from llmb_tui.language.text import clean_line
-from llmb_tui.store.files import file_trouble, make_private_directory
+from llmb_tui.store.files import explained_errors, make_private_directory
 
 _BLOCK = tarfile.BLOCKSIZE
 _PIECE = 1 << 20
@@ -51,14 +51,14 @@ _KINDS = {
 }
 
 
-class TooDense(NotThisArchive):
+class ArchiveTooDenseError(ArchiveError):
     """An archive that is too small for its unpacked size, and is therefore not unpacked, whoever made it."""
 
 
 def sum_of(path: Path) -> tuple[int, str]:
-    """Size and SHA-256 of a file. Raises Trouble."""
+    """Size and SHA-256 of a file. Raises LlmbError."""
     digest, size = hashlib.sha256(), 0
-    with file_trouble("read", path), path.open("rb") as file:
+    with explained_errors("read", path), path.open("rb") as file:
         while piece := file.read(_PIECE):
             digest.update(piece)
             size += len(piece)
@@ -68,7 +68,7 @@ def sum_of(path: Path) -> tuple[int, str]:
 def pack(manifest: Manifest, folder: Path, out: IO[bytes]) -> None:
     """Write the archive of the members in a folder; equal contents give equal bytes.
 
-    Raises Trouble if a file differs from the manifest.
+    Raises LlmbError if a file differs from the manifest.
     """
     zstd = _zstd()
     parameter = zstd.CompressionParameter
@@ -96,7 +96,7 @@ def _tar(manifest: Manifest, folder: Path) -> Iterator[bytes]:
                 size += len(piece)
                 yield piece
         if (size, digest.hexdigest()) != (member.size, member.sha256):
-            raise Trouble(f"{member.name} changed while it was packed.", "", "Export again.")
+            raise LlmbError(f"{member.name} changed while it was packed.", "", "Export again.")
         yield _padding(size)
     yield _END
 
@@ -104,16 +104,18 @@ def _tar(manifest: Manifest, folder: Path) -> Iterator[bytes]:
 def unpack(path: Path, into: Path) -> Manifest:
     """Write the members of an archive into an empty private folder, after checking every byte.
 
-    Raises NotThisArchive, and Trouble (exit code 1) if the file does not exist; the written files are then useless.
+    Raises ArchiveError, and LlmbError (exit code 1) if the file does not exist; the written files are then useless.
     """
     try:
         handle = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)  # opening a pipe would block
     except (OSError, ValueError) as error:
         why = getattr(error, "strerror", None) or str(error)
-        raise Trouble(f"{clean_line(str(path))} cannot be read.", f"{why}.", "Name an archive.", exit_code=1) from error
+        raise LlmbError(
+            f"{clean_line(str(path))} cannot be read.", f"{why}.", "Name an archive.", exit_code=1
+        ) from error
     if not stat.S_ISREG(os.fstat(handle).st_mode):
         os.close(handle)
-        raise NotThisArchive("It is not a regular file.", "Name a file that `export` has written.")
+        raise ArchiveError("It is not a regular file.", "Name a file that `export` has written.")
     with open(handle, "rb") as file:
         content = _Content(file, os.fstat(handle).st_size)
         return _unpacked(content, into)
@@ -128,18 +130,18 @@ def _unpacked(content: _Content, into: Path) -> Manifest:
     for index, member in enumerate(manifest.members):
         header = content.read(_BLOCK)
         if header != _header(member.name, member.size):
-            raise NotThisArchive(
+            raise ArchiveError(
                 _unexpected_member(header, member, [earlier.name for earlier in manifest.members[:index]])
             )
         target = into / member.name
         make_private_directory(target.parent)
         digest = hashlib.sha256()
-        with file_trouble("write", target), open(os.open(target, _NEW, 0o600), "wb") as file:
+        with explained_errors("write", target), open(os.open(target, _NEW, 0o600), "wb") as file:
             for piece in content.pieces(member.size):
                 digest.update(piece)
                 file.write(piece)
         if digest.hexdigest() != member.sha256:
-            raise NotThisArchive(f"The checksum of {member.name} is wrong: it was changed or damaged.")
+            raise ArchiveError(f"The checksum of {member.name} is wrong: it was changed or damaged.")
         content.expect(_padding(member.size), f"The padding after {member.name} is not zero.")
     content.expect(_END, "It has a member that the manifest does not list.")
     content.finish()
@@ -151,9 +153,9 @@ def _size_in(header: bytes, content: _Content) -> int:
     try:
         info = tarfile.TarInfo.frombuf(header, "utf-8", "strict")
     except (tarfile.HeaderError, UnicodeDecodeError) as error:
-        raise NotThisArchive("Its content is not a tar file.", "Name a file that `export` has written.") from error
+        raise ArchiveError("Its content is not a tar file.", "Name a file that `export` has written.") from error
     if not 0 < info.size <= MOST_MANIFEST or info.name != MANIFEST or header != _header(MANIFEST, info.size):
-        raise NotThisArchive(
+        raise ArchiveError(
             f"Its first member is {clean_line(info.name)[:80]!r}, not the manifest of an archive of llmb-tui.",
             "Name a file that `export` has written.",
         )
@@ -196,16 +198,16 @@ class _Content:
         self._allowed = _BLOCK
         head = self._take(5)
         if head[:4] != _MAGIC:
-            raise NotThisArchive("It has another file format.", "Name a file that `export` has written.")
+            raise ArchiveError("It has another file format.", "Name a file that `export` has written.")
         if not head[4] & _CHECKSUM:
-            raise NotThisArchive("It has no checksum of its content, but every archive of llmb-tui has one.")
+            raise ArchiveError("It has no checksum of its content, but every archive of llmb-tui has one.")
         self._unpack(head)
 
     def limit(self, length: int) -> None:
-        """Allow unpacking up to this length. Raises NotThisArchive for a length that logs cannot explain."""
+        """Allow unpacking up to this length. Raises ArchiveError for a length that logs cannot explain."""
         if length > min(MOST_UNPACKED, max(_ALWAYS_FINE, _RATIO * self._size)):
             words = f"It would grow from {byte_size(self._size)} to {byte_size(length)}, which logs cannot explain."
-            refusal = NotThisArchive if length > MOST_UNPACKED else TooDense
+            refusal = ArchiveError if length > MOST_UNPACKED else ArchiveTooDenseError
             raise refusal(f"{words} It was not unpacked.")
         self._room += length - self._allowed
         self._allowed = length
@@ -225,9 +227,9 @@ class _Content:
             yield piece
 
     def expect(self, data: bytes, problem: str) -> None:
-        """Read exactly these bytes. Raises NotThisArchive with `problem` for any others."""
+        """Read exactly these bytes. Raises ArchiveError with `problem` for any others."""
         if self.read(len(data)) != data:
-            raise NotThisArchive(problem)
+            raise ArchiveError(problem)
 
     def finish(self) -> None:
         """Check that nothing else follows, and that the checksum at the end of the file is right."""
@@ -235,22 +237,22 @@ class _Content:
         while not self._unpacker.eof and not self._out:
             self._more()
         if self._out or self._unpacker.unused_data or self._packed:
-            raise NotThisArchive("Something follows the last member.")
+            raise ArchiveError("Something follows the last member.")
         if self._file.read(len(_SEAL) + 33) != _SEAL + self._digest.digest():
-            raise NotThisArchive("The checksum at its end is wrong or missing: a byte was changed, lost or added.")
+            raise ArchiveError("The checksum at its end is wrong or missing: a byte was changed, lost or added.")
 
     def _more(self) -> None:
         if self._unpacker.eof:
-            raise NotThisArchive("It ends too early: a member is missing, or a part of one.")
+            raise ArchiveError("It ends too early: a member is missing, or a part of one.")
         self._unpack(self._take(_PACKED_PIECE) if self._unpacker.needs_input else b"")
 
     def _take(self, most: int) -> bytes:
         try:
             data = self._file.read(max(0, min(most, self._packed)))
         except OSError as error:
-            raise Trouble("The archive cannot be read to its end.", f"{error.strerror}.", "Copy it again.") from error
+            raise LlmbError("The archive cannot be read to its end.", f"{error.strerror}.", "Copy it again.") from error
         if not data:
-            raise NotThisArchive("It ends too early: it was cut short.")
+            raise ArchiveError("It ends too early: it was cut short.")
         self._packed -= len(data)
         self._digest.update(data)
         return data
@@ -259,7 +261,7 @@ class _Content:
         try:
             piece = self._unpacker.decompress(data, max_length=min(_PIECE, self._room))
         except (self._zstd.ZstdError, EOFError) as error:
-            raise NotThisArchive("It cannot be unpacked: it was changed or damaged.") from error
+            raise ArchiveError("It cannot be unpacked: it was changed or damaged.") from error
         self._room -= len(piece)
         self._out += piece
 

@@ -9,9 +9,9 @@ from pathlib import Path
 from llmb_tui.analysis.compare import group
 from llmb_tui.analysis.result import LossDifference, RunResult
 from llmb_tui.analysis.scaling import scaling_curves
-from llmb_tui.catalog.catalog import Catalog, Unknown
+from llmb_tui.catalog.catalog import Catalog, UnknownNameError
 from llmb_tui.evidence.pack import sum_of
-from llmb_tui.history import History, Losses
+from llmb_tui.history import History, LossComparer
 from llmb_tui.language.redact import without_secrets
 from llmb_tui.launch.notes import Notes
 from llmb_tui.launch.runs import ACCOUNTING, Runs
@@ -59,7 +59,7 @@ class RunGatherer:
     threshold: float
 
     def reported(self, run_ids: Iterable[str]) -> tuple[ReportedRun, ...]:
-        """Data of these runs, in order. Raises Trouble (exit code 1) for a run that this machine does not have."""
+        """Data of these runs, in order. Raises LlmbError (exit code 1) for a run that this machine does not have."""
         others = _Others(self.history)
         return tuple(self._reported(run_id, others) for run_id in run_ids)
 
@@ -84,7 +84,7 @@ class RunGatherer:
     def _recipe_title(self, plan: Plan) -> str:
         try:
             return self.catalog.recipe(plan.selection.workload, plan.selection.release).title
-        except Unknown:
+        except UnknownNameError:
             return ""
 
     def _over_scale(self, plan: Plan) -> tuple[AtScale, ...]:
@@ -93,7 +93,7 @@ class RunGatherer:
             return ()
         try:
             return over_scale(self.catalog, plan.selection)
-        except Unknown:
+        except UnknownNameError:
             return ()
 
 
@@ -101,7 +101,7 @@ class _Others:
     """Other runs of this machine, gathered once for all runs of a report."""
 
     def __init__(self, history: History) -> None:
-        self.losses = Losses(history)
+        self.losses = LossComparer(history)
         runs = history.all()
         self.repeats = {run.id: repeats.runs for repeats in group(runs) for run in repeats.runs}
         """Runs of the same configuration, cluster and procedure, by the id of each."""

@@ -14,11 +14,11 @@ from pathlib import Path
 from llmb_tui.cluster.kinds import KINDS
 from llmb_tui.cluster.profile import ClusterProfile
 from llmb_tui.cluster.runai.secret import VARIABLE
-from llmb_tui.errors import Trouble
+from llmb_tui.errors import LlmbError
 from llmb_tui.language.redact import TOKENS
 from llmb_tui.preflight.secret import SECRETS, TITLES
 from llmb_tui.store import secret_store
-from llmb_tui.store.files import file_trouble
+from llmb_tui.store.files import explained_errors
 
 _VARIABLES = (
     VARIABLE,
@@ -62,8 +62,8 @@ class SecretSearch:
         self._known = {kind: _forms(value) for kind, value in known.items()}
 
     def find(self, path: Path) -> tuple[int, str] | None:
-        """Line, from 1 on, and kind of the first secret in a file; None if there is none. Raises Trouble."""
-        with file_trouble("read", path), path.open("rb") as file:
+        """Line, from 1 on, and kind of the first secret in a file; None if there is none. Raises LlmbError."""
+        with explained_errors("read", path), path.open("rb") as file:
             if os.fstat(file.fileno()).st_size == 0:  # an empty file cannot be mapped
                 return None
             with mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) as text:
@@ -84,17 +84,17 @@ class SecretSearch:
 def known_secrets(profiles: Iterable[ClusterProfile]) -> dict[str, str]:
     """Secrets that this program was given, by their descriptions: those in the keyring, and in environment variables.
 
-    Raises Trouble (exit code 1) if there is a keyring that cannot be read.
+    Raises LlmbError (exit code 1) if there is a keyring that cannot be read.
     """
     known = {f"the value of {name}": os.environ.get(name, "") for name in _VARIABLES}
     try:
         known |= {f"the {TITLES[name]} of the keyring": secret_store.read(name) or "" for name in SECRETS}
-    except secret_store.NoKeyring:
+    except secret_store.KeyringMissingError:
         pass  # then no secret was ever stored in one
-    except secret_store.NotKept as trouble:
-        raise Trouble(
+    except secret_store.SecretStoreError as error:
+        raise LlmbError(
             "Nothing was exported: the keyring cannot be read, so its secrets cannot be searched for.",
-            trouble.why,
+            error.why,
             "Unlock the keyring, and export again.",
             exit_code=1,
         ) from None

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from llmb_tui.errors import Trouble
+from llmb_tui.errors import LlmbError
 from llmb_tui.evidence.against_accounting import accounting_findings
 from llmb_tui.evidence.against_preset import PresetCheck
 from llmb_tui.evidence.anonymous import WHAT
@@ -60,7 +60,7 @@ class Verification:
 
 
 def verify(file: Path) -> Verification:
-    """Check all contents of an archive. Raises NotThisArchive for a damaged, foreign or hostile file."""
+    """Check all contents of an archive. Raises ArchiveError for a damaged, foreign or hostile file."""
     with scratch("llmb-tui-verify-") as folder:
         manifest = unpack(file, folder)
         checks = _Checks(folder, manifest)
@@ -110,8 +110,8 @@ class _Checks:
             _set_log_time(place, stated["result.json"])
             run = self._runs.runs.load(run_id)
             derived = self._runs.derived(run_id)
-        except (Trouble, OSError, ArithmeticError, LookupError, ValueError) as error:
-            words = error.what if isinstance(error, Trouble) else type(error).__name__
+        except (LlmbError, OSError, ArithmeticError, LookupError, ValueError) as error:
+            words = error.what if isinstance(error, LlmbError) else type(error).__name__
             yield Finding(run_id, "record", "differs", f"It cannot be read: {words}"[:_LONGEST])
             return
         self.results[run_id] = derived["result.json"]
@@ -144,8 +144,8 @@ def _suite_finding(folder: Path, suite_id: str, results: Mapping[str, Mapping[st
     what = f"runs of suite {suite_id}"
     try:
         suite = documents.load(folder / "suites" / f"{suite_id}.json", Suite)
-    except Trouble as trouble:
-        return Finding("", what, "differs", f"Its document cannot be read: {trouble.why}"[:_LONGEST])
+    except LlmbError as error:
+        return Finding("", what, "differs", f"Its document cannot be read: {error.why}"[:_LONGEST])
     results_here = [results[row.run_id]["verdict"] for row in suite.rows if row.run_id in results]
     verdicts = Counter(verdict["result"] if verdict else "no verdict" for verdict in results_here)
     counts = ", ".join(f"{count} {verdict}" for verdict, count in sorted(verdicts.items()))

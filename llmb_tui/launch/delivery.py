@@ -7,11 +7,11 @@ from dataclasses import dataclass
 from typing import Protocol
 
 from llmb_tui.cluster.job_log import JobLog
-from llmb_tui.errors import Trouble
+from llmb_tui.errors import LlmbError
 from llmb_tui.language.states import Submission
 from llmb_tui.launch.run import Run
 
-Tell = Callable[[str], None]
+OnStatus = Callable[[str], None]
 """Receives the progress of a submission, one clean line per call."""
 
 
@@ -45,19 +45,19 @@ class Delivery(Protocol):
     """Submits one run to its cluster. A method that raised may be called again."""
 
     def was_sent(self) -> bool:
-        """True if the cluster has any trace of the run. Called for a stored intent only. Raises Trouble."""
+        """True if the cluster has any trace of the run. Called for a stored intent only. Raises LlmbError."""
 
     def prepare(self, script: str) -> None:
         """Prepare everything that the run needs, without starting anything. `script` is the confirmed script.
 
-        Raises Trouble if the cluster lacks something that the run needs.
+        Raises LlmbError if the cluster lacks something that the run needs.
         """
 
     def begin(self) -> None:
-        """Start the submission. Raises Trouble; after a lost connection, the error says whether it may have started."""
+        """Start the submission. Raises LlmbError, which has `may_have_run` if the connection was lost."""
 
-    def answer(self, on_progress: Tell) -> Outcome:
-        """Wait for the outcome, a few minutes at most. Raises Trouble if the cluster cannot be queried.
+    def answer(self, on_progress: OnStatus) -> Outcome:
+        """Wait for the outcome, a few minutes at most. Raises LlmbError if the cluster cannot be queried.
 
         A lost request is sent again only if at most one of the two can take effect.
         """
@@ -65,5 +65,5 @@ class Delivery(Protocol):
     def look(self, *, withdraw: bool) -> Outcome:
         """Look up the outcome. With `withdraw`, a submission that has not started never will. Raises like `answer`."""
 
-    def refusal(self, run: Run) -> Trouble:
+    def refusal(self, run: Run) -> LlmbError:
         """The error to show for a rejected run, from the note in its record."""

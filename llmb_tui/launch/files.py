@@ -8,8 +8,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from llmb_tui.catalog.settings import fill
-from llmb_tui.errors import Trouble
-from llmb_tui.launch.settings import Applied, plan_values
+from llmb_tui.errors import LlmbError
+from llmb_tui.launch.settings import ResolvedSettings, plan_values
 from llmb_tui.plan.document import document
 from llmb_tui.request import RunRequest
 
@@ -17,10 +17,10 @@ _NAME = "--config-name="
 _MISSING = object()
 
 
-def config_files(request: RunRequest, settings: Applied) -> tuple[tuple[str, str], ...]:
+def config_files(request: RunRequest, settings: ResolvedSettings) -> tuple[tuple[str, str], ...]:
     """Files as (path in the run's folder, text): the plan, and the input of the program in the container.
 
-    Raises Trouble (exit code 1) if a Hydra recipe's settings contradict each other.
+    Raises LlmbError (exit code 1) if a Hydra recipe's settings contradict each other.
     """
     recipe, plan = request.recipe, request.plan
     plan_json = ("configs/plan.json", as_json(document(plan) | {"steps": plan.steps}))
@@ -44,7 +44,7 @@ def as_json(value: object) -> str:
 def base_configuration(fields: Mapping[str, Any], overrides: Sequence[str]) -> str:
     """Text of the base configuration file: dotted fields in their order; a later value replaces an earlier one.
 
-    Raises Trouble (exit code 1) for a field below a value that is not a table, and for an override that Hydra would
+    Raises LlmbError (exit code 1) for a field below a value that is not a table, and for an override that Hydra would
     reject: `field=value` of a field that the file lacks, or `+field=value` of a field that it has.
     """
     tree: dict[str, Any] = {}
@@ -90,7 +90,7 @@ def _yaml_lines(table: Mapping[str, Any], indent: str = "") -> Iterator[str]:
             yield f"{indent}{name}: {json.dumps(value)}\n"
 
 
-def _wrong(why: str) -> Trouble:
-    return Trouble(
+def _wrong(why: str) -> LlmbError:
+    return LlmbError(
         "The Hydra configuration could not be written.", f"In the settings of the recipe's preset, {why}", exit_code=1
     )

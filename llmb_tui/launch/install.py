@@ -12,16 +12,16 @@ import threading
 import time
 from collections.abc import Callable
 
-from llmb_tui.cluster.failures import DeadlinePassed, Disconnected, Unanswered, Unreachable
+from llmb_tui.cluster.failures import DeadlineError, DisconnectedError, NoAnswerError, UnreachableError
 from llmb_tui.cluster.quoting import shell_join
 from llmb_tui.cluster.remote_text import remote_text
 from llmb_tui.cluster.session import Session
 from llmb_tui.cluster.slurm.profile import SlurmProfile
-from llmb_tui.errors import Trouble
+from llmb_tui.errors import LlmbError
 from llmb_tui.language.quantities import duration
 from llmb_tui.language.text import clean
 from llmb_tui.launch.install_step import InstallPlan, InstallStep
-from llmb_tui.launch.step_state import StepProbe, StepState, read_probes, state_of, step_pace
+from llmb_tui.launch.step_state import StepProbe, StepState, read_probes, state_of, step_rate
 from llmb_tui.preflight.needs import Sources
 from llmb_tui.preflight.registry import ask_registry
 
@@ -49,31 +49,31 @@ class Installer:
         self._umask = profile.umask
         self._install = profile.install_dir.rstrip("/")
         self._steps = plan
-        self._paces = {step.id: step_pace() for step in plan}
+        self._paces = {step.id: step_rate() for step in plan}
         self._totals: dict[str, int | None] = {}
         self._asked_slurm_at: float | None = None
 
     def probe(self) -> tuple[StepState, ...]:
         """Current state of every step. For pending downloads the registry is asked for their size, once.
 
-        Raises Trouble if the cluster cannot be queried.
+        Raises LlmbError if the cluster cannot be queried.
         """
-        probes = self._session.patiently(lambda: self._probes(ask_slurm=True))
-        self._session.patiently(lambda: self._ask_sizes(probes))
+        probes = self._session.retry_after_disconnect(lambda: self._probes(ask_slurm=True))
+        self._session.retry_after_disconnect(lambda: self._ask_sizes(probes))
         return self._states(probes)
 
     def run(
         self,
         on_change: Callable[[tuple[StepState, ...]], None],
         stop: threading.Event,
-        on_silence: Callable[[Trouble], None] = lambda _: None,
+        on_silence: Callable[[LlmbError], None] = lambda _: None,
     ) -> tuple[StepState, ...]:
         """Run the missing steps one after the other; return when all are done, one has failed, or `stop` is set.
 
         A running step is awaited, a step that failed earlier is tried once more, a step that was killed from outside
         is started again, and a step that runs when `stop` is set continues on the cluster. `on_change` is called from
-        this thread, `on_silence` each time the cluster does not answer. Raises Trouble if a step does not start or is
-        killed repeatedly, and if the cluster does not answer for five minutes; `ObserverMode` for a read-only
+        this thread, `on_silence` each time the cluster does not answer. Raises LlmbError if a step does not start or is
+        killed repeatedly, and if the cluster does not answer for five minutes; `ReadOnlyError` for a read-only
         cluster.
         """
         self._session.require_changes()
@@ -126,8 +126,8 @@ class Installer:
             what, words = "The install steps could not be checked.", clean(result.stderr).strip()
             if not words:  # killed from outside, for example on a login node that is short of memory
                 why, fix = "The cluster killed the command that checks them.", "Try again; started steps continue."
-                raise Unanswered(what, why, fix)
-            raise Trouble(what, words)
+                raise NoAnswerError(what, why, fix)
+            raise LlmbError(what, words)
         return read_probes(result.stdout, len(self._steps))
 
     def _states(self, probes: list[StepProbe]) -> tuple[StepState, ...]:
@@ -135,7 +135,7 @@ class Installer:
         pairs = zip(self._steps, probes, strict=True)
         return tuple(state_of(s.missing, f, self._totals.get(s.id), self._paces[s.id], now) for s, f in pairs)
 
-    def _probes_with_retries(self, stop: threading.Event, on_silence: Callable[[Trouble], None]) -> list[StepProbe]:
+    def _probes_with_retries(self, stop: threading.Event, on_silence: Callable[[LlmbError], None]) -> list[StepProbe]:
         """Retry `_probes` for some minutes if no answer comes. Slurm is asked only every ten seconds."""
         until = time.monotonic() + _LINK_PATIENCE_S
         while True:
@@ -146,7 +146,7 @@ class Installer:
                 if ask_slurm:
                     self._asked_slurm_at = now
                 self._ask_sizes(probes)
-            except (Disconnected, Unanswered, Unreachable) as silence:
+            except (DisconnectedError, NoAnswerError, UnreachableError) as silence:
                 on_silence(silence)
                 if self._session.state == "closed" or time.monotonic() > until or stop.wait(_LOOK_EVERY_S):
                     raise
@@ -159,7 +159,7 @@ class Installer:
             if step.image and now.state != "done" and step.id not in self._totals:
                 self._totals[step.id] = ask_registry(self._session, step.image, None, self._registry).download_bytes
 
-    def _start(self, step: InstallStep) -> Trouble | None:
+    def _start(self, step: InstallStep) -> LlmbError | None:
         """Start a step detached; the error if it is unknown whether it started. Starting a step twice is harmless."""
         folder = self._step_folder(step)
         job = [_job_name(folder, step), step.in_job.command, *step.in_job.options] if step.in_job else ["", ""]
@@ -169,14 +169,14 @@ class Installer:
         try:
             result = self._session.run_script(script, words, stdin=text, deadline_s=_START_DEADLINE_S)
             if result.exit_code == _CANNOT_BE_USED:
-                raise Trouble(
+                raise LlmbError(
                     f"The install directory cannot be written: {clean(folder)}",
                     clean(result.stderr).strip(),
                     "Choose an install directory that you may write to, without links below it, on a file system that "
                     "all nodes share.",
                 )
             self._asked_slurm_at = None
-        except (Disconnected, DeadlinePassed, Unreachable) as silence:
+        except (DisconnectedError, DeadlineError, UnreachableError) as silence:
             return silence
         return None
 
@@ -184,16 +184,16 @@ class Installer:
         return f"{self._install}/.llmb-tui/steps/{step.id}"
 
 
-def _not_started(step: InstallStep, patience_s: float) -> Trouble:
-    return Trouble(
+def _not_started(step: InstallStep, patience_s: float) -> LlmbError:
+    return LlmbError(
         f"{step.title}: the step did not start on the cluster.",
         f"The cluster has shown no trace of it for {duration(patience_s)}.",
         "Some login nodes kill the processes of a closed session (KillUserProcesses): ask the administrators.",
     )
 
 
-def _killed_repeatedly(step: InstallStep) -> Trouble:
-    return Trouble(
+def _killed_repeatedly(step: InstallStep) -> LlmbError:
+    return LlmbError(
         f"{step.title}: something outside this program keeps killing the step.",
         f"It was started {_MOST_STARTS} times.",
         "The login node may allow too little time or memory, or kill the processes of a closed session: ask the "

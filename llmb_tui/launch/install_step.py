@@ -10,7 +10,7 @@ from typing import Protocol
 from llmb_tui.cluster.remote_text import remote_text
 from llmb_tui.cluster.slurm.params import arguments_of, gpu_options, sbatch_options
 from llmb_tui.cluster.slurm.profile import SlurmProfile
-from llmb_tui.errors import Trouble
+from llmb_tui.errors import LlmbError
 from llmb_tui.launch.naming import container, image_path
 from llmb_tui.launch.step_state import StepState
 from llmb_tui.preflight.needs import architecture_of
@@ -72,22 +72,22 @@ class InstallRunner(Protocol):
     """Checks and installs everything that a run needs on its cluster."""
 
     def probe(self) -> tuple[StepState, ...]:
-        """Current state of every step. Raises Trouble if the cluster cannot be queried."""
+        """Current state of every step. Raises LlmbError if the cluster cannot be queried."""
 
     def run(
         self,
         on_change: Callable[[tuple[StepState, ...]], None],
         stop: threading.Event,
-        on_silence: Callable[[Trouble], None] = ...,
+        on_silence: Callable[[LlmbError], None] = ...,
     ) -> tuple[StepState, ...]:
         """Run the missing steps; return when all are done, one has failed, or `stop` is set.
 
-        `on_change` is called from this thread, `on_silence` each time the cluster does not answer. Raises Trouble.
+        `on_change` is called from this thread, `on_silence` each time the cluster does not answer. Raises LlmbError.
         """
 
 
 def image_step(request: RunRequest) -> InstallStep:
-    """Step that imports the image into the install directory. Raises Trouble if the plan's image is unknown."""
+    """Step that imports the image into the install directory. Raises LlmbError if the plan's image is unknown."""
     plan, profile = request.plan, request.slurm
     install = profile.install_dir.rstrip("/")
     reference = container(plan)
@@ -108,7 +108,7 @@ def image_step(request: RunRequest) -> InstallStep:
 
 
 def brought_image(request: RunRequest) -> str:
-    """Path at which the step looks for an image that the user copied there. Raises Trouble like `image_step`."""
+    """Path at which the step looks for an image that the user copied there. Raises LlmbError like `image_step`."""
     return f"{offline_folder(request)}/{image_path('', container(request.plan)).rpartition('/')[2]}"
 
 

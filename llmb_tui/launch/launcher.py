@@ -11,8 +11,8 @@ from llmb_tui.catalog.catalog import Catalog
 from llmb_tui.cluster.cluster import Cluster
 from llmb_tui.cluster.profile import ClusterProfile
 from llmb_tui.cluster.prompter import Prompter
-from llmb_tui.errors import Trouble
-from llmb_tui.launch.delivery import Tell
+from llmb_tui.errors import LlmbError
+from llmb_tui.launch.delivery import OnStatus
 from llmb_tui.launch.install_step import InstallRunner
 from llmb_tui.launch.naming import new_run_id
 from llmb_tui.launch.policy import Policy
@@ -54,7 +54,7 @@ class Launcher:
     ) -> Preflight:
         """Check a cluster, either in general or for one request. Nothing is queued.
 
-        `on_progress` receives the checks that have finished so far. Raises Trouble (exit code 1) if the needs of the
+        `on_progress` receives the checks that have finished so far. Raises LlmbError (exit code 1) if the needs of the
         request cannot be determined.
         """
         profile = target.profile if isinstance(target, RunRequest) else target
@@ -85,19 +85,19 @@ class Launcher:
         """Results of the preflight and of the install check for a request. Raises as both do."""
         return ClusterEvidence(self.preflight(request, on_progress), self.installer(request).probe())
 
-    def asking_once(self) -> Launcher:
+    def with_answer_cache(self) -> Launcher:
         """A launcher for consecutive checks of several requests: it asks each cluster each question only once.
 
         Every request is checked separately; requests with equal needs share the cluster's answers.
         """
-        return replace(self, cluster_of=cache(lambda profile: self.cluster_of(profile).asking_once()))
+        return replace(self, cluster_of=cache(lambda profile: self.cluster_of(profile).with_answer_cache()))
 
     def prepare(self, request: RunRequest, prompter: Prompter | None = None, run_id: str | None = None) -> PreparedRun:
         """Prepare a request for submission. The direct procedure takes seconds to render its script.
 
         The cluster is asked for its Slurm version if that matters; `prompter` answers the questions of that login.
         `run_id`: an id that was assigned before; None: a new one.
-        Raises `Trouble` (exit code 1) if the plan cannot be launched there with this procedure.
+        Raises `LlmbError` (exit code 1) if the plan cannot be launched there with this procedure.
         """
         cluster = self.cluster_of(request.profile)
         now = time.time()
@@ -110,14 +110,14 @@ class Launcher:
         run: Run,
         prompter: Prompter | None = None,
         on_check: Callable[[Preflight], None] | None = None,
-        on_progress: Tell | None = None,
+        on_progress: OnStatus | None = None,
         evidence: ClusterEvidence | None = None,
     ) -> Run:
         """Submit a stored intent at most once, exactly as it was confirmed; `request` was made from it again.
 
         Without `evidence`, the cluster is checked first.
 
-        Raises NotReady like `submit`, and Trouble (exit code 1) if the same request now results in another job.
+        Raises NotReadyError like `submit`, and LlmbError (exit code 1) if the same request now results in another job.
         """
         request = replace(request, dependency=run.dependency)
         cluster = self.cluster_of(request.profile)
@@ -125,7 +125,7 @@ class Launcher:
         prepared = self.prepare(request, prompter, run.id)
         spec = prepared.run.spec
         if spec is None or not spec.is_same_job(run.spec) or prepared.script != self.runs.script(run.id):
-            raise Trouble(
+            raise LlmbError(
                 f"Run {run.id} was not submitted: its request would now result in a different job.",
                 "The cluster's profile, the recipe or this program has changed since the run was prepared.",
                 f"`llmb-tui cancel {run.id}` withdraws it; then submit the same selection again.",
@@ -135,10 +135,10 @@ class Launcher:
             evidence = self.evidence(request, on_check)
         return self.submit(replace(prepared, run=run), evidence, on_progress)
 
-    def submit(self, prepared: PreparedRun, evidence: ClusterEvidence, on_progress: Tell | None = None) -> Run:
+    def submit(self, prepared: PreparedRun, evidence: ClusterEvidence, on_progress: OnStatus | None = None) -> Run:
         """Submit a prepared run, at most once. `on_progress` receives the launch script's progress, a clean line each.
 
-        Raises `NotReady` if `evidence`, the last known state of its cluster, has anything against it.
+        Raises `NotReadyError` if `evidence`, the last known state of its cluster, has anything against it.
         """
         request, run = prepared.request, prepared.run
         refuse(request, blockers(request, self.policy, evidence))

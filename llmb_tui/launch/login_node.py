@@ -12,15 +12,15 @@ from abc import ABC, abstractmethod
 from dataclasses import dataclass
 
 from llmb_tui.cluster.cluster import Cluster
-from llmb_tui.cluster.failures import Disconnected, Unanswered, Unreachable
+from llmb_tui.cluster.failures import DisconnectedError, NoAnswerError, UnreachableError
 from llmb_tui.cluster.remote_text import remote_text
 from llmb_tui.cluster.session import Session, login_node
 from llmb_tui.cluster.slurm.client import partitions
 from llmb_tui.cluster.slurm.partition import Partition
-from llmb_tui.errors import Trouble
+from llmb_tui.errors import LlmbError
 from llmb_tui.language.text import clean
 from llmb_tui.launch import submission_status
-from llmb_tui.launch.delivery import Jobs, Outcome, Tell
+from llmb_tui.launch.delivery import Jobs, OnStatus, Outcome
 from llmb_tui.launch.refusal import NEVER_SENT, NEVER_TAKEN, refusal
 from llmb_tui.launch.run import Run
 from llmb_tui.launch.spec import SlurmSpec
@@ -67,7 +67,7 @@ class LoginNodeDelivery(ABC):
     """Longest wait for an answer, in seconds."""
 
     def __init__(self, cluster: Cluster, spec: SlurmSpec) -> None:
-        """Raises Trouble (exit code 1) if the cluster has no login node."""
+        """Raises LlmbError (exit code 1) if the cluster has no login node."""
         self._session = login_node(cluster)
         self._slurm_spec = spec
         self._started = SubmissionStatus()
@@ -89,7 +89,7 @@ class LoginNodeDelivery(ABC):
 
     @abstractmethod
     def jobs(self, status: SubmissionStatus) -> Jobs:
-        """The jobs of the submission. Raises Trouble if Slurm must be asked and does not answer."""
+        """The jobs of the submission. Raises LlmbError if Slurm must be asked and does not answer."""
 
     @abstractmethod
     def may_still_be_accepted(self, status: SubmissionStatus) -> bool:
@@ -103,7 +103,7 @@ class LoginNodeDelivery(ABC):
     def progress(self, status: SubmissionStatus) -> str:
         """Current activity of the submission, one clean line; empty if unknown."""
 
-    def refusal(self, run: Run) -> Trouble:
+    def refusal(self, run: Run) -> LlmbError:
         """The error that explains the rejection by sbatch."""
         return refusal(run, self._slurm_spec, self._partitions)
 
@@ -120,7 +120,7 @@ class LoginNodeDelivery(ABC):
         """Start the helper; only the first process to claim the submission performs it."""
         self._started = self._probe("start")
 
-    def answer(self, on_progress: Tell) -> Outcome:
+    def answer(self, on_progress: OnStatus) -> Outcome:
         """Wait until the outcome is known or the time is up; meanwhile the session reconnects if needed."""
         return self._outcome(self._wait(self._started, on_progress))
 
@@ -132,7 +132,7 @@ class LoginNodeDelivery(ABC):
         return submission_status.probe(self._session, self.place, how)
 
     def _outcome(self, status: SubmissionStatus) -> Outcome:
-        """The outcome by the traces. Raises Trouble if Slurm must be asked and does not answer."""
+        """The outcome by the traces. Raises LlmbError if Slurm must be asked and does not answer."""
         if status.withdrawn:
             return Outcome("withdrawn", NEVER_SENT)
         if never := self.never_submitted(status):
@@ -157,7 +157,7 @@ class LoginNodeDelivery(ABC):
             return Outcome("withdrawn", f"{NEVER_TAKEN.format(self.program)} {words}".strip())
         return Outcome("unknown", self._open_question(status, words))
 
-    def _wait(self, status: SubmissionStatus, on_progress: Tell) -> SubmissionStatus:
+    def _wait(self, status: SubmissionStatus, on_progress: OnStatus) -> SubmissionStatus:
         """Poll until the outcome is known or the time is up; a lost start command is sent again."""
         until = time.monotonic() + self.answers_within_s
         pause = _FIRST_PAUSE_S
@@ -167,7 +167,7 @@ class LoginNodeDelivery(ABC):
             pause = min(pause * 2, _LONGEST_PAUSE_S)
             try:
                 status = self._probe("look" if status.owner else "start")
-            except (Disconnected, Unanswered, Unreachable):
+            except (DisconnectedError, NoAnswerError, UnreachableError):
                 if self._session.state == "closed":
                     raise
             on_progress(self.progress(status))
@@ -186,14 +186,14 @@ class LoginNodeDelivery(ABC):
         """Partitions of the cluster, to explain a rejection; empty if Slurm does not answer."""
         try:
             return partitions(self._session)
-        except Trouble:
+        except LlmbError:
             return []
 
 
 def _prepare(session: Session, preparation: Preparation) -> None:
     """Prepare everything that the run needs, without starting anything.
 
-    Raises Trouble (exit code 1) if something is not installed or the token is missing, and if the run's folder cannot
+    Raises LlmbError (exit code 1) if something is not installed or the token is missing, and if the run's folder cannot
     be made.
     """
     install = session.profile.install_dir.rstrip("/")
@@ -210,21 +210,21 @@ def _prepare(session: Session, preparation: Preparation) -> None:
     script = f"umask {session.profile.umask}\n" + remote_text("there.sh", "inside.sh", "prepare.sh")
     result = session.run_script(script, words)
     if result.exit_code == _NOT_INSTALLED:
-        raise Trouble(
+        raise LlmbError(
             f"Not installed on {session.profile.name}: {clean(result.stderr).strip()}",
             "The job would wait in the queue and then fail.",
             "Install the same selection first.",
             exit_code=1,
         )
     if result.exit_code == _NO_TOKEN:
-        raise Trouble(
+        raise LlmbError(
             f"{session.profile.name} has no Hugging Face token.",
             "The recipe's launch script needs one.",
             f"Add it: `llmb-tui secrets {session.profile.name} --give hugging-face` asks for it.",
             exit_code=1,
         )
     if result.exit_code:
-        raise Trouble(
+        raise LlmbError(
             f"The run's folder could not be made: {preparation.folder}",
             clean(result.stderr).strip(),
             "Free some space, or choose an install directory that you may write to.",
@@ -234,7 +234,7 @@ def _prepare(session: Session, preparation: Preparation) -> None:
         data = text.encode()
         result = session.run_script(put, [install, path, str(len(data))], stdin=data, deadline_s=_PUT_DEADLINE_S)
         if result.exit_code:
-            raise Trouble(
+            raise LlmbError(
                 f"Could not write {clean(path)} on {session.profile.name}.",
                 clean(result.stderr).strip(),
                 "Check the directory's permissions, and the free space and quota there.",

@@ -8,7 +8,7 @@ import time
 
 from llmb_tui.catalog.catalog import release_order
 from llmb_tui.cluster.validation import matches
-from llmb_tui.errors import Trouble
+from llmb_tui.errors import LlmbError
 from llmb_tui.language.text import clean_line
 from llmb_tui.plan.plan import Plan
 from llmb_tui.request import RunRequest
@@ -40,9 +40,9 @@ def nemo_run_name(account: str, task: str) -> str:
 
 
 def container(plan: Plan) -> str:
-    """Image reference of the plan, such as `nvidia/nemo:25.02.01`. Raises Trouble if the plan has none."""
+    """Image reference of the plan, such as `nvidia/nemo:25.02.01`. Raises LlmbError if the plan has none."""
     if plan.container is None:
-        raise Trouble("The plan has no container image.", fix="Choose a GPU type of the recipe.", exit_code=1)
+        raise LlmbError("The plan has no container image.", fix="Choose a GPU type of the recipe.", exit_code=1)
     return plan.container
 
 
@@ -52,9 +52,9 @@ def image_path(install_dir: str, reference: str) -> str:
 
 
 def check_pattern(pattern: re.Pattern[str], value: str, what: str) -> None:
-    """Raise Trouble (exit code 1), naming `what` it is, for a name or path that does not match the pattern."""
+    """Raise LlmbError (exit code 1), naming `what` it is, for a name or path that does not match the pattern."""
     if not matches(pattern, value):
-        raise Trouble(
+        raise LlmbError(
             f"{clean_line(value)!r} cannot be used as {what.replace('_', ' ')}.",
             "It may contain only letters, digits and . _ + @ = - (in paths also /).",
             "Change it in the cluster's profile or in the selection.",

@@ -10,7 +10,7 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
-from llmb_tui.errors import Trouble
+from llmb_tui.errors import LlmbError
 from llmb_tui.language.quantities import count
 from llmb_tui.language.text import clean_line
 from llmb_tui.launch.note import Note
@@ -46,7 +46,7 @@ class Notes:
     def change(self, run_id: str, text: str | None = None, add: Iterable[str] = (), remove: Iterable[str] = ()) -> Note:
         """Replace the note's text (None keeps it) and change the tags; return the resulting note.
 
-        Raises Trouble: exit code 1 for an unknown run, an invalid note or an invalid tag; 2 if the file cannot be
+        Raises LlmbError: exit code 1 for an unknown run, an invalid note or an invalid tag; 2 if the file cannot be
         read or written.
         """
         self._runs.load(run_id)
@@ -55,7 +55,7 @@ class Notes:
         with locked(file.parent):
             document = _document(file)
             if document is None:
-                raise Trouble(f"{file} holds no note.", "The file is damaged.", "Repair it, or move it away.")
+                raise LlmbError(f"{file} holds no note.", "The file is damaged.", "Repair it, or move it away.")
             before = _note(document)
             note = Note(
                 before.text if text is None else _text(text),
@@ -73,22 +73,22 @@ class Notes:
 
 
 def tags_in(words: str) -> tuple[str, ...]:
-    """Tags that the user typed: words separated by spaces or commas. Raises Trouble for an invalid tag."""
+    """Tags that the user typed: words separated by spaces or commas. Raises LlmbError for an invalid tag."""
     tags = tuple(dict.fromkeys(map(_tag, words.replace(",", " ").split())))
     if len(tags) > MOST_TAGS:
         raise _too_many()
     return tags
 
 
-def _too_many() -> Trouble:
-    return Trouble(f"A run has at most {MOST_TAGS} tags.", fix="Remove some first.", exit_code=1)
+def _too_many() -> LlmbError:
+    return LlmbError(f"A run has at most {MOST_TAGS} tags.", fix="Remove some first.", exit_code=1)
 
 
 def _text(text: str) -> str:
-    """The note's text on one line. Raises Trouble if it is too long."""
+    """The note's text on one line. Raises LlmbError if it is too long."""
     line = clean_line(" ".join(text.split()))
     if len(line) > LONGEST_NOTE:
-        raise Trouble(
+        raise LlmbError(
             f"A note has at most {count(LONGEST_NOTE)} characters.", f"This one has {count(len(line))}.", exit_code=1
         )
     return line
@@ -97,7 +97,7 @@ def _text(text: str) -> str:
 def _tag(name: str) -> str:
     tag = name.removeprefix("#").casefold()
     if not _TAG.fullmatch(tag):
-        raise Trouble(
+        raise LlmbError(
             f"{clean_line(name)[:40]!r} cannot be a tag.",
             "A tag is one word of at most 32 letters, digits and . _ + @ : / = -",
             exit_code=1,

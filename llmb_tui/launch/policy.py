@@ -20,6 +20,6 @@ class Policy:
     suite_gpu_hours: float = float("inf")
     """Expected GPU-hours of a suite above which the user confirms it by typing the number."""
 
-    def observes(self, profile: ClusterProfile | None) -> bool:
+    def is_read_only(self, profile: ClusterProfile | None) -> bool:
         """True if the cluster is read-only, by its profile or by this policy. None: the cluster has no profile."""
         return self.read_only or (profile is not None and profile.read_only)

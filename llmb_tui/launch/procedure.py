@@ -29,7 +29,7 @@ from llmb_tui.preflight.secret import SecretNeed
 from llmb_tui.request import RunRequest
 
 Render = Callable[[LaunchSpec], str]
-"""Renders the batch script; raises Trouble."""
+"""Renders the batch script; raises LlmbError."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,14 +69,14 @@ class Procedure(Protocol):
     """Progress message during a submission."""
 
     def refuse(self, recipe: Recipe) -> None:
-        """Raise Trouble (exit code 1) if the procedure can run no request of a recipe."""
+        """Raise LlmbError (exit code 1) if the procedure can run no request of a recipe."""
 
     def detail(self, recipe: Recipe) -> str:  # noqa: ARG002 - some procedures name their release
         """Distinction from the other procedures in a few words."""
         return ""
 
     def preview(self, request: RunRequest) -> LaunchPreview:
-        """Describe the launch of a request. Raises Trouble (exit code 1) if it cannot be determined."""
+        """Describe the launch of a request. Raises LlmbError (exit code 1) if it cannot be determined."""
 
     def needs(self, request: RunRequest, sources: Sources = PUBLIC) -> ClusterNeeds:
         """Requirements of the install and the run, for the preflight."""
@@ -103,7 +103,7 @@ class Procedure(Protocol):
         return ()
 
     def install(self, request: RunRequest) -> InstallPlan:
-        """Steps of the install. Raises Trouble (exit code 1) if they cannot be determined."""
+        """Steps of the install. Raises LlmbError (exit code 1) if they cannot be determined."""
 
     def installer(self, cluster: Cluster, request: RunRequest, sources: Sources) -> InstallRunner:
         """Installer that runs the steps through the login node. Raises like `install`."""
@@ -114,17 +114,17 @@ class Procedure(Protocol):
     def prepare(self, cluster: Cluster, request: RunRequest, intent: Intent) -> PreparedRun:
         """Prepare a run for submission; the cluster is asked for facts that only it knows.
 
-        Raises Trouble (exit code 1) if the plan cannot be launched there with this procedure.
+        Raises LlmbError (exit code 1) if the plan cannot be launched there with this procedure.
         """
 
     def delivery(self, run: Run, cluster: Cluster) -> Delivery:
-        """Delivery of one of its runs to a cluster. Raises Trouble (exit code 1) for a cluster of another kind."""
+        """Delivery of one of its runs to a cluster. Raises LlmbError (exit code 1) for a cluster of another kind."""
 
     def compare_script(self, run: Run, script: str) -> ScriptCheck:
         """Compare a submitted script with the spec of its run."""
 
     def refuse_fetch(self, run: Run) -> None:
-        """Raise Trouble (exit code 1) if the files of its runs cannot be fetched from a login node."""
+        """Raise LlmbError (exit code 1) if the files of its runs cannot be fetched from a login node."""
 
     def network_folder(self, run: Run) -> str:  # noqa: ARG002 - as above
         """Folder on a login node's file system for NCCL's network lines of a run; empty if it writes none."""

@@ -7,7 +7,7 @@ from functools import cache
 from importlib import import_module
 
 from llmb_tui.catalog.recipe import Recipe
-from llmb_tui.errors import Trouble
+from llmb_tui.errors import LlmbError
 from llmb_tui.launch.prepared import LaunchPreview
 from llmb_tui.launch.procedure import Procedure
 from llmb_tui.launch.procedures import PROCEDURES
@@ -30,8 +30,8 @@ def preview(request: RunRequest) -> LaunchPreview:
     implementation = procedure(request.procedure)
     try:
         launch = implementation.preview(request)
-    except Trouble as trouble:
-        launch = LaunchPreview(problems=(_problem(trouble),))
+    except LlmbError as error:
+        launch = LaunchPreview(problems=(_problem(error),))
     return replace(launch, detail=implementation.detail(request.recipe))
 
 
@@ -44,8 +44,8 @@ def unavailable(name: ProcedureId, recipe: Recipe) -> tuple[Problem, ...]:
     """Why the procedure can launch no run of a recipe on any cluster; empty if it can."""
     try:
         procedure(name).refuse(recipe)
-    except Trouble as trouble:
-        return (_problem(trouble),)
+    except LlmbError as error:
+        return (_problem(error),)
     return ()
 
 
@@ -54,5 +54,5 @@ def secrets_of(request: RunRequest) -> tuple[SecretNeed, ...]:
     return procedure(request.procedure).secrets(request)
 
 
-def _problem(trouble: Trouble) -> Problem:
-    return Problem("procedure", "error", f"{trouble.what} {trouble.why}".rstrip(), trouble.fix)
+def _problem(error: LlmbError) -> Problem:
+    return Problem("procedure", "error", f"{error.what} {error.why}".rstrip(), error.fix)

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-from llmb_tui.cluster.failures import ObserverMode
+from llmb_tui.cluster.failures import ReadOnlyError
 from llmb_tui.cluster.profile import ClusterProfile
 from llmb_tui.cluster.slurm.partition import parse_time
-from llmb_tui.errors import Trouble
+from llmb_tui.errors import LlmbError
 from llmb_tui.language.quantities import count, given, gpu_hours
 from llmb_tui.launch.policy import Policy
 from llmb_tui.launch.procedure_loader import preview
@@ -32,7 +32,7 @@ class ClusterEvidence:
     steps: Sequence[StepState] = ()
 
 
-class NotReady(Trouble):
+class NotReadyError(LlmbError):
     """A run may not start. Exit code 2 if checks of the cluster itself failed, otherwise 1."""
 
     def __init__(self, request: RunRequest, against: Sequence[Problem]) -> None:
@@ -63,24 +63,24 @@ def impossible(request: RunRequest, policy: Policy) -> tuple[Problem, ...]:
     """The blockers that do not depend on the state of the cluster."""
     problems = (*request.plan.problems, *preview(request).problems)
     return (
-        *observed(request.profile, policy),
+        *read_only_problems(request.profile, policy),
         *(problem for problem in problems if problem.severity == "error"),
         *_limit(request.plan, policy),
     )
 
 
-def observed(profile: ClusterProfile, policy: Policy) -> tuple[Problem, ...]:
+def read_only_problems(profile: ClusterProfile, policy: Policy) -> tuple[Problem, ...]:
     """Blocker of every action that changes a read-only cluster; empty for other clusters."""
-    if not policy.observes(profile):
+    if not policy.is_read_only(profile):
         return ()
-    mode = ObserverMode(profile)
+    mode = ReadOnlyError(profile)
     return (Problem(OBSERVER, "error", f"{mode.what} {mode.why}", mode.fix),)
 
 
 def refuse(request: RunRequest, against: Sequence[Problem]) -> None:
-    """Raise `NotReady` if there is a blocker."""
+    """Raise `NotReadyError` if there is a blocker."""
     if against:
-        raise NotReady(request, against)
+        raise NotReadyError(request, against)
 
 
 def _limit(plan: Plan, policy: Policy) -> Iterator[Problem]:

@@ -10,7 +10,7 @@ from collections.abc import Callable, Mapping, Sequence
 
 from llmb_tui.cluster.slurm.partition import Partition, parse_time
 from llmb_tui.diagnosis.rules import rules
-from llmb_tui.errors import Trouble
+from llmb_tui.errors import LlmbError
 from llmb_tui.language.quantities import duration
 from llmb_tui.language.text import plural
 from llmb_tui.launch.run import Run
@@ -63,7 +63,7 @@ def reason(exit_code: int, words: str) -> str:
     return " ".join(line for line in lines if line) or f"sbatch ended with exit code {exit_code} and no message."
 
 
-def refusal(run: Run, spec: SlurmSpec, partitions: PartitionLookup = tuple) -> Trouble:
+def refusal(run: Run, spec: SlurmSpec, partitions: PartitionLookup = tuple) -> LlmbError:
     """The error for the user, from the `reason` in the record of a rejected run.
 
     `partitions` looks up the cluster's partitions, to name limits and alternatives; it is called only if Slurm answers.
@@ -72,16 +72,16 @@ def refusal(run: Run, spec: SlurmSpec, partitions: PartitionLookup = tuple) -> T
     quote = f"sbatch said: {words}"
     match = rules("submit").match(words)
     if match is None:
-        return Trouble("Slurm rejected the job.", quote, "Show this message to the cluster's administrators.")
+        return LlmbError("Slurm rejected the job.", quote, "Show this message to the cluster's administrators.")
     rule = match.rule
     diagnosis = match.diagnosis(facts_of(run, spec, () if rule.unreachable else partitions()))
     what = NOT_SUBMITTED if rule.unreachable else "Slurm rejected the job: "
-    return Trouble(f"{what}{diagnosis.reason}", quote, diagnosis.fix, rule.exit_code)
+    return LlmbError(f"{what}{diagnosis.reason}", quote, diagnosis.fix, rule.exit_code)
 
 
-def withdrawal(run: Run) -> Trouble:
+def withdrawal(run: Run) -> LlmbError:
     """The error for the user, about a run that was withdrawn."""
-    return Trouble("The job was not submitted.", run.note, "Submit the same selection again.")
+    return LlmbError("The job was not submitted.", run.note, "Submit the same selection again.")
 
 
 def facts_of(run: Run, spec: SlurmSpec, partitions: Sequence[Partition]) -> Mapping[str, str]:

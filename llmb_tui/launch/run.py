@@ -112,7 +112,7 @@ class Run:
         return (self.spec.sbatch_options.get("dependency") if self.spec else None) or ""
 
     @property
-    def otherwise(self) -> tuple[str, ...]:
+    def differences_from_reference(self) -> tuple[str, ...]:
         """Known differences from the runs that the expected step time is based on."""
         return self.spec.otherwise if self.spec else tuple(f"{name} changed" for name in self.changed)
 
@@ -127,7 +127,7 @@ class Run:
         return self.spec.job_name if self.spec else ""
 
     @property
-    def going(self) -> bool:
+    def is_active(self) -> bool:
         """True if the run may have a job that has not ended."""
         states = [self.state_of(job_id) for job_id in self.job_ids] or [self.job_state]
         return self.submission in ("submitted", "unknown") and not TERMINAL_STATES.issuperset(states)

@@ -14,14 +14,14 @@ from pathlib import Path
 from typing import Any
 
 from llmb_tui.cluster.job import Job
-from llmb_tui.errors import Trouble, trouble_of
+from llmb_tui.errors import LlmbError, error_with_remedy
 from llmb_tui.language.text import clean_line
 from llmb_tui.launch.run import Cancel, Run
 from llmb_tui.plan.plan import Plan
 from llmb_tui.plan.selection import OLD_PROCEDURES
 from llmb_tui.store import documents
-from llmb_tui.store.files import file_trouble, held, text_in, write_atomic
-from llmb_tui.store.paths import Places
+from llmb_tui.store.files import exclusive_lock, explained_errors, text_in, write_atomic
+from llmb_tui.store.paths import UserPaths
 
 ACCOUNTING = "accounting.txt"
 """File in a run's folder: Slurm's accounting of its jobs, once they have ended."""
@@ -43,18 +43,18 @@ class Runs:
     Thread-safe. Keep one instance to list the runs repeatedly: it reads only changed files.
     """
 
-    def __init__(self, places: Places) -> None:
+    def __init__(self, places: UserPaths) -> None:
         self.directory = places.runs
         """Directory with a folder for each run."""
         self._reading = threading.Lock()
         self.passed_over: Container[str] = ()
         """Ids that listings leave out, because the caller knows these runs already."""
-        self._cache: dict[str, tuple[_Stamp, Run | Trouble]] = {}
+        self._cache: dict[str, tuple[_Stamp, Run | LlmbError]] = {}
 
     def folder(self, run_id: str) -> Path:
-        """Folder of a run, which need not exist. Raises Trouble (exit code 1) for an invalid run id."""
+        """Folder of a run, which need not exist. Raises LlmbError (exit code 1) for an invalid run id."""
         if not _ID.fullmatch(run_id):
-            raise Trouble(f"{clean_line(run_id)!r} is not a run id.", fix="`llmb-tui jobs` lists runs.", exit_code=1)
+            raise LlmbError(f"{clean_line(run_id)!r} is not a run id.", fix="`llmb-tui jobs` lists runs.", exit_code=1)
         return self.directory / run_id
 
     def save(self, run: Run) -> None:
@@ -72,7 +72,7 @@ class Runs:
     def has(self, run_id: str) -> bool:
         """True if the run was saved on this machine."""
         path = self.folder(run_id) / "run.json"
-        with file_trouble("read", path):
+        with explained_errors("read", path):
             return path.is_file()
 
     def forget(self, run_id: str, *, mine: bool) -> None:
@@ -89,29 +89,29 @@ class Runs:
             folder.rmdir()
 
     def load(self, run_id: str) -> Run:
-        """Read a run. Raises Trouble: exit code 1 if there is none, 2 if its file cannot be read."""
+        """Read a run. Raises LlmbError: exit code 1 if there is none, 2 if its file cannot be read."""
         _refuse_links(self.folder(run_id))
         if not self.has(run_id):
-            raise Trouble(f"There is no run {run_id}.", fix="`llmb-tui jobs` lists runs.", exit_code=1)
+            raise LlmbError(f"There is no run {run_id}.", fix="`llmb-tui jobs` lists runs.", exit_code=1)
         path = self.folder(run_id) / "run.json"
         run = documents.load(path, Run, _migrate)
         if why := _damage(run, run_id):
-            raise Trouble(f"{path} cannot be right.", why, "Restore the file from a backup, or move it away.")
+            raise LlmbError(f"{path} cannot be right.", why, "Restore the file from a backup, or move it away.")
         return run
 
     def all(self) -> tuple[Run, ...]:
         """Every readable run, newest first. `unreadable` has the errors of the others."""
         return self.listing()[0]
 
-    def unreadable(self) -> tuple[Trouble, ...]:
+    def unreadable(self) -> tuple[LlmbError, ...]:
         """Errors of the runs that `all` leaves out, one for each."""
         return self.listing()[1]
 
-    def listing(self) -> tuple[tuple[Run, ...], tuple[Trouble, ...]]:
+    def listing(self) -> tuple[tuple[Run, ...], tuple[LlmbError, ...]]:
         """Readable runs and errors, by one look at the folders."""
         entries = self._load_all()
         runs = [run for run in entries if isinstance(run, Run)]
-        troubles = tuple(trouble for trouble in entries if isinstance(trouble, Trouble))
+        troubles = tuple(error for error in entries if isinstance(error, LlmbError))
         return tuple(sorted(runs, key=lambda run: run.created_at, reverse=True)), troubles
 
     def save_states(self, run: Run, jobs: Sequence[Job]) -> Run | None:
@@ -127,9 +127,9 @@ class Runs:
             return run
 
         saved = self._change(run.id, with_states) if with_states(run) != run else None
-        if saved is not None and saved.going and not run.going:
+        if saved is not None and saved.is_active and not run.is_active:
             for name in (ACCOUNTING, NETWORK):
-                with file_trouble("remove", self.folder(run.id) / name):
+                with explained_errors("remove", self.folder(run.id) / name):
                     (self.folder(run.id) / name).unlink(missing_ok=True)
         return saved
 
@@ -157,10 +157,10 @@ class Runs:
         """
         folder = self.folder(run_id)
         _refuse_links(folder)
-        with held(folder, wait=wait) as mine:
+        with exclusive_lock(folder, wait=wait) as mine:
             yield mine
 
-    def _load_all(self) -> list[Run | Trouble]:
+    def _load_all(self) -> list[Run | LlmbError]:
         """Every run, or why it cannot be read; an unchanged file is not read again."""
         with self._reading:
             cache, self._cache = self._cache, {}
@@ -178,16 +178,14 @@ class Runs:
         except FileNotFoundError:
             return []
         except OSError as error:
-            raise trouble_of(error, "read the runs in", self.directory) or error from error
+            raise error_with_remedy(error, "read the runs in", self.directory) or error from error
 
-    def _try(self, run_id: str) -> Run | Trouble:
+    def _try(self, run_id: str) -> Run | LlmbError:
         try:
             return self.load(run_id)
-        except Trouble as trouble:
+        except LlmbError as error:
             # For a folder whose name is not a run id, `load` does not name the path.
-            return (
-                Trouble(trouble.what, f"{self.directory / run_id}", trouble.fix) if trouble.exit_code == 1 else trouble
-            )
+            return LlmbError(error.what, f"{self.directory / run_id}", error.fix) if error.exit_code == 1 else error
 
 
 def impossible_count(plan: Plan) -> str:
@@ -221,12 +219,12 @@ def _damage(run: Run, run_id: str) -> str:
 
 
 def _refuse_links(folder: Path) -> None:
-    """Raise Trouble for a link: only files in the run's own folder are read or written."""
-    with file_trouble("read", folder), contextlib.suppress(FileNotFoundError):
+    """Raise LlmbError for a link: only files in the run's own folder are read or written."""
+    with explained_errors("read", folder), contextlib.suppress(FileNotFoundError):
         paths = [folder] if folder.is_symlink() else [folder / name for name in os.listdir(folder)]
         link = next((path for path in paths if path.is_symlink()), None)
         if link is not None:
-            raise Trouble(
+            raise LlmbError(
                 f"{link} is a symbolic link, which this program never makes in a run's folder.",
                 f"It points to {os.readlink(link)}; nothing there is read, written or removed.",
                 "Replace the link with its target, or remove it.",

@@ -7,7 +7,7 @@ It never appears in an argument, script, log or error.
 from __future__ import annotations
 
 from llmb_tui.cluster.session import Session
-from llmb_tui.errors import Trouble
+from llmb_tui.errors import LlmbError
 from llmb_tui.language.text import clean
 from llmb_tui.preflight.access import FILES
 from llmb_tui.preflight.secret import REGISTRY, SECRETS_FOLDER, TITLES, SecretId, SecretValue, secret_of
@@ -26,8 +26,8 @@ mkdir -p "$(dirname "$HOME/$2")" && chmod 700 "$HOME/$1" "$(dirname "$HOME/$2")"
 def give_secret(session: Session, secret_id: str, typed: str | None, *, keep: bool) -> str:
     """Put a secret on the cluster: the typed one, or else the keyring's; with `keep`, also store it in the keyring.
 
-    Returns a sentence about where it is now and, if it should be but is not in the keyring, why. Raises Trouble
-    (exit code 1) for an invalid secret, Trouble if it cannot be written, and the errors of `Session.run`.
+    Returns a sentence about where it is now and, if it should be but is not in the keyring, why. Raises LlmbError
+    (exit code 1) for an invalid secret, LlmbError if it cannot be written, and the errors of `Session.run`.
     """
     secret = secret_of(secret_id, typed) if typed is not None else _from_keyring(secret_id)
     where = f"The {TITLES[secret.id]} is in {put_secret(session, secret)}, readable only by you."
@@ -35,7 +35,7 @@ def give_secret(session: Session, secret_id: str, typed: str | None, *, keep: bo
         return where
     try:
         secret_store.keep(secret.id, secret.value)
-    except secret_store.NotKept as problem:
+    except secret_store.SecretStoreError as problem:
         return f"{where} It is not stored on this computer: {problem.why}"
     return f"{where} This computer's keyring also stores it."
 
@@ -43,24 +43,24 @@ def give_secret(session: Session, secret_id: str, typed: str | None, *, keep: bo
 def _from_keyring(secret_id: str) -> SecretValue:
     value = secret_store.read(secret_id)
     if value is None:
-        raise Trouble("This computer's keyring has no such API key.", "", "Type or paste it.", exit_code=1)
+        raise LlmbError("This computer's keyring has no such API key.", "", "Type or paste it.", exit_code=1)
     return secret_of(secret_id, value)
 
 
 def forget_secret(session: Session, secret_id: SecretId) -> str:
     """Remove a secret from the cluster and from the keyring; return a sentence that confirms it.
 
-    A missing secret is not an error. Raises Trouble if it cannot be removed from the cluster, and the errors of
+    A missing secret is not an error. Raises LlmbError if it cannot be removed from the cluster, and the errors of
     `Session.run`.
     """
     session.require_changes()
     # The partial file of a write that was killed holds the secret, too.
     result = session.run_script('rm -f "$HOME/$1" "$HOME/$1".????????.part', [FILES[secret_id]])
     if result.exit_code != 0:
-        raise Trouble(f"The {TITLES[secret_id]} could not be removed from the cluster.", clean(result.stderr).strip())
+        raise LlmbError(f"The {TITLES[secret_id]} could not be removed from the cluster.", clean(result.stderr).strip())
     try:
         secret_store.forget(secret_id)
-    except secret_store.NotKept:
+    except secret_store.SecretStoreError:
         return f"The {TITLES[secret_id]} is no longer on the cluster; this computer has no usable keyring."
     return f"The {TITLES[secret_id]} is no longer on the cluster, nor in this computer's keyring."
 
@@ -68,13 +68,13 @@ def forget_secret(session: Session, secret_id: SecretId) -> str:
 def put_secret(session: Session, secret: SecretValue) -> str:
     """Write a secret into its file on the cluster, completely or not at all; return the file's path, cleaned.
 
-    Raises Trouble if it cannot be written, and the errors of `Session.run`.
+    Raises LlmbError if it cannot be written, and the errors of `Session.run`.
     """
     session.require_changes()
     result = session.run_script(_PREPARE, [SECRETS_FOLDER, FILES[secret.id]])
     path = result.stdout.rstrip("\n").rpartition("\n")[2]  # behind any output of the login shell
     if result.exit_code != 0 or not path.startswith("/"):
-        raise Trouble(
+        raise LlmbError(
             f"The {TITLES[secret.id]} could not be written to the cluster.",
             clean(result.stderr).strip(),
             "Check that you may write to your home directory there, and its quota.",

@@ -7,7 +7,7 @@ from dataclasses import asdict, dataclass
 from typing import Any, TypeVar
 
 from llmb_tui.catalog.settings import Values, applies, fill
-from llmb_tui.errors import Trouble
+from llmb_tui.errors import LlmbError
 from llmb_tui.plan.plan import Problem
 from llmb_tui.request import RunRequest
 
@@ -18,7 +18,7 @@ RESULTS_DIR = "/nemo_run/results"
 
 
 @dataclass(frozen=True, slots=True)
-class Applied:
+class ResolvedSettings:
     """Every setting of a run, with the plan's values filled in, in the preset's order."""
 
     recipe: dict[str, Any]
@@ -37,19 +37,19 @@ class Applied:
 
 
 def refuse_errors(what: str, problems: Iterable[Problem]) -> None:
-    """Raise Trouble (exit code 1) with the message `what`, for the first problem that is an error."""
+    """Raise LlmbError (exit code 1) with the message `what`, for the first problem that is an error."""
     error = next((problem for problem in problems if problem.severity == "error"), None)
     if error:
-        raise Trouble(what, error.reason, error.fix, exit_code=1)
+        raise LlmbError(what, error.reason, error.fix, exit_code=1)
 
 
-def applied(request: RunRequest) -> Applied:
+def resolve_settings(request: RunRequest) -> ResolvedSettings:
     """The preset's settings for the plan. If two groups set the same value, the later one wins."""
     values = plan_values(request)
     selection = request.plan.selection
     names = (request.plan.container, selection.size, selection.gpu, selection.dtype)
     groups = [group for group in request.recipe.settings if applies(group, names, values)]
-    return Applied(
+    return ResolvedSettings(
         recipe=_merged([group.recipe for group in groups], values),
         base=_merged([group.base for group in groups], values),
         overrides=tuple(text_of(text, values) for group in groups for text in group.overrides),

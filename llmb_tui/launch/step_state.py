@@ -9,12 +9,12 @@ from dataclasses import dataclass, replace
 from llmb_tui.cluster.job_words import pending_reason
 from llmb_tui.diagnosis.rule import Diagnosis
 from llmb_tui.diagnosis.rules import rules
-from llmb_tui.errors import Trouble
+from llmb_tui.errors import LlmbError
 from llmb_tui.language.quantities import byte_size, duration
 from llmb_tui.language.states import InstallStatus
 from llmb_tui.language.text import clean_line, short_line
 from llmb_tui.preflight.secret import SecretId
-from llmb_tui.rates import Pace
+from llmb_tui.rates import RateEstimator
 
 _HEAD = re.compile(r"(?m)^= (missing|lost|gone|waiting|running|done|failed) (\d+) (\d+) (\d+) (\d+) (\S+)$")
 _WORD = re.compile(r"[^\W\d_]{2}")
@@ -71,7 +71,7 @@ class StepProbe:
 
 
 def read_probes(output: str, count: int) -> list[StepProbe]:
-    """Parse the output of look.sh about `count` steps, behind any greeting. Raises Trouble for other text."""
+    """Parse the output of look.sh about `count` steps, behind any greeting. Raises LlmbError for other text."""
     probes: list[StepProbe] = []
     _, *parts = _HEAD.split(output)
     size = _HEAD.groups + 1  # with the text behind the head
@@ -87,16 +87,16 @@ def read_probes(output: str, count: int) -> list[StepProbe]:
     return probes
 
 
-def _unreadable(answer: str) -> Trouble:
-    return Trouble("The install steps could not be checked.", f"The answer was {clean_line(answer)!r}.")
+def _unreadable(answer: str) -> LlmbError:
+    return LlmbError("The install steps could not be checked.", f"The answer was {clean_line(answer)!r}.")
 
 
-def step_pace() -> Pace:
+def step_rate() -> RateEstimator:
     """Rate of one step's bytes over the last minute."""
-    return Pace(within_s=60.0, after_s=5.0)
+    return RateEstimator(within_s=60.0, after_s=5.0)
 
 
-def state_of(missing: StepState, probe: StepProbe, total: int | None, pace: Pace, now: float) -> StepState:
+def state_of(missing: StepState, probe: StepProbe, total: int | None, pace: RateEstimator, now: float) -> StepState:
     """State of a step to show; `missing` is its state before it has started.
 
     `total`: the size of its download in bytes, if the registry reports it.
@@ -122,7 +122,7 @@ def state_of(missing: StepState, probe: StepProbe, total: int | None, pace: Pace
 
 
 def _running(  # noqa: PLR0913 - as `state_of`
-    missing: StepState, probe: StepProbe, total: int | None, pace: Pace, now: float, *, sized: bool
+    missing: StepState, probe: StepProbe, total: int | None, pace: RateEstimator, now: float, *, sized: bool
 ) -> StepState:
     detail = short_line(_last_words(probe.log))
     if probe.job:

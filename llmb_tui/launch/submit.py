@@ -13,10 +13,10 @@ from collections.abc import Callable, Iterator
 from dataclasses import replace
 
 from llmb_tui.cluster.cluster import Cluster
-from llmb_tui.cluster.failures import Disconnected, Unanswered
-from llmb_tui.errors import Trouble
+from llmb_tui.cluster.failures import DisconnectedError, NoAnswerError
+from llmb_tui.errors import LlmbError
 from llmb_tui.language.states import Submission
-from llmb_tui.launch.delivery import Outcome, Tell
+from llmb_tui.launch.delivery import OnStatus, Outcome
 from llmb_tui.launch.procedure_loader import procedure
 from llmb_tui.launch.refusal import WITH_INTENT, withdrawal
 from llmb_tui.launch.run import Run
@@ -26,52 +26,50 @@ from llmb_tui.store.journal import Journal
 INTERRUPTED = 130
 
 
-class NotSent(Trouble):
+class NotSubmittedError(LlmbError):
     """Nothing was submitted; the run's intent, if it was stored, may be submitted later or withdrawn."""
 
-    def __init__(self, trouble: Trouble, run: Run | None = None) -> None:
+    def __init__(self, error: LlmbError, run: Run | None = None) -> None:
         # The error of a connection asks whether a command has run; here that command was not the submission.
-        broke = isinstance(trouble, (Disconnected, Unanswered))
-        why = "That was before the submission." if broke else trouble.why
+        broke = isinstance(error, (DisconnectedError, NoAnswerError))
+        why = "That was before the submission." if broke else error.why
         fix = WITH_INTENT.format(run.id) if run else "Submit it again."
-        super().__init__(
-            f"Nothing was submitted. {trouble.what}", why, f"{trouble.fix}\n{fix}".strip(), trouble.exit_code
-        )
+        super().__init__(f"Nothing was submitted. {error.what}", why, f"{error.fix}\n{fix}".strip(), error.exit_code)
 
 
-class JobNotRecordedError(Trouble):
+class JobNotRecordedError(LlmbError):
     """The run has a job that could not be recorded on this machine."""
 
-    def __init__(self, run: Run, job_ids: tuple[str, ...], trouble: Trouble) -> None:
+    def __init__(self, run: Run, job_ids: tuple[str, ...], error: LlmbError) -> None:
         super().__init__(
             f"Job {', '.join(job_ids)} of run {run.id} was submitted to {run.cluster}, but could not be recorded here.",
-            f"{trouble.what} {trouble.why}".rstrip(),
-            f"{trouble.fix} Then `llmb-tui watch {run.id}` finds the job; do not submit it again.".strip(),
+            f"{error.what} {error.why}".rstrip(),
+            f"{error.fix} Then `llmb-tui watch {run.id}` finds the job; do not submit it again.".strip(),
         )
 
 
 def submit_once(  # noqa: PLR0913 - the program's stores, the run, and a callback
-    cluster: Cluster, runs: Runs, journal: Journal, run: Run, script: str, *, on_progress: Tell | None = None
+    cluster: Cluster, runs: Runs, journal: Journal, run: Run, script: str, *, on_progress: OnStatus | None = None
 ) -> Run:
     """Submit a run, at most once even if this is called repeatedly; return the updated run.
 
-    `unknown` means that the answer was lost: `reconcile` settles it later. Raises Trouble if Slurm rejects the job or
-    the run was withdrawn; NotSent for errors before the submission begins: the run then stays `intended`, and may be
-    submitted again.
+    `unknown` means that the answer was lost: `reconcile` settles it later. Raises LlmbError if Slurm rejects the job or
+    the run was withdrawn; NotSubmittedError for errors before the submission begins: the run then stays `intended`, and
+    may be submitted again.
     """
     cluster.require_changes()
     try:
         return _submit(cluster, runs, journal, run, script, on_progress)
     except KeyboardInterrupt as interrupt:
         raise interrupted(runs, run) from interrupt
-    except Trouble as trouble:
+    except LlmbError as error:
         if _may_be_stored(runs, run):
-            trouble.run_id = run.id
+            error.run_id = run.id
         raise
 
 
 def _submit(  # noqa: PLR0913, PLR0917 - as above
-    cluster: Cluster, runs: Runs, journal: Journal, run: Run, script: str, on_progress: Tell | None
+    cluster: Cluster, runs: Runs, journal: Journal, run: Run, script: str, on_progress: OnStatus | None
 ) -> Run:
     with _lock(runs, run):
         stored = runs.has(run.id)
@@ -91,15 +89,15 @@ def _submit(  # noqa: PLR0913, PLR0917 - as above
 
 @contextlib.contextmanager
 def _lock(runs: Runs, run: Run) -> Iterator[None]:
-    """Hold the run; a run that was not stored leaves no folder. Raises NotSent if the run cannot be held."""
+    """Hold the run; a run that was not stored leaves no folder. Raises NotSubmittedError if the run cannot be held."""
     with contextlib.ExitStack() as held:
         try:
             held.enter_context(runs.lock(run.id))
-        except Trouble as trouble:
+        except LlmbError as error:
             if _may_be_stored(runs, run):
                 raise
             runs.forget(run.id, mine=False)
-            raise NotSent(trouble) from trouble
+            raise NotSubmittedError(error) from error
         try:
             yield
         finally:
@@ -111,31 +109,31 @@ def _may_be_stored(runs: Runs, run: Run) -> bool:
     """False if it is certain that the run is not stored here."""
     try:
         return runs.has(run.id)
-    except Trouble:
+    except LlmbError:
         return True
 
 
-def interrupted(runs: Runs, run: Run) -> Trouble:
+def interrupted(runs: Runs, run: Run) -> LlmbError:
     """The error after the user interrupted the program during a submission."""
     if not runs.has(run.id):
-        return Trouble("Interrupted: nothing was submitted.", exit_code=INTERRUPTED)
+        return LlmbError("Interrupted: nothing was submitted.", exit_code=INTERRUPTED)
     what, fix = f"Interrupted: run {run.id} may have been submitted.", f"`llmb-tui watch {run.id}` asks the cluster."
     if runs.load(run.id).submission == "intended":
         what, fix = "Interrupted: nothing was submitted.", WITH_INTENT.format(run.id)
-    trouble = Trouble(what, "", fix, INTERRUPTED)
-    trouble.run_id = run.id
-    return trouble
+    error = LlmbError(what, "", fix, INTERRUPTED)
+    error.run_id = run.id
+    return error
 
 
 def withdraw(runs: Runs, journal: Journal, run: Run) -> Run:
     """Withdraw an intent of which nothing was submitted; other runs are not changed. No cluster is asked.
 
-    Raises Trouble if another thread or process here is working on it.
+    Raises LlmbError if another thread or process here is working on it.
     """
     with runs.lock(run.id, wait=False) as mine:
         if not mine:
             what = f"Run {run.id} is being submitted or withdrawn by another process."
-            raise Trouble(what, "", "Wait until it has finished, then look at the run again.")
+            raise LlmbError(what, "", "Wait until it has finished, then look at the run again.")
         run = runs.load(run.id)
         if run.submission == "intended":
             note = "It was withdrawn before anything was submitted."
@@ -151,7 +149,7 @@ def reconcile(cluster: Cluster, runs: Runs, journal: Journal, run: Run) -> Run:
     A submission that has not begun is withdrawn on the cluster, so that it never begins; a read-only cluster is only
     queried. A run that another thread or process is submitting is left alone. The run stays `unknown` while the
     submitting program may still be active, for some minutes after it ended without an answer, and while it is
-    undecided which jobs belong to the run. Raises Trouble if the cluster cannot be queried.
+    undecided which jobs belong to the run. Raises LlmbError if the cluster cannot be queried.
     """
     with runs.lock(run.id, wait=False) as mine:
         run = runs.load(run.id)
@@ -165,7 +163,7 @@ class _Submission:
     """Submission of one run to its cluster, while its lock is held."""
 
     def __init__(
-        self, cluster: Cluster, runs: Runs, journal: Journal, run: Run, on_progress: Tell | None = None
+        self, cluster: Cluster, runs: Runs, journal: Journal, run: Run, on_progress: OnStatus | None = None
     ) -> None:
         self.delivery = procedure(run.procedure).delivery(run, cluster)
         self._runs = runs
@@ -177,7 +175,7 @@ class _Submission:
     def send(self, script: str, *, stored: bool) -> Run:
         """Send an intent and wait for the outcome; if it was sent before, only look up the outcome.
 
-        `stored`: the intent was stored earlier, so the cluster is asked first. Raises NotSent.
+        `stored`: the intent was stored earlier, so the cluster is asked first. Raises NotSubmittedError.
         """
         with self._nothing_sent_yet():
             was_sent = stored and self.delivery.was_sent()
@@ -197,20 +195,20 @@ class _Submission:
 
     @contextlib.contextmanager
     def _nothing_sent_yet(self) -> Iterator[None]:
-        """Keep the run intended, with the reason, if the block raises. Raises NotSent."""
+        """Keep the run intended, with the reason, if the block raises. Raises NotSubmittedError."""
         try:
             yield
-        except Trouble as trouble:
-            with contextlib.suppress(Trouble):  # such as a full disk
-                self._runs.save(replace(self._run, note=trouble.what))
-            raise NotSent(trouble, self._run if self._runs.has(self._run.id) else None) from trouble
+        except LlmbError as error:
+            with contextlib.suppress(LlmbError):  # such as a full disk
+                self._runs.save(replace(self._run, note=error.what))
+            raise NotSubmittedError(error, self._run if self._runs.has(self._run.id) else None) from error
 
     def _begin(self) -> None:
-        """Start the submission on the cluster. Raises Trouble if it is certain that it did not start."""
+        """Start the submission on the cluster. Raises LlmbError if it is certain that it did not start."""
         try:
             self.delivery.begin()
-        except Trouble as trouble:
-            if not _may_have_run(trouble):
+        except LlmbError as error:
+            if not _may_have_run(error):
                 self._store("intended")
                 raise
 
@@ -220,8 +218,8 @@ class _Submission:
             return self.settle(look())
         except JobNotRecordedError:
             raise
-        except Trouble as trouble:  # the run stays as it is: unknown
-            return self._store("unknown", note=f"The cluster could not be queried. {trouble}")
+        except LlmbError as error:  # the run stays as it is: unknown
+            return self._store("unknown", note=f"The cluster could not be queried. {error}")
 
     def settle(self, outcome: Outcome) -> Run:
         """Store the outcome."""
@@ -231,8 +229,8 @@ class _Submission:
         self._run = replace(self._run, log=jobs.log or self._run.log)
         try:
             return self._store("submitted", note=outcome.note, job_ids=jobs.ids, submitted_at=submitted_at)
-        except Trouble as trouble:  # such as a full disk
-            raise JobNotRecordedError(self._run, jobs.ids, trouble) from trouble
+        except LlmbError as error:  # such as a full disk
+            raise JobNotRecordedError(self._run, jobs.ids, error) from error
 
     def _report(self, line: str) -> None:
         if self._on_progress is not None and line and line != self._last_line:
@@ -253,6 +251,6 @@ class _Submission:
         return run
 
 
-def _may_have_run(trouble: Trouble) -> bool:
+def _may_have_run(error: LlmbError) -> bool:
     """False if it is certain that the command never reached the cluster."""
-    return isinstance(trouble, Unanswered) or (isinstance(trouble, Disconnected) and trouble.may_have_run)
+    return isinstance(error, NoAnswerError) or (isinstance(error, DisconnectedError) and error.may_have_run)

@@ -26,7 +26,7 @@ _LOWEST = 0.1
 
 
 @dataclass(frozen=True, slots=True)
-class OwnResult:
+class ClusterResult:
     """A finished run on this cluster with its plan and its step time by the recipe's rule."""
 
     run_id: str
@@ -40,7 +40,7 @@ class OwnResult:
 
 
 @dataclass(frozen=True, slots=True)
-class MeasuredHere:
+class ClusterEstimate:
     """The step time expected from this cluster's runs, with its band in seconds."""
 
     step_time_s: float
@@ -59,7 +59,7 @@ class MeasuredHere:
         return "measured here" if self.same else "by runs here"
 
 
-def measured_here(plan: Plan, results: Sequence[OwnResult]) -> MeasuredHere | None:
+def measured_here(plan: Plan, results: Sequence[ClusterResult]) -> ClusterEstimate | None:
     """The estimate of a plan from results on one cluster; None if no result is comparable.
 
     Runs of the same configuration give their mean. Otherwise the plan's estimate is multiplied by the ratio of measured
@@ -70,17 +70,17 @@ def measured_here(plan: Plan, results: Sequence[OwnResult]) -> MeasuredHere | No
     return _repeated(same) if same else _scaled(plan, newest)
 
 
-def _repeated(same: Sequence[OwnResult]) -> MeasuredHere:
+def _repeated(same: Sequence[ClusterResult]) -> ClusterEstimate:
     """The mean of repeats. Its band contains every run, down to `_LOWEST`."""
     mean = fmean(result.step_time_s for result in same)
     farthest = max(abs(result.step_time_s / mean - 1) for result in same) * 100
     half = (_ONE_RUN if len(same) == 1 else max(_AT_LEAST, farthest)) / 100
     basis = f"{plural(len(same), 'run')} of this configuration on this cluster, {_procedures(same)}"
     low = max(_LOWEST, 1 - half)
-    return MeasuredHere(mean, mean * low, mean * (1 + half), basis, _ids(same), same=True)
+    return ClusterEstimate(mean, mean * low, mean * (1 + half), basis, _ids(same), same=True)
 
 
-def _scaled(plan: Plan, newest: Sequence[OwnResult]) -> MeasuredHere | None:
+def _scaled(plan: Plan, newest: Sequence[ClusterResult]) -> ClusterEstimate | None:
     """The estimate times the weighted geometric mean of measured / expected.
 
     The weight of a run is the inverse square of its half-width, so runs of the same model and precision with a
@@ -98,10 +98,10 @@ def _scaled(plan: Plan, newest: Sequence[OwnResult]) -> MeasuredHere | None:
     step, runs = estimate.step_time_s * math.exp(mean), [result for result, _, _ in near]
     below, above = (quadrature(_without_cluster(side), runs_half, apart) / 100 for side in _sides_pct(estimate))
     low = max(_LOWEST, 1 - below)
-    return MeasuredHere(step, step * low, step * (1 + above), _ratio_words(plan, runs, mean), _ids(runs), same=False)
+    return ClusterEstimate(step, step * low, step * (1 + above), _ratio_words(plan, runs, mean), _ids(runs), same=False)
 
 
-def _compared(plan: Plan, newest: Sequence[OwnResult]) -> Iterator[tuple[OwnResult, float, float]]:
+def _compared(plan: Plan, newest: Sequence[ClusterResult]) -> Iterator[tuple[ClusterResult, float, float]]:
     """(run, logarithm of measured / expected, its half-width in per cent) for runs on the same GPU type."""
     selection = plan.selection
     for result in newest:
@@ -140,18 +140,18 @@ def _precision(plan: Plan) -> tuple[object, ...]:
     return plan.selection.dtype, plan.precision_variant
 
 
-def _ratio_words(plan: Plan, runs: Sequence[OwnResult], mean: float) -> str:
+def _ratio_words(plan: Plan, runs: Sequence[ClusterResult], mean: float) -> str:
     longer = 100 * (math.exp(mean) - 1)
     took = f"{percent(abs(longer))} {'longer' if longer > 0 else 'less'} than expected"
     counted = f"{plural(len(runs), 'run')} of other configurations on {plan.selection.gpu.upper()} of this cluster"
     return f"the estimate, adjusted by {counted} that took {took}, {_procedures(runs)}"
 
 
-def _procedures(runs: Sequence[OwnResult]) -> str:
+def _procedures(runs: Sequence[ClusterResult]) -> str:
     """Procedures of the runs, which may have different settings."""
     titles = {result.procedure: result.procedure_title for result in runs}
     return " and ".join(titles[name] for name in sorted(titles))
 
 
-def _ids(runs: Sequence[OwnResult]) -> tuple[str, ...]:
+def _ids(runs: Sequence[ClusterResult]) -> tuple[str, ...]:
     return tuple(result.run_id for result in runs)

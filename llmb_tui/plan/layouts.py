@@ -49,7 +49,7 @@ def layouts(catalog: Catalog, selection: Selection, most: int = 20) -> Layouts:
 
     Layouts that fit or are tight come first, fastest first, those without an estimate last; layouts that need
     recomputation or sharding come after all of them. The published layout is always included. TP stays on NVLink.
-    Raises `Unknown` for a recipe, size or GPU type without a preset.
+    Raises `UnknownNameError` for a recipe, size or GPU type without a preset.
     """
     resolved = resolve(catalog, selection)
     fitting: list[ResolvedSelection] = []

@@ -24,8 +24,8 @@ _GRAVEST_FIRST = ("error", "warning", "note")
 def plan(catalog: Catalog, selection: Selection) -> Plan:
     """All facts about a selection before it runs.
 
-    Any numbers give a plan; one that cannot run has a problem of severity `error`. Raises `Unknown` for a recipe, size
-    or GPU type without a preset.
+    Any numbers give a plan; one that cannot run has a problem of severity `error`. Raises `UnknownNameError` for a
+    recipe, size or GPU type without a preset.
     """
     resolved = resolve(catalog, selection)
     expected = expect(resolved, evidence_of(catalog))

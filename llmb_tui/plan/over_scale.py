@@ -26,8 +26,8 @@ def over_scale(catalog: Catalog, selection: Selection) -> tuple[AtScale, ...]:
     """One point for each scale that can be compared, ascending.
 
     Scales are the listed ones, the powers of two between them, twice the largest, and the selection's. A scale without
-    an estimate is left out, and so is one with another number of layers (a reduced model). Raises `Unknown` for a
-    recipe, size or GPU type without a preset.
+    an estimate is left out, and so is one with another number of layers (a reduced model). Raises `UnknownNameError`
+    for a recipe, size or GPU type without a preset.
     """
     # These do not change the step time; without them more plans are in the cache.
     bare = replace(selection, steps=None, time_limit=None, options=NOTHING_MORE)

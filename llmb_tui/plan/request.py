@@ -7,13 +7,13 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import replace
 from typing import Any
 
-from llmb_tui.catalog.catalog import Catalog, Unknown
+from llmb_tui.catalog.catalog import Catalog, UnknownNameError
 from llmb_tui.catalog.recipe import Recipe
-from llmb_tui.errors import Trouble
+from llmb_tui.errors import LlmbError
 from llmb_tui.plan.document import document
 from llmb_tui.plan.make import plan
 from llmb_tui.plan.plan import Plan, note
-from llmb_tui.plan.resolved import base_of
+from llmb_tui.plan.resolved import scale_rows
 from llmb_tui.plan.selection import (
     FIELDS,
     LAYOUT,
@@ -33,7 +33,7 @@ _LONGEST = 100
 _KEYS = (*FIELDS, *(field.name for field in VARIANTS))
 
 
-class UnreadableRequest(Trouble):
+class InvalidRequestError(LlmbError):
     """An invalid request: the field (empty for the whole request) and similar valid values. Exit code 1."""
 
     def __init__(self, field: str, what: str, nearest: Iterable[str] = (), fix: str = "") -> None:
@@ -47,8 +47,8 @@ def read_request(catalog: Catalog, request: Mapping[str, Any]) -> Selection:
 
     Keys are those of `FIELDS`, and of `VARIANTS`, whose values must be the recipe's. `workload` may contain `@RELEASE`
     and the prefix `pretrain_`; without a release, the newest release that lists the configuration is used, else the
-    newest that has the size. Names may be in upper case. Raises `UnreadableRequest` or `Unknown`; both have `field` and
-    `nearest`.
+    newest that has the size. Names may be in upper case. Raises `InvalidRequestError` or `UnknownNameError`; both have
+    `field` and `nearest`.
     """
     values = {key: value for key, value in request.items() if value is not None}
     unknown = next((str(key)[:_LONGEST] for key in values if key not in _KEYS), None)
@@ -56,13 +56,13 @@ def read_request(catalog: Catalog, request: Mapping[str, Any]) -> Selection:
         from difflib import get_close_matches  # noqa: PLC0415 - needed only after a typo
 
         nearest = get_close_matches(unknown.lower(), _KEYS, n=3)
-        raise UnreadableRequest(unknown, f"{unknown!r} is not a field of a selection", nearest)
+        raise InvalidRequestError(unknown, f"{unknown!r} is not a field of a selection", nearest)
     releases = _releases(catalog, values)
     scale = _whole(values, "scale")
     if scale is None:
-        raise UnreadableRequest("scale", "scale is missing", fix="It is the number of GPUs.")
+        raise InvalidRequestError("scale", "scale is missing", fix="It is the number of GPUs.")
     if scale < FIELDS["scale"].least:
-        raise UnreadableRequest("scale", f"scale must be at least {FIELDS['scale'].least}")
+        raise InvalidRequestError("scale", f"scale must be at least {FIELDS['scale'].least}")
     size = _name(values, "size", tuple(dict.fromkeys(name for recipe in releases for name in recipe.models)))
     with_size = [recipe for recipe in releases if size in recipe.models]
     chosen = Selection(
@@ -91,11 +91,11 @@ def _refuse_other_variants(recipe: Recipe, dtype: str, values: Mapping[str, Any]
         if requested is not None and requested.lower() != variant:
             what = f"{recipe.id} has no {field.name.replace('_', ' ')} {requested!r} in {dtype}"
             nearest = (variant,) if variant else ()
-            raise UnreadableRequest(field.name, f"{what}; it has {variant or 'none'}", nearest)
+            raise InvalidRequestError(field.name, f"{what}; it has {variant or 'none'}", nearest)
 
 
 def _lists(recipe: Recipe, chosen: Selection) -> bool:
-    return base_of(recipe, chosen.size, chosen.gpu, chosen.dtype, chosen.strong_scaling).lists(chosen)
+    return scale_rows(recipe, chosen.size, chosen.gpu, chosen.dtype, chosen.strong_scaling).lists(chosen)
 
 
 def plan_request(catalog: Catalog, request: Mapping[str, Any]) -> Plan:
@@ -118,18 +118,18 @@ def plan_line(catalog: Catalog, line: str) -> dict[str, Any]:
     """
     try:
         return document(plan_request(catalog, _read_line(line)))
-    except (UnreadableRequest, Unknown) as trouble:
-        error = f"{trouble.what}; {trouble.why}" if trouble.why else trouble.what
-        return {"error": error, "field": trouble.field, "nearest": list(trouble.nearest)}
+    except (InvalidRequestError, UnknownNameError) as error:
+        text = f"{error.what}; {error.why}" if error.why else error.what
+        return {"error": text, "field": error.field, "nearest": list(error.nearest)}
 
 
 def _read_line(line: str) -> dict[str, Any]:
     try:
         request = json.loads(line)
     except (ValueError, RecursionError) as error:
-        raise UnreadableRequest("", f"not JSON: {error}") from error
+        raise InvalidRequestError("", f"not JSON: {error}") from error
     if not isinstance(request, dict):
-        raise UnreadableRequest("", "not a JSON object")
+        raise InvalidRequestError("", "not a JSON object")
     return request
 
 
@@ -137,21 +137,21 @@ def _releases(catalog: Catalog, values: Mapping[str, Any]) -> tuple[Recipe, ...]
     """The named release, or all releases of the workload, newest first."""
     workload, release = _text(values, "workload"), _text(values, "release")
     if workload is None:
-        raise UnreadableRequest("workload", "workload is missing", catalog.workloads())
+        raise InvalidRequestError("workload", "workload is missing", catalog.workloads())
     try:
         return catalog.releases(workload.lower(), release)
-    except Unknown:
+    except UnknownNameError:
         raise
-    except Trouble as trouble:  # two different releases
-        raise UnreadableRequest("release", trouble.what) from trouble
+    except LlmbError as error:  # two different releases
+        raise InvalidRequestError("release", error.what) from error
 
 
 def _name(values: Mapping[str, Any], field: str, choices: tuple[str, ...]) -> str:
     name = _text(values, field)
     if name is None:
-        raise UnreadableRequest(field, f"{field} is missing", choices)
+        raise InvalidRequestError(field, f"{field} is missing", choices)
     if name.lower() not in choices:
-        raise Unknown(field, name, choices)
+        raise UnknownNameError(field, name, choices)
     return name.lower()
 
 
@@ -163,21 +163,21 @@ def _text(values: Mapping[str, Any], field: str) -> str | None:
 def _path(values: Mapping[str, Any], field: str) -> str | None:
     path = _whole_text(values, field)
     if path and len(path) > LONGEST_PATH:
-        raise UnreadableRequest(field, f"{field} is longer than {LONGEST_PATH} characters")
+        raise InvalidRequestError(field, f"{field} is longer than {LONGEST_PATH} characters")
     return path
 
 
 def _whole_text(values: Mapping[str, Any], field: str) -> str | None:
     value = values.get(field)
     if value is not None and not isinstance(value, str):
-        raise UnreadableRequest(field, f"{field} must be text")
+        raise InvalidRequestError(field, f"{field} must be text")
     return value
 
 
 def _switch(values: Mapping[str, Any], field: str) -> bool:
     value = values.get(field, False)
     if not isinstance(value, bool):
-        raise UnreadableRequest(field, f"{field} must be true or false")
+        raise InvalidRequestError(field, f"{field} must be true or false")
     return value
 
 
@@ -186,9 +186,9 @@ def _whole(values: Mapping[str, Any], field: str) -> int | None:
     if value is None:
         return None
     if not isinstance(value, int) or isinstance(value, bool):
-        raise UnreadableRequest(field, f"{field} must be a whole number")
+        raise InvalidRequestError(field, f"{field} must be a whole number")
     if abs(value) > _LARGEST:
-        raise UnreadableRequest(field, f"{field} is larger than {_LARGEST}")
+        raise InvalidRequestError(field, f"{field} is larger than {_LARGEST}")
     return value
 
 

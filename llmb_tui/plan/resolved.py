@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 
-from llmb_tui.catalog.catalog import Catalog, Unknown
+from llmb_tui.catalog.catalog import Catalog, UnknownNameError
 from llmb_tui.catalog.recipe import Gpu, Model, Recipe, Variant
 from llmb_tui.catalog.rows import Row, gbs_by_rule, rows
 from llmb_tui.plan.plan import Parallelism, Scaling
@@ -14,7 +14,7 @@ from llmb_tui.plan.selection import Selection
 
 
 @dataclass(frozen=True, slots=True)
-class Base:
+class ScaleRows:
     """The rows of one size, GPU type, precision and scaling, and the batch rule for other scales.
 
     If the recipe lacks the selected GPU type, precision or scaling, the rows are those of its first one, named by
@@ -54,7 +54,7 @@ def selections(recipe: Recipe) -> Iterator[Selection]:
 
 # The keys are values of selections, so the cache stays small.
 @lru_cache(maxsize=1024)
-def base_of(recipe: Recipe, size: str, gpu: str, dtype: str, strong: bool) -> Base:
+def scale_rows(recipe: Recipe, size: str, gpu: str, dtype: str, strong: bool) -> ScaleRows:
     """Published rows for a selection; cached. The size must be one of the recipe's."""
     tables = [table for table in recipe.tables if table.size == size]
     selected_gpu = gpu
@@ -74,7 +74,7 @@ def base_of(recipe: Recipe, size: str, gpu: str, dtype: str, strong: bool) -> Ba
     if gpu != selected_gpu and whole:
         by_scale = whole
     gbs_rule = next(t.gbs_rule for t in tables if any(cells[t.columns.index("gpus")] == full.gpus for cells in t.rows))
-    return Base(gpu, dtype, scaling == "strong", by_scale, full, gbs_rule)
+    return ScaleRows(gpu, dtype, scaling == "strong", by_scale, full, gbs_rule)
 
 
 def _one_of(name: str, choices: Sequence[str]) -> str:
@@ -90,7 +90,7 @@ class ResolvedSelection:
     model: Model
     gpu: Gpu
     """Facts of the selected GPU type, from another recipe if this one lacks it."""
-    base: Base
+    base: ScaleRows
     overrides: dict[str, int]
     """The overrides above zero, by name."""
     parallelism: Parallelism
@@ -115,13 +115,13 @@ class ResolvedSelection:
 
 
 def resolve(catalog: Catalog, selection: Selection) -> ResolvedSelection:
-    """Look up the parts of a selection. Raises `Unknown` for a recipe, size or GPU type without a preset."""
+    """Look up the parts of a selection. Raises `UnknownNameError` for a recipe, size or GPU type without a preset."""
     recipe = catalog.recipe(selection.workload, selection.release)
     model = recipe.models.get(selection.size)
     if model is None:
-        raise Unknown("size", selection.size, recipe.models)
+        raise UnknownNameError("size", selection.size, recipe.models)
     gpu = recipe.gpus.get(selection.gpu) or _from_another(catalog, selection.gpu)
-    base = base_of(recipe, selection.size, selection.gpu, selection.dtype, selection.strong_scaling)
+    base = scale_rows(recipe, selection.size, selection.gpu, selection.dtype, selection.strong_scaling)
     overrides = {name: value for name, value in selection.overrides.set_fields().items() if value > 0}
     runs, variant = _parallelism(base, selection.scale, overrides), recipe.variant(selection.dtype)
     return ResolvedSelection(selection, recipe, model, gpu, base, overrides, runs, variant)
@@ -137,10 +137,10 @@ def _from_another(catalog: Catalog, gpu: str) -> Gpu:
     for recipe in catalog.recipes:
         if gpu in recipe.gpus:
             return recipe.gpus[gpu]
-    raise Unknown("gpu", gpu, catalog.gpu_types())
+    raise UnknownNameError("gpu", gpu, catalog.gpu_types())
 
 
-def _parallelism(base: Base, scale: int, overrides: dict[str, int]) -> Parallelism:
+def _parallelism(base: ScaleRows, scale: int, overrides: dict[str, int]) -> Parallelism:
     row = base.row_for(scale)
     tp, pp, cp = overrides.get("tp", row.tp), overrides.get("pp", row.pp), overrides.get("cp", row.cp)
     mbs, vp = overrides.get("mbs", row.mbs), overrides.get("vp", row.vp)

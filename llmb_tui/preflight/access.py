@@ -9,7 +9,7 @@ from typing import Literal
 from llmb_tui.cluster.cluster import Cluster
 from llmb_tui.cluster.remote_text import remote_text
 from llmb_tui.cluster.session import Session, login_node
-from llmb_tui.errors import Trouble
+from llmb_tui.errors import LlmbError
 from llmb_tui.language.states import CheckStatus
 from llmb_tui.language.text import clean, clean_line
 from llmb_tui.preflight.check_group import CheckGroup
@@ -64,13 +64,13 @@ class SecretTest:
 def secret_states(session: Session, *, keyring: bool = False) -> tuple[SecretState, ...]:
     """Find the secrets on the cluster and, with `keyring`, in this computer's keyring.
 
-    Raises Trouble if the cluster does not answer as expected, and the errors of `Session.run`.
+    Raises LlmbError if the cluster does not answer as expected, and the errors of `Session.run`.
     """
     files = [FILES[secret_id] for secret_id in SECRETS]
     result = session.run_script(remote_text("secret_states.sh"), files, only_looks=True)
     lines = [line.split() for line in result.stdout.splitlines()[-len(SECRETS) :]]  # the login shell may print before
     if [len(words) for words in lines] != [2] * len(SECRETS):
-        raise Trouble("Could not check which API keys are on the cluster.", clean(result.stderr).strip())
+        raise LlmbError("Could not check which API keys are on the cluster.", clean(result.stderr).strip())
     return tuple(
         SecretState(secret_id, TITLES[secret_id], ours == "ours", own == "own", keyring and _is_kept(secret_id))
         for secret_id, (ours, own) in zip(SECRETS, lines, strict=True)
@@ -80,7 +80,7 @@ def secret_states(session: Session, *, keyring: bool = False) -> tuple[SecretSta
 def _is_kept(secret_id: SecretId) -> bool:
     try:
         return secret_store.read(secret_id) is not None
-    except secret_store.NotKept:
+    except secret_store.SecretStoreError:
         return False
 
 

@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 
 from llmb_tui.cluster.batch import NO_ANSWER, TIMED_OUT, Answer, run_batch
 from llmb_tui.cluster.cluster import Cluster
-from llmb_tui.cluster.failures import DeadlinePassed
+from llmb_tui.cluster.failures import DeadlineError
 from llmb_tui.cluster.session import login_node
 from llmb_tui.language.text import clean_line, short_line
 from llmb_tui.preflight.report import Check, Preflight
@@ -41,7 +41,7 @@ class CommandChecks:
         """Run the commands, and evaluate their answers; all answers are missing if a file system hung."""
         try:
             return self.evaluate(run_batch(login_node(cluster), self.commands, self.deadline_s))
-        except DeadlinePassed:
+        except DeadlineError:
             return self.evaluate(dict.fromkeys(self.commands, NO_ANSWER))
 
 

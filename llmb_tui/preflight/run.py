@@ -25,11 +25,11 @@ def run_preflight(
     """Run the check groups one after the other. They queue and write nothing.
 
     `on_progress` gets the report after each group. A group is run again if the connection breaks. Raises the errors of
-    `Cluster.patiently`; errors of the scheduler are in the checks.
+    `Cluster.retry_after_disconnect`; errors of the scheduler are in the checks.
     """
     report = Preflight(())
     for group in groups:
-        checks = tuple(map(clean_check, cluster.patiently(partial(group, cluster, report))))
+        checks = tuple(map(clean_check, cluster.retry_after_disconnect(partial(group, cluster, report))))
         report = Preflight((*report.checks, *checks))
         if on_progress is not None and checks:
             on_progress(report)

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator
 from llmb_tui.catalog.gpu_model import GpuModel, gpu_model
 from llmb_tui.cluster.cluster import Cluster
 from llmb_tui.cluster.runai.cluster import RunaiCluster, runai_of
-from llmb_tui.cluster.runai.failures import ApiTrouble
+from llmb_tui.cluster.runai.failures import ApiError
 from llmb_tui.cluster.runai.profile_check import split_claim
 from llmb_tui.cluster.runai.values import HUB_KEYS, Node, Project
 from llmb_tui.language.labels import gpus_label
@@ -37,7 +37,7 @@ def runai_groups(needs: RunaiNeeds) -> tuple[CheckGroup, ...]:
 def _cluster_checks(cluster: RunaiCluster, needs: RunaiNeeds) -> Iterator[Check]:
     """Check the login, the clock, the project and the state of the cluster."""
     profile, api = needs.profile, cluster.api
-    project = cluster.patiently(api.project)
+    project = cluster.retry_after_disconnect(api.project)
     yield ok("login", "Login", f"{profile.app_id} at {profile.place}", "a trusted certificate, and a token")
     skew = api.skew_s or 0.0
     found, needed = (
@@ -58,9 +58,9 @@ def _cluster_checks(cluster: RunaiCluster, needs: RunaiNeeds) -> Iterator[Check]
         found = f"{project.phase or 'not ready'} {project.message}".rstrip()
         yield unserved("account", "Project", found, "Ready", _ASK)
     try:
-        facts = cluster.patiently(lambda: api.cluster(project.cluster_id))
-    except ApiTrouble as trouble:
-        yield _unknown("cluster", "Cluster", "Connected", trouble)
+        facts = cluster.retry_after_disconnect(lambda: api.cluster(project.cluster_id))
+    except ApiError as error:
+        yield _unknown("cluster", "Cluster", "Connected", error)
     else:
         words = f"{facts.name}, {facts.state}"
         if facts.state == "Connected":
@@ -71,7 +71,7 @@ def _cluster_checks(cluster: RunaiCluster, needs: RunaiNeeds) -> Iterator[Check]
 
 def _run_checks(cluster: RunaiCluster, needs: RunaiNeeds) -> Iterator[Check]:
     """Check that the project has the quota, nodes, claims and credentials of the plan."""
-    project = cluster.patiently(cluster.project)
+    project = cluster.retry_after_disconnect(cluster.project)
     yield _quota(needs, project)
     yield _hardware(cluster, needs, project)
     yield from _claims(cluster, needs, project)
@@ -114,9 +114,9 @@ def _hardware(cluster: RunaiCluster, needs: RunaiNeeds, project: Project) -> Che
     gpu = plan.selection.gpu
     needed = f"{plan.nodes} nodes with {gpus_label(plan.gpus_per_node, gpu)}"
     try:
-        nodes = cluster.patiently(lambda: cluster.api.nodes(project.cluster_id))
-    except ApiTrouble as trouble:
-        return _unknown("gpu-type", "GPU type", needed, trouble)
+        nodes = cluster.retry_after_disconnect(lambda: cluster.api.nodes(project.cluster_id))
+    except ApiError as error:
+        return _unknown("gpu-type", "GPU type", needed, error)
     mine = [(node, gpu_model(node.gpu_type)) for node in nodes if node.node_pool in pools and node.gpus]
     fitting = [(node, model) for node, model in mine if model.is_type(gpu) and node.gpus >= plan.gpus_per_node]
     ready = sum(node.status == "Ready" for node, _ in fitting)
@@ -144,9 +144,11 @@ def _claims(cluster: RunaiCluster, needs: RunaiNeeds, project: Project) -> Itera
     if not wanted:
         return
     try:
-        claims = {claim.claim: claim for claim in cluster.patiently(lambda: cluster.api.claims(project.id))}
-    except ApiTrouble as trouble:
-        yield _unknown("claims", "Volume claims", ", ".join(wanted), trouble)
+        claims = {
+            claim.claim: claim for claim in cluster.retry_after_disconnect(lambda: cluster.api.claims(project.id))
+        }
+    except ApiError as error:
+        yield _unknown("claims", "Volume claims", ", ".join(wanted), error)
         return
     for name in wanted:
         claim = claims.get(name)
@@ -167,9 +169,9 @@ def _secrets(cluster: RunaiCluster, needs: RunaiNeeds, project: Project) -> Iter
     if not any(name for _, _, name in wanted):
         return
     try:
-        credentials = cluster.patiently(lambda: cluster.api.credentials(project.id))
-    except ApiTrouble as trouble:
-        yield _unknown("pull-secret", "Credentials", "those of the profile", trouble)
+        credentials = cluster.retry_after_disconnect(lambda: cluster.api.credentials(project.id))
+    except ApiError as error:
+        yield _unknown("pull-secret", "Credentials", "those of the profile", error)
         return
     for check, title, name in wanted:
         if not name:
@@ -185,9 +187,9 @@ def _secrets(cluster: RunaiCluster, needs: RunaiNeeds, project: Project) -> Iter
             yield ok(check, title, f"{credential.name}, {credential.kind}", name)
 
 
-def _unknown(check: str, title: str, needed: str, trouble: ApiTrouble) -> Check:
+def _unknown(check: str, title: str, needed: str, error: ApiError) -> Check:
     """Make the warning for facts that the application may not read; it does not block."""
-    found = _NOT_ALLOWED if trouble.status in (401, 403, 404) else trouble.what
+    found = _NOT_ALLOWED if error.status in (401, 403, 404) else error.what
     return warning(
         check, title, found, needed, "Run:ai checks it when the workload is created; or give the application a role."
     )

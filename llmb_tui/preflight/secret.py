@@ -6,7 +6,7 @@ import re
 from dataclasses import dataclass, field
 from typing import Literal
 
-from llmb_tui.errors import Trouble
+from llmb_tui.errors import LlmbError
 
 SecretId = Literal["ngc", "hugging-face"]
 SECRETS: tuple[SecretId, ...] = ("ngc", "hugging-face")
@@ -52,14 +52,16 @@ class SecretNeed:
 
 
 def secret_of(secret_id: str, typed: str) -> SecretValue:
-    """Check a typed or pasted secret. Raises Trouble (exit code 1), without quoting it, if it is invalid."""
+    """Check a typed or pasted secret. Raises LlmbError (exit code 1), without quoting it, if it is invalid."""
     value = typed.strip()
     for name in SECRETS:
         if name == secret_id and _VALUE.fullmatch(value):
             return SecretValue(name, value)
     if secret_id not in SECRETS:
-        raise Trouble(f"No secret is named {secret_id!r}.", "", f"The names are {' and '.join(SECRETS)}.", exit_code=1)
-    raise Trouble(
+        raise LlmbError(
+            f"No secret is named {secret_id!r}.", "", f"The names are {' and '.join(SECRETS)}.", exit_code=1
+        )
+    raise LlmbError(
         "This is not a valid API key.",
         f"It has {len(value)} characters; a key has 8 to 512, only letters, digits and . _ ~ + / = -.",
         "Copy the complete key again, without quotes.",

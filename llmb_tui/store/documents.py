@@ -8,7 +8,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from llmb_tui.errors import Trouble
+from llmb_tui.errors import LlmbError
 from llmb_tui.language.text import clean_line
 from llmb_tui.store.files import write_atomic
 from llmb_tui.toml.read import adapter
@@ -37,26 +37,26 @@ def load(path: Path, type_: type[T], migrate: Callable[[dict[str, Any]], dict[st
     """Read a file that `save` wrote; `migrate` converts a document of an older version.
 
     Unknown keys are ignored, so that an older version can read files of a newer one.
-    Raises Trouble, naming the file and the field, if the content does not fit the type.
+    Raises LlmbError, naming the file and the field, if the content does not fit the type.
     """
     from pydantic import ValidationError  # noqa: PLC0415 - takes 0.1 s, and the first frame needs no document
 
     try:
         if not path.is_file() and path.exists():  # reading a pipe would block
-            raise Trouble(f"Could not read {path}.", "It is not a regular file.", _REPAIR)
+            raise LlmbError(f"Could not read {path}.", "It is not a regular file.", _REPAIR)
         content = path.read_bytes()
         if migrate is not None:
             content = _migrated(content, migrate)
         document: T = adapter(type_).validate_json(content, strict=True)
         return document
     except OSError as error:
-        raise Trouble(f"Could not read {path}.", f"{error.strerror}.", "") from error
+        raise LlmbError(f"Could not read {path}.", f"{error.strerror}.", "") from error
     except RecursionError as error:
-        raise Trouble(f"{path} does not hold a {type_.__name__}.", "It is nested too deeply.", _REPAIR) from error
+        raise LlmbError(f"{path} does not hold a {type_.__name__}.", "It is nested too deeply.", _REPAIR) from error
     except ValidationError as error:
         first = error.errors()[0]
         field = ".".join(map(str, first["loc"]))
-        raise Trouble(
+        raise LlmbError(
             f"{path} does not hold a {type_.__name__}.",
             clean_line(f"{field}: {first['msg']}" if field else first["msg"]) + ".",
             _REPAIR,

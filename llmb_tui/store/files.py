@@ -10,7 +10,7 @@ import time
 from collections.abc import Iterator
 from pathlib import Path
 
-from llmb_tui.errors import Trouble, trouble_of
+from llmb_tui.errors import LlmbError, error_with_remedy
 from llmb_tui.store.paths import STATE_VARIABLE
 
 _UNFINISHED = ".unfinished"
@@ -28,30 +28,30 @@ def remove_leftovers(directory: Path) -> None:
 
 def make_private_directory(path: Path) -> None:
     """Create `path` and its missing parents with mode 0700. Existing directories are not changed."""
-    with file_trouble("create the directory", path):
+    with explained_errors("create the directory", path):
         missing = [path]
         while not missing[-1].parent.exists():
             missing.append(missing[-1].parent)
         if (home := missing[-1]).name.startswith("~") and len(home.parts) == 1 and not home.exists():
             # The path meant a user's home directory; here it would create a directory with this name.
-            raise Trouble(f"There is no directory {home}.", "", "Create it, or enter another path.", exit_code=1)
+            raise LlmbError(f"There is no directory {home}.", "", "Create it, or enter another path.", exit_code=1)
         for directory in reversed(missing):
             directory.mkdir(mode=0o700, exist_ok=True)
 
 
 def text_in(path: Path) -> str:
-    """Text of a file; empty if it does not exist. Raises Trouble if it cannot be read."""
-    with file_trouble("read", path):
+    """Text of a file; empty if it does not exist. Raises LlmbError if it cannot be read."""
+    with explained_errors("read", path):
         return path.read_text(encoding="utf-8", errors="replace") if path.is_file() else ""
 
 
 def write_atomic(path: Path, data: bytes) -> None:
     """Replace the file by `data`, mode 0600: after a crash it has either all old bytes or all new ones.
 
-    Raises Trouble if the file cannot be written; the old one is then unchanged.
+    Raises LlmbError if the file cannot be written; the old one is then unchanged.
     """
     make_private_directory(path.parent)
-    with file_trouble("write", path):
+    with explained_errors("write", path):
         handle, temporary = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.", suffix=_UNFINISHED)
         try:
             with open(handle, "wb") as file:
@@ -68,10 +68,10 @@ def write_atomic(path: Path, data: bytes) -> None:
 def append_durable(path: Path, data: bytes) -> None:
     """Append `data`, and return once it is on the disk. A new file has mode 0600.
 
-    Raises Trouble if it cannot be written; some of the bytes may then be in the file.
+    Raises LlmbError if it cannot be written; some of the bytes may then be in the file.
     """
     make_private_directory(path.parent)
-    with file_trouble("append to", path):
+    with explained_errors("append to", path):
         is_new = not path.exists()
         handle = os.open(path, os.O_WRONLY | os.O_APPEND | os.O_CREAT | os.O_CLOEXEC, 0o600)
         try:
@@ -92,7 +92,7 @@ def locked(directory: Path) -> Iterator[None]:
     On a file system without locks, the directory is not protected.
     """
     make_private_directory(directory)
-    with file_trouble("use", directory):
+    with explained_errors("use", directory):
         handle = os.open(directory, os.O_RDONLY | os.O_CLOEXEC)
     try:
         with contextlib.suppress(OSError):
@@ -103,21 +103,21 @@ def locked(directory: Path) -> Iterator[None]:
 
 
 @contextlib.contextmanager
-def held(folder: Path, *, wait: bool = False) -> Iterator[bool]:
+def exclusive_lock(folder: Path, *, wait: bool = False) -> Iterator[bool]:
     """Hold a folder by its `lock` file for this thread, among all processes here; the lock ends with the process.
 
-    Yields False, without the lock, if another thread or process holds it and `wait` is False. Raises Trouble if the
+    Yields False, without the lock, if another thread or process holds it and `wait` is False. Raises LlmbError if the
     file system has no locks.
     """
     make_private_directory(folder)
-    with file_trouble("lock", folder):
+    with explained_errors("lock", folder):
         handle = os.open(folder / "lock", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW, 0o600)
     try:
         fcntl.flock(handle, fcntl.LOCK_EX | (0 if wait else fcntl.LOCK_NB))
     except BlockingIOError:
         yield False
     except OSError as error:
-        raise Trouble(
+        raise LlmbError(
             f"Could not lock {folder}.",
             f"Its file system reports: {error.strerror or error}. Without a lock a run could be submitted twice.",
             f"Set {STATE_VARIABLE} to a directory on a file system that has locks.",
@@ -150,11 +150,11 @@ def _sync_directory(directory: Path) -> None:
 
 
 @contextlib.contextmanager
-def file_trouble(action: str, path: Path) -> Iterator[None]:
-    """Raise an OSError of the block as Trouble."""
+def explained_errors(action: str, path: Path) -> Iterator[None]:
+    """Raise an OSError of the block as LlmbError."""
     try:
         yield
     except OSError as error:
         fix = "Free some space, or correct the permissions of its directory."
-        unknown = Trouble(f"Could not {action} {path}.", f"{error.strerror or error}.", fix)
-        raise trouble_of(error, action, path) or unknown from error
+        unknown = LlmbError(f"Could not {action} {path}.", f"{error.strerror or error}.", fix)
+        raise error_with_remedy(error, action, path) or unknown from error

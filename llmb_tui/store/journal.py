@@ -8,7 +8,7 @@ import time
 from pathlib import Path
 from typing import Any
 
-from llmb_tui.errors import Trouble
+from llmb_tui.errors import LlmbError
 from llmb_tui.store.files import append_durable
 
 
@@ -33,7 +33,7 @@ class Journal:
         except FileNotFoundError:
             return []
         except OSError as error:
-            raise Trouble(f"Could not read the journal {self.path}.", f"{error.strerror}.", "") from error
+            raise LlmbError(f"Could not read the journal {self.path}.", f"{error.strerror}.", "") from error
         return [record for line in data.split(b"\n") if (record := _record(line)) is not None]
 
     def _is_torn(self) -> bool:

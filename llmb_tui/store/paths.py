@@ -1,4 +1,4 @@
-"""`Places`: the directories of one user's configuration and state."""
+"""`UserPaths`: the directories of one user's configuration and state."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from pathlib import Path
 
 import platformdirs
 
-from llmb_tui.errors import Trouble
+from llmb_tui.errors import LlmbError
 
 _APP = "llmb-tui"
 CONFIG_VARIABLE, STATE_VARIABLE = "LLMB_TUI_CONFIG_DIR", "LLMB_TUI_STATE_DIR"
@@ -23,13 +23,13 @@ class _Below:
         self._directory = directory
         self._name = name
 
-    def __get__(self, places: Places, _: type[Places]) -> Path:
+    def __get__(self, places: UserPaths, _: type[UserPaths]) -> Path:
         directory: Path = getattr(places, self._directory)
         return directory / self._name
 
 
 @dataclass(frozen=True, slots=True)
-class Places:
+class UserPaths:
     """Paths of the user's files. Nothing is created here: `store.files` makes directories when it writes."""
 
     config: Path
@@ -57,7 +57,7 @@ class Places:
     """File with intents and their outcomes, each written before or after its action."""
 
     @classmethod
-    def of_user(cls) -> Places:
+    def of_user(cls) -> UserPaths:
         """The platform's own directories, or LLMB_TUI_CONFIG_DIR and LLMB_TUI_STATE_DIR if they are set."""
         return cls(
             config=_place(CONFIG_VARIABLE, lambda: platformdirs.user_config_dir(_APP, appauthor=False)),
@@ -65,7 +65,7 @@ class Places:
         )
 
 
-def expanded(path: str) -> Path:
+def expand_user(path: str) -> Path:
     """A path with `~` or `~name` replaced by the home directory; unchanged if there is no such user."""
     return Path(os.path.expanduser(path))  # Path.expanduser raises RuntimeError for an unknown user
 
@@ -95,4 +95,4 @@ def _place(variable: str, of_platform: Callable[[], str]) -> Path:
         what = f"There is no directory {path}." if path else "There is no home directory."
         why = f"{error}" if path else f"HOME is not set, and the user id {os.getuid()} has no entry."
         fix = f"Set {CONFIG_VARIABLE} and {STATE_VARIABLE} to absolute paths, or change to an existing directory."
-        raise Trouble(what, why, fix, exit_code=1) from error
+        raise LlmbError(what, why, fix, exit_code=1) from error

@@ -12,20 +12,20 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from llmb_tui.errors import Trouble
+from llmb_tui.errors import LlmbError
 
 _PATHS: set[Path] = set()
 
 
 @contextlib.contextmanager
 def scratch(prefix: str) -> Iterator[Path]:
-    """Private folder that exists for the duration of the block. Raises Trouble if it cannot be made."""
+    """Private folder that exists for the duration of the block. Raises LlmbError if it cannot be made."""
     try:
         folder = Path(tempfile.mkdtemp(prefix=prefix))
     except OSError as error:
         why = f"{(error.strerror or str(error)).rstrip('.')}."
         fix = "Free some space in the temporary directory, or set TMPDIR to another directory."
-        raise Trouble("The temporary folder could not be made.", why, fix) from error
+        raise LlmbError("The temporary folder could not be made.", why, fix) from error
     with removed_after(folder):
         yield folder
 
@@ -41,7 +41,7 @@ def removed_after(path: Path) -> Iterator[None]:
         _PATHS.discard(path)
 
 
-def removed_when_terminated() -> None:
+def remove_scratch_on_signals() -> None:
     """From now on, remove temporary files before SIGTERM or SIGHUP ends this process.
 
     This covers the files of all threads, also those that no exception would reach. Call it in the main thread only.

@@ -7,36 +7,36 @@ import contextlib
 from collections.abc import Iterator
 from types import ModuleType
 
-from llmb_tui.errors import Trouble
+from llmb_tui.errors import LlmbError
 
 _SERVICE = "llmb-tui"
 # keyring's own scale: a backend below this is not recommended, such as one that writes plain text files.
 _SAFE = 1
 
 
-class NotKept(Trouble):
+class SecretStoreError(LlmbError):
     """The keyring cannot store, read or delete a secret now."""
 
 
-class NoKeyring(NotKept):
+class KeyringMissingError(SecretStoreError):
     """The computer has no keyring, so nothing is stored."""
 
 
 def keep(name: str, value: str) -> None:
-    """Store a secret. Raises NotKept if there is no safe keyring, or it stays locked."""
+    """Store a secret. Raises SecretStoreError if there is no safe keyring, or it stays locked."""
     with _keyring() as keyring:
         keyring.set_password(_SERVICE, name, value)
 
 
 def read(name: str) -> str | None:
-    """A stored secret; None if there is none. Raises NotKept if the keyring cannot read it."""
+    """A stored secret; None if there is none. Raises SecretStoreError if the keyring cannot read it."""
     with _keyring() as keyring:
         value: str | None = keyring.get_password(_SERVICE, name)
         return value
 
 
 def forget(name: str) -> None:
-    """Delete a secret; a missing one is not an error. Raises NotKept if the keyring stays locked."""
+    """Delete a secret; a missing one is not an error. Raises SecretStoreError if the keyring stays locked."""
     with _keyring() as keyring:
         if keyring.get_password(_SERVICE, name) is not None:
             keyring.delete_password(_SERVICE, name)
@@ -58,5 +58,5 @@ def _keyring() -> Iterator[ModuleType]:
             "InitError": "The keyring is locked, and was not unlocked.",
         }.get(type(error).__name__, f"The keyring failed ({type(error).__name__}).")
         # The backend's own message may contain the secret.
-        kind = NoKeyring if type(error).__name__ == "NoKeyringError" else NotKept
+        kind = KeyringMissingError if type(error).__name__ == "NoKeyringError" else SecretStoreError
         raise kind("The secret is not stored on this computer.", why, "Enter it again when asked for it.") from None

@@ -13,7 +13,7 @@ from dataclasses import asdict, dataclass, field, fields, is_dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
-from llmb_tui.errors import Trouble, trouble_of
+from llmb_tui.errors import LlmbError, error_with_remedy
 from llmb_tui.language.text import clean_line
 from llmb_tui.store.files import locked, write_atomic
 from llmb_tui.toml.bounds import Quantity
@@ -84,7 +84,7 @@ class Setting:
     source: Source
 
 
-class SettingProblem(Trouble):
+class SettingError(LlmbError):
     """An invalid setting: its place and its key. Exit code 1."""
 
     def __init__(self, where: str, key: str, why: str, *, file: Path | None = None, line: int | None = None) -> None:
@@ -103,7 +103,7 @@ class SettingProblem(Trouble):
 
 
 def load_settings(file: Path, flags: Sequence[str] = ()) -> Settings:
-    """Effective settings. `flags` are `KEY=VALUE`, with dotted keys. Raises SettingProblem."""
+    """Effective settings. `flags` are `KEY=VALUE`, with dotted keys. Raises SettingError."""
     layers = _layers(file, flags)
     merged: dict[str, Any] = {}
     for _, layer in reversed(layers):
@@ -121,7 +121,7 @@ def load_settings(file: Path, flags: Sequence[str] = ()) -> Settings:
 
 
 def settings_in_force(file: Path, flags: Sequence[str] = ()) -> tuple[Setting, ...]:
-    """Every setting with its source. Raises SettingProblem."""
+    """Every setting with its source. Raises SettingError."""
     settings = load_settings(file, flags)
     layers = _layers(file, flags)
 
@@ -140,7 +140,7 @@ def settings_in_force(file: Path, flags: Sequence[str] = ()) -> tuple[Setting, .
 
 
 def keep_theme(file: Path, theme: str) -> None:
-    """Store the theme in the file; everything else in it, comments included, is kept. Raises Trouble."""
+    """Store the theme in the file; everything else in it, comments included, is kept. Raises LlmbError."""
     import tomlkit  # noqa: PLC0415 - needed only to change the theme
 
     with locked(file.parent):
@@ -164,13 +164,13 @@ def _document(file: Path) -> tuple[dict[str, Any], str]:
     except FileNotFoundError:
         return {}, ""
     except OSError as error:
-        problem = SettingProblem(str(file), "", f"{error.strerror}.", file=file)
-        problem.fix = (trouble_of(error) or problem).fix
+        problem = SettingError(str(file), "", f"{error.strerror}.", file=file)
+        problem.fix = (error_with_remedy(error) or problem).fix
         raise problem from error
     except (ValueError, RecursionError) as error:
         line = syntax_line(error)
         where = f"{file}, line {line}," if line else str(file)
-        raise SettingProblem(where, "", f"It is not TOML: {error}.", file=file, line=line) from error
+        raise SettingError(where, "", f"It is not TOML: {error}.", file=file, line=line) from error
     if isinstance(document.get("keys"), dict):
         document["keys"] = dict(_flat(document["keys"]))
     return document, text
@@ -186,7 +186,7 @@ def _flat(table: Mapping[str, Any], above: str = "") -> Iterator[tuple[str, Any]
 
 
 def _layers(file: Path, flags: Sequence[str]) -> _Layers:
-    """Name and document of each layer, the winning one first. Raises SettingProblem."""
+    """Name and document of each layer, the winning one first. Raises SettingError."""
     return (("flag", _by_flag(flags)), ("environment", _variables()), ("file", _document(file)[0]))
 
 
@@ -196,7 +196,7 @@ def _by_flag(flags: Sequence[str]) -> dict[str, Any]:
     for flag in flags:
         key, equals, text = flag.partition("=")
         if not equals or not key:
-            raise SettingProblem(f"--set {flag}", key or "KEY", "It has the form KEY=VALUE.")
+            raise SettingError(f"--set {flag}", key or "KEY", "It has the form KEY=VALUE.")
         try:
             value: object = parse_toml(f"value = {text}")["value"]
         except (ValueError, RecursionError):
@@ -221,7 +221,7 @@ def _json(variable: str, text: str) -> object:
     try:
         return json.loads(text)
     except (ValueError, RecursionError) as error:
-        raise SettingProblem(f"{variable} in the environment", "", f"It is not JSON: {error}.") from error
+        raise SettingError(f"{variable} in the environment", "", f"It is not JSON: {error}.") from error
 
 
 def _put_named(document: dict[str, Any], parts: tuple[str, str, str], value: object) -> None:
@@ -239,7 +239,7 @@ def _put(document: dict[str, Any], name: str, value: object) -> None:
         document[name] = value
 
 
-def _problem(error: ValidationError, file: Path, layers: _Layers) -> SettingProblem:
+def _problem(error: ValidationError, file: Path, layers: _Layers) -> SettingError:
     """The first fault, with its place in the winning layer."""
     first = error.errors(include_url=False, include_context=False, include_input=False)[0]
     names = [str(part) for part in first["loc"]]
@@ -248,11 +248,11 @@ def _problem(error: ValidationError, file: Path, layers: _Layers) -> SettingProb
         why = _unknown(names)
     source = next(name for name, layer in layers if _holds(layer, names))
     if source == "flag":
-        return SettingProblem(f"--set {key}", key, why)
+        return SettingError(f"--set {key}", key, why)
     if source == "environment":
-        return SettingProblem(PREFIX + "__".join(names).upper(), key, why)
+        return SettingError(PREFIX + "__".join(names).upper(), key, why)
     line = key_line(file, key)
-    return SettingProblem(f"{file}, line {line},", key, why, file=file, line=line)
+    return SettingError(f"{file}, line {line},", key, why, file=file, line=line)
 
 
 def _unknown(names: Sequence[str]) -> str:

@@ -14,9 +14,9 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
-from llmb_tui.cluster.yaml_text import NotYaml, nodes_of, yaml_of
+from llmb_tui.cluster.yaml_text import YamlError, nodes_of, yaml_of
 from llmb_tui.plan.selection import LAYOUT
-from llmb_tui.suites.suite_text import NO_NUMBER, FileRun, SuiteProblem, SuiteText, TomlSuite, content
+from llmb_tui.suites.suite_text import NO_NUMBER, FileRun, SuiteFileError, SuiteText, TomlSuite, content
 from llmb_tui.toml.lines import KeyPath, Lines
 from llmb_tui.toml.read import known_names
 
@@ -33,17 +33,17 @@ _NO_ENV = "cannot be set for one run. Set variables for every run of a cluster i
 
 
 def read_yaml(file: Path) -> SuiteText:
-    """Read the YAML form. Raises SuiteProblem."""
+    """Read the YAML form. Raises SuiteFileError."""
     text = content(file)
     source = SuiteText(file, Lines(), TomlSuite())
     try:
         _note_lines(source, nodes_of(text))  # reject too many values before creating any of them
         data = yaml_of(text)
-    except NotYaml as error:
+    except YamlError as error:
         why = f": {error.problem}" if error.problem else ""
-        raise SuiteProblem(file, error.line, "", f"is not YAML{why}") from error
+        raise SuiteFileError(file, error.line, "", f"is not YAML{why}") from error
     except RecursionError as error:
-        raise SuiteProblem(file, None, "", "is not YAML: it refers to itself, or is nested too deeply") from error
+        raise SuiteFileError(file, None, "", "is not YAML: it refers to itself, or is nested too deeply") from error
     if not isinstance(data, dict):
         raise source.problem((), "has no workloads: each is a key such as `pretrain_nemotron4_15b`, with its `tasks`")
     for header, spec in data.items():
@@ -179,7 +179,7 @@ def _list(source: SuiteText, path: KeyPath, value: object) -> list[Any]:
 
 
 def _note_lines(source: SuiteText, root: Any) -> None:
-    """Note the line of every value. Raises SuiteProblem for a duplicate key, and for too many values."""
+    """Note the line of every value. Raises SuiteFileError for a duplicate key, and for too many values."""
     for count, (path, node) in enumerate(_values(source, (), root)):
         if count == _MOST_VALUES:
             raise source.problem((), "has too many values")
@@ -192,9 +192,9 @@ def _values(source: SuiteText, path: KeyPath, node: Any) -> Iterator[tuple[KeyPa
         for key, value in node.value:
             line = key.start_mark.line + 1
             if key.id != "scalar":
-                raise SuiteProblem(source.file, line, "", "has a key that is not a single value")
+                raise SuiteFileError(source.file, line, "", "has a key that is not a single value")
             if key.value in seen and key.value != "<<":
-                raise SuiteProblem(source.file, line, str(key.value), "is given twice")
+                raise SuiteFileError(source.file, line, str(key.value), "is given twice")
             seen.add(key.value)
             yield (*path, str(key.value)), key
             yield from _values(source, (*path, str(key.value)), value)

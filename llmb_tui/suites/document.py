@@ -71,5 +71,5 @@ def _standing(row: RowProgress) -> dict[str, Any]:
         "run": row.planned.row.run_id or None,
         **_values(row, "standing state step_time_s result gpu_hours_left"),
         "ratio": verdict.ratio if verdict else None,
-        "trouble": row.trouble.what if row.trouble else None,
+        "trouble": row.error.what if row.error else None,
     }

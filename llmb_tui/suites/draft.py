@@ -45,7 +45,7 @@ class SuiteDraft:
     layouts: tuple[Overrides, ...] = ()
     count: int | None = None
     """Number of runs of each; for `tune`, of layouts to try. None: the usual number of its kind."""
-    taken_out: frozenset[str] = frozenset()
+    excluded: frozenset[str] = frozenset()
     """Keys of the excluded rows."""
     name: str = ""
     """Name of the suite; if empty, a text of what it measures."""
@@ -95,16 +95,16 @@ def with_number(draft: SuiteDraft, name: Number, value: int | None) -> SuiteDraf
     changed: SuiteDraft = replace(draft, **{name: value if value or name == "shuffle" else None})  # type: ignore[arg-type]
     if name != "count" or draft.kind == "tune":
         return changed
-    names = {_REPEAT.sub("", key) for key in draft.taken_out}
-    out = [name for name in names if draft.taken_out.issuperset(repeat_keys(name, _repeats(draft)))]
-    return replace(changed, taken_out=frozenset(key for name in out for key in repeat_keys(name, _repeats(changed))))
+    names = {_REPEAT.sub("", key) for key in draft.excluded}
+    out = [name for name in names if draft.excluded.issuperset(repeat_keys(name, _repeats(draft)))]
+    return replace(changed, excluded=frozenset(key for name in out for key in repeat_keys(name, _repeats(changed))))
 
 
-def taken_out(draft: SuiteDraft, keys: Sequence[str]) -> SuiteDraft:
+def toggle_excluded(draft: SuiteDraft, keys: Sequence[str]) -> SuiteDraft:
     """Exclude these rows; if all of them are excluded already, include them again."""
     wanted = frozenset(keys)
-    out = draft.taken_out - wanted if wanted <= draft.taken_out else draft.taken_out | wanted
-    return replace(draft, taken_out=out)
+    out = draft.excluded - wanted if wanted <= draft.excluded else draft.excluded | wanted
+    return replace(draft, excluded=out)
 
 
 def product(draft: SuiteDraft) -> list[Selection]:

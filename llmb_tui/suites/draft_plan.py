@@ -13,7 +13,7 @@ from typing import Any
 
 from llmb_tui.catalog.catalog import Catalog
 from llmb_tui.cluster.profile import ClusterProfile
-from llmb_tui.errors import Trouble
+from llmb_tui.errors import LlmbError
 from llmb_tui.language.quantities import count
 from llmb_tui.launch.policy import Policy
 from llmb_tui.plan.selection import Selection
@@ -44,12 +44,12 @@ class DraftPlan:
     """Short text of what all rows have in common."""
     labels: Mapping[str, str] = field(default_factory=dict)
     """Short text that distinguishes each row, by its key."""
-    nothing: Trouble | None = None
+    nothing: LlmbError | None = None
     """Reason why there are no rows."""
 
     def is_out(self, row: PlannedRow) -> bool:
         """Whether the row is excluded."""
-        return row.row.key in self.draft.taken_out
+        return row.row.key in self.draft.excluded
 
     @property
     def blocked(self) -> tuple[PlannedRow, ...]:
@@ -61,14 +61,14 @@ def plan_draft(draft: SuiteDraft, catalog: Catalog, profile: ClusterProfile, pol
     """Preview of a draft on the cluster of `profile`."""
     try:
         name, selections = runs_of(draft, catalog, nodes)
-    except Trouble as trouble:
-        return DraftPlan(draft, nothing=trouble)
+    except LlmbError as error:
+        return DraftPlan(draft, nothing=error)
     runs = [(selection, draft.procedure) for selection in selections]
     whole = make_suite(draft.name or name, draft.cluster, runs, kind=draft.kind)
     rows = plan_suite(whole, catalog, profile, policy).rows
     shared, labels = names(whole.rows)
     planned = DraftPlan(draft, rows, None, whole.name, shared, labels)
-    wanted = [(row.selection, row.procedure) for row in whole.rows if row.key not in draft.taken_out]
+    wanted = [(row.selection, row.procedure) for row in whole.rows if row.key not in draft.excluded]
     if not wanted:
         return planned
     conduct: dict[str, Any] = {name: getattr(draft, name) for name in ("at_most", "stop_after", "chain", "shuffle")}
@@ -105,18 +105,18 @@ def names(rows: Iterable[SuiteRow]) -> tuple[str, dict[str, str]]:
 
 
 def runs_of(draft: SuiteDraft, catalog: Catalog, nodes: Nodes) -> tuple[str, list[Selection]]:
-    """Default name and all runs of a draft. Raises Trouble if there are none."""
+    """Default name and all runs of a draft. Raises LlmbError if there are none."""
     if draft.kind != "custom":
         return _ready_made(draft.kind, catalog, draft.base, most_gpus(catalog, draft.base, nodes), draft.count)
     axes = {"workloads": draft.workloads, "precisions": draft.dtypes, "GPUs": draft.scales, "layouts": draft.layouts}
     if empty := [name for name, chosen in axes.items() if not chosen]:
-        raise Trouble(
+        raise LlmbError(
             "The suite has no runs.", f"Nothing is chosen of: {', '.join(empty)}.", "Choose at least one of each."
         )
     runs = math.prod(map(len, axes.values())) * (draft.count or 1)
     if runs > MOST_RUNS:
         what, why = f"These are {count(runs)} runs.", f"A suite has at most {count(MOST_RUNS)}."
-        raise Trouble(what, why, "Choose fewer values.")
+        raise LlmbError(what, why, "Choose fewer values.")
     return usual_name(draft), product(draft)
 
 
@@ -131,6 +131,6 @@ def usual_name(draft: SuiteDraft) -> str:
 def _against(draft: SuiteDraft, catalog: Catalog, nodes: Nodes) -> str:
     try:
         _, runs = runs_of(draft, catalog, nodes)
-    except Trouble as trouble:
-        return trouble.why
+    except LlmbError as error:
+        return error.why
     return "there is only one" if len(runs) == 1 else ""

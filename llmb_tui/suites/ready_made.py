@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from llmb_tui.catalog.catalog import Catalog
-from llmb_tui.errors import Trouble
+from llmb_tui.errors import LlmbError
 from llmb_tui.language.labels import gpus_label
 from llmb_tui.language.text import clean_line, plural
 from llmb_tui.plan.layouts import layouts
@@ -35,8 +35,8 @@ def ready_made(
     """Name and runs of a ready-made suite on a cluster with at most `most` GPUs; None: all published scales.
 
     `count`: repeats of each run, or for a `tune` the number of layouts to try. The scale of `selection` is ignored if
-    the suite has its own scales, and so are size, precision and layout for an acceptance. Raises Trouble (exit code 1)
-    if no run remains, or if there are too many.
+    the suite has its own scales, and so are size, precision and layout for an acceptance. Raises LlmbError (exit code
+    1) if no run remains, or if there are too many.
     """
     each = {
         "tune": lambda: _tune(catalog, selection, count or LAYOUTS),
@@ -49,7 +49,7 @@ def ready_made(
     times = 1 if kind == "tune" else count or (REPEATS if kind == "repeat" else 1)
     if (runs := len(each) * times) > MOST_RUNS:
         what, why = f"These are {plural(runs, 'run')}.", f"A suite has at most {plural(MOST_RUNS, 'run')}."
-        raise Trouble(what, why, "Use fewer repeats.", exit_code=1)
+        raise LlmbError(what, why, "Use fewer repeats.", exit_code=1)
     wanted = [run for run in each for _ in range(times)]
     name = clean_line(f"{kind} {_about(kind, selection)}")
     if not wanted:
@@ -57,7 +57,7 @@ def ready_made(
         published = kind in ("scaling", "acceptance")
         why = "No published configuration fits." if published else "No configuration of it can be launched."
         fix = "Choose another size, GPU type or scale; `llmb-tui list` shows what is published."
-        raise Trouble(f"{name} has no runs{on}.", why, fix, exit_code=1)
+        raise LlmbError(f"{name} has no runs{on}.", why, fix, exit_code=1)
     return name, wanted
 
 

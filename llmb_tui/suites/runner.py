@@ -14,10 +14,10 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import NamedTuple
 
-from llmb_tui.cluster.cluster import SchedulerTrouble
+from llmb_tui.cluster.cluster import SchedulerError
 from llmb_tui.cluster.prompter import Prompter
 from llmb_tui.clusters import Clusters
-from llmb_tui.errors import Trouble
+from llmb_tui.errors import LlmbError
 from llmb_tui.language.states import state_label
 from llmb_tui.launch.launcher import Launcher
 from llmb_tui.launch.readiness import ClusterEvidence, blockers
@@ -28,15 +28,15 @@ from llmb_tui.plan.selection import ProcedureId
 from llmb_tui.request import RunRequest
 from llmb_tui.suites.outcome import with_best
 from llmb_tui.suites.suite import Suite, SuiteRow
-from llmb_tui.suites.suite_plan import SuiteNotReady, request_of
+from llmb_tui.suites.suite_plan import SuiteNotReadyError, request_of
 from llmb_tui.suites.suite_progress import RowProgress, SuiteProgress
 from llmb_tui.suites.suites import Suites
 from llmb_tui.watch.logfeed import PATIENCE_S
 from llmb_tui.watch.report import cancel_words
-from llmb_tui.watch.runs_feed import LINE_TROUBLE, RunsFeed
+from llmb_tui.watch.runs_feed import TRANSIENT_ERRORS, RunsFeed
 from llmb_tui.watch.state import ENDED, RunsChanged
 
-Tell = Callable[[str], None]
+OnStatus = Callable[[str], None]
 _HEARS_S = 0.5
 """Interval of checking `stop`."""
 _LEAVES_WITHIN_S = 120.0
@@ -45,7 +45,7 @@ _REFUSALS = 3
 """After this number of consecutive rejections the next submission would be rejected too."""
 
 
-class Busy(Trouble):
+class SuiteLockedError(LlmbError):
     """Another program on this machine is submitting the suite."""
 
     def __init__(self, suite: Suite) -> None:
@@ -53,7 +53,7 @@ class Busy(Trouble):
         super().__init__(f"Suite {suite.id} is being submitted by another program.", "", fix)
 
 
-class LogsLook(NamedTuple):
+class LogFetchResult(NamedTuple):
     """Result of reading the logs of a suite's runs."""
 
     note: str
@@ -73,16 +73,17 @@ class SuiteRunner:
     clusters: Clusters
 
     def submit(
-        self, suite: Suite, tell: Tell, stop: threading.Event, prompter: Prompter | None = None
+        self, suite: Suite, tell: OnStatus, stop: threading.Event, prompter: Prompter | None = None
     ) -> SuiteProgress:
         """Submit every remaining row, until all are submitted or no more may be; return the suite's progress.
 
         All rows are checked before the first submission. `stop` ends it between two rows. If the program itself ends at
-        any point, a later `submit` continues. Raises Busy, SuiteNotReady, and Trouble that does not pass by itself.
+        any point, a later `submit` continues. Raises SuiteLockedError, SuiteNotReadyError, and LlmbError that does not
+        pass by itself.
         """
         with self.suites.lock(suite.id) as mine:
             if not mine:
-                raise Busy(suite)
+                raise SuiteLockedError(suite)
             cluster = self.clusters.cluster(suite.cluster)
             cluster.require_changes()
             cluster.connect(prompter)
@@ -93,12 +94,12 @@ class SuiteRunner:
         return self.suites.progress(self.suites.load(suite_id))
 
     def cancel(
-        self, suite: Suite, tell: Tell, prompter: Prompter | None = None
+        self, suite: Suite, tell: OnStatus, prompter: Prompter | None = None
     ) -> tuple[SuiteProgress, tuple[str, ...]]:
         """Submit nothing more of a suite, and cancel its active runs; return its progress and the cancelled runs.
 
-        Raises Trouble if a cluster cannot be asked, a cancel failed, or a run may still get a job. Nothing more is
-        submitted in that case either, and the cancelled runs are in the Trouble's document.
+        Raises LlmbError if a cluster cannot be asked, a cancel failed, or a run may still get a job. Nothing more is
+        submitted in that case either, and the cancelled runs are in the error document.
         """
         self.clusters.require_withdrawing(suite.cluster)
         self.suites.change(suite.id, lambda stored: replace(stored, cancelled=True))
@@ -111,14 +112,14 @@ class SuiteRunner:
         tell("another program is still submitting a row: cancel the suite again afterwards")
         return self._cancel_all(suite.id, tell, prompter)
 
-    def read_logs(self, suite_id: str, *, going_too: bool = False) -> LogsLook:
+    def read_logs(self, suite_id: str, *, going_too: bool = False) -> LogFetchResult:
         """Read the unread logs of a suite's finished runs, or of all its runs with `going_too`.
 
         A log that is withheld does not delay the others; without a connection no log is requested.
         """
         first, withheld = "", set[tuple[str, int]]()
         for record in self.suites.records(self.suites.load(suite_id)).values():
-            if isinstance(record, Trouble):
+            if isinstance(record, LlmbError):
                 continue
             state = record.state
             ended = state.stage in ENDED
@@ -126,58 +127,58 @@ class SuiteRunner:
                 continue
             seen = self.feed.monitor(record.run.id).once()
             if seen.link == "lost":
-                return LogsLook(seen.link_note, frozenset())
+                return LogFetchResult(seen.link_note, frozenset())
             if ended and seen.log_unread:
                 first = first or seen.link_note
                 withheld.add((record.run.id, state.log_bytes))
-        return LogsLook(first, frozenset(withheld))
+        return LogFetchResult(first, frozenset(withheld))
 
     def _cancel_all(
-        self, suite_id: str, tell: Tell, prompter: Prompter | None
+        self, suite_id: str, tell: OnStatus, prompter: Prompter | None
     ) -> tuple[SuiteProgress, tuple[str, ...]]:
         """Cancel all active runs, even if the scheduler gives no answer or refuses for one of them."""
         cancelled: list[str] = []
         try:
             return self._each_cancelled(suite_id, cancelled, tell, prompter), tuple(cancelled)
-        except Trouble as trouble:
-            trouble.beside = {"id": suite_id, "cancelled": cancelled}
+        except LlmbError as error:
+            error.extra_fields = {"id": suite_id, "cancelled": cancelled}
             raise
 
     def _each_cancelled(
-        self, suite_id: str, cancelled: list[str], tell: Tell, prompter: Prompter | None
+        self, suite_id: str, cancelled: list[str], tell: OnStatus, prompter: Prompter | None
     ) -> SuiteProgress:
         """Return the progress after cancelling; `cancelled` collects the cancelled runs, also if this raises."""
-        first: Trouble | None = None
+        first: LlmbError | None = None
         suite = self.suites.load(suite_id)
         records = self.suites.records(suite)
         for row in suite.rows:
             try:
-                if isinstance(unreadable := records.get(row.run_id), Trouble):
+                if isinstance(unreadable := records.get(row.run_id), LlmbError):
                     tell(f"{row.key}: {unreadable.what}")
                     first = first or unreadable
                 elif self.launcher.runs.has(row.run_id):
                     run = self.feed.settle(row.run_id, prompter)
                     cancelled += [run.id] * self._cancel(run, row, tell, prompter)
-            except SchedulerTrouble as trouble:
-                tell(f"{row.key}: {trouble.what}")
-                first = first or trouble
+            except SchedulerError as error:
+                tell(f"{row.key}: {error.what}")
+                first = first or error
         progress = self.progress(suite_id)
         if unknown := [row.planned.row.key for row in progress.rows if row.standing == "unknown"]:
             what = f"It is unknown whether these rows have jobs: {', '.join(unknown)}."
-            first = first or Trouble(
+            first = first or LlmbError(
                 what, "", f"`llmb-tui suite cancel {suite_id}` asks again; nothing more is submitted."
             )
         if first is not None:
             raise first
         return progress
 
-    def _cancel(self, run: Run, row: SuiteRow, tell: Tell, prompter: Prompter | None) -> bool:
+    def _cancel(self, run: Run, row: SuiteRow, tell: OnStatus, prompter: Prompter | None) -> bool:
         """Cancel the run of a row; True if it had an unfinished job."""
         cancelled: tuple[str, ...] = ()
         if run.submission == "intended":
             run = withdraw(self.launcher.runs, self.launcher.journal, run)
             tell(f"{row.key}: {state_label(run.submission).word}")
-        elif run.job_ids and run.going:
+        elif run.job_ids and run.is_active:
             cancelled = self.feed.cancel(run, prompter)
             tell(f"{row.key}: {cancel_words(run, cancelled)}")
         elif run.submission == "unknown":
@@ -188,7 +189,7 @@ class SuiteRunner:
 class _Submission:
     """Submission of one suite, while its lock is held."""
 
-    def __init__(self, runner: SuiteRunner, suite_id: str, tell: Tell, stop: threading.Event) -> None:
+    def __init__(self, runner: SuiteRunner, suite_id: str, tell: OnStatus, stop: threading.Event) -> None:
         self._runner = runner
         self._id = suite_id
         self._tell = tell
@@ -212,8 +213,8 @@ class _Submission:
             changed.set()
 
         for row in self._renew_refused().rows:
-            if row.trouble is not None:
-                self._tell(f"{row.planned.row.key}: {row.trouble.what} It is not submitted again.")
+            if row.error is not None:
+                self._tell(f"{row.planned.row.key}: {row.error.what} It is not submitted again.")
         following = self._runner.feed.follow(post)
         try:
             while not self._stop.is_set() and not self._checked():
@@ -240,14 +241,14 @@ class _Submission:
         self._unread = look.note
         best = with_best(progress)
         last = progress.rows[-1]
-        if best is None or best == last.planned.row or last.record is not None or last.trouble is not None:
+        if best is None or best == last.planned.row or last.record is not None or last.error is not None:
             return progress
         words = ", ".join(f"{name} {value}" for name, value in best.selection.overrides.set_fields().items())
         self._tell(f"the fastest layout is {words or 'that of the recipe'}; its full run is next")
         updated = suites.progress(suites.change(self._id, lambda suite: suite.with_row(best)))
         return replace(updated, given_up=self._given_up)
 
-    def _with_given_up(self, progress: SuiteProgress, look: LogsLook) -> SuiteProgress:
+    def _with_given_up(self, progress: SuiteProgress, look: LogFetchResult) -> SuiteProgress:
         """Give up waiting for logs that stay withheld as long as the patience of a run's monitor: they may never come.
 
         A log that grows is still arriving, and a broken connection proves nothing about any log.
@@ -302,15 +303,15 @@ class _Submission:
                 run = launcher.resume(request, runs.load(row.run_id), evidence=evidence)
             else:
                 run = launcher.submit(launcher.prepare(request, run_id=row.run_id), evidence)
-        except Trouble as trouble:
-            if isinstance(trouble, LINE_TROUBLE) or isinstance(trouble.__cause__, LINE_TROUBLE):
-                self._say(f"{row.key}: {trouble.what}")
+        except LlmbError as error:
+            if isinstance(error, TRANSIENT_ERRORS) or isinstance(error.__cause__, TRANSIENT_ERRORS):
+                self._say(f"{row.key}: {error.what}")
                 return False
             submission = runs.load(row.run_id).submission if runs.has(row.run_id) else None
             self._refusals += submission == "refused"
             if submission not in ("refused", "withdrawn") or self._refusals >= _REFUSALS:
                 raise
-            self._tell(f"{row.key}: {state_label(submission).word}. {trouble.what}")
+            self._tell(f"{row.key}: {state_label(submission).word}. {error.what}")
             return True
         self._refusals = 0
         words = f"job {', '.join(run.job_ids)}" if run.job_ids else f"{state_label(run.submission).word}. {run.note}"
@@ -320,10 +321,10 @@ class _Submission:
     def _checked(self) -> bool:
         """Whether every remaining row may start; False if the connection failed.
 
-        Checks that rows have in common are made on the cluster once. Raises SuiteNotReady if a row may not start.
+        Checks that rows have in common are made on the cluster once. Raises SuiteNotReadyError if a row may not start.
         """
         progress = self._runner.progress(self._id)
-        suite, launcher = progress.plan.suite, self._runner.launcher.asking_once()
+        suite, launcher = progress.plan.suite, self._runner.launcher.with_answer_cache()
         blocked: list[tuple[SuiteRow, Problem]] = []
         try:
             for row in progress.rows if not progress.stopped else ():
@@ -331,11 +332,11 @@ class _Submission:
                     request = self._request(row, suite)
                     problems = blockers(request, launcher.policy, self._evidence_of(request, launcher))
                     blocked += [(row.planned.row, problem) for problem in problems]
-        except LINE_TROUBLE as trouble:
-            self._say(trouble.what)
+        except TRANSIENT_ERRORS as error:
+            self._say(error.what)
             return False
         if blocked:
-            raise SuiteNotReady(suite, blocked)
+            raise SuiteNotReadyError(suite, blocked)
         return True
 
     def _evidence_of(self, request: RunRequest, launcher: Launcher) -> ClusterEvidence:
@@ -368,11 +369,13 @@ def _dependency(progress: SuiteProgress, row: RowProgress) -> str | None:
     suite = progress.plan.suite
     places = suite.at_a_time or 1
     lane = progress.rows[progress.rows.index(row) % places :: places]
-    if any(entry.standing == "unknown" and entry.trouble is None for entry in lane):
+    if any(entry.standing == "unknown" and entry.error is None for entry in lane):
         return None
     runs = [entry.record.run for entry in lane if entry.record is not None]
     going = [
-        (run.sent_at or 0.0, position, run.job_ids) for position, run in enumerate(runs) if run.going and run.job_ids
+        (run.sent_at or 0.0, position, run.job_ids)
+        for position, run in enumerate(runs)
+        if run.is_active and run.job_ids
     ]
     if not going:
         return ""

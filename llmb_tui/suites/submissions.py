@@ -9,7 +9,7 @@ from typing import Any
 
 from llmb_tui.cluster.prompter import Prompter
 from llmb_tui.crash import place_of
-from llmb_tui.errors import Trouble
+from llmb_tui.errors import LlmbError
 from llmb_tui.suites.suite import Suite
 
 Submit = Callable[[Suite, Callable[[str], None], threading.Event, Prompter | None], object]
@@ -17,13 +17,13 @@ Submit = Callable[[Suite, Callable[[str], None], threading.Event, Prompter | Non
 
 
 @dataclass(frozen=True, slots=True)
-class Sending:
+class SuiteSubmissionProgress:
     """State of the submission of one suite."""
 
     words: str = ""
     """Last message about it."""
     goes_on: bool = True
-    trouble: Trouble | None = None
+    error: LlmbError | None = None
     """Why it ended early."""
 
 
@@ -37,7 +37,7 @@ class Submissions:
         self._submit = submit
         self._lock = threading.Lock()
         self._stop = threading.Event()
-        self._sending: dict[str, Sending] = {}
+        self._sending: dict[str, SuiteSubmissionProgress] = {}
         self._followers: dict[object, Callable[[str], object]] = {}
 
     def begin(self, suite: Suite, prompter: Prompter | None = None) -> None:
@@ -45,10 +45,10 @@ class Submissions:
         with self._lock:
             if (known := self._sending.get(suite.id)) is not None and known.goes_on:
                 return
-            self._sending[suite.id] = Sending()
+            self._sending[suite.id] = SuiteSubmissionProgress()
         threading.Thread(target=self._run, args=(suite, prompter), name=f"suite-{suite.id}", daemon=True).start()
 
-    def of(self, suite_id: str) -> Sending | None:
+    def of(self, suite_id: str) -> SuiteSubmissionProgress | None:
         """State of a suite's submission; None for a suite that this program has not submitted."""
         with self._lock:
             return self._sending.get(suite_id)
@@ -73,14 +73,14 @@ class Submissions:
         self._stop.set()
 
     def _run(self, suite: Suite, prompter: Prompter | None) -> None:
-        ended: Trouble | None = None
+        ended: LlmbError | None = None
         try:
             self._submit(suite, lambda words: self._tell(suite.id, words=words), self._stop, prompter)
-        except Trouble as trouble:
-            ended = trouble
+        except LlmbError as failure:
+            ended = failure
         except Exception as error:  # noqa: BLE001 - the screen of the suite shows a defect
-            ended = Trouble("Internal error (please report).", place_of(error))
-        self._tell(suite.id, goes_on=False, trouble=ended)
+            ended = LlmbError("Internal error (please report).", place_of(error))
+        self._tell(suite.id, goes_on=False, error=ended)
 
     def _tell(self, suite_id: str, **changes: Any) -> None:
         with self._lock:

@@ -16,16 +16,16 @@ from typing import Any
 
 import tomli_w
 
-from llmb_tui.catalog.catalog import Catalog, Unknown
-from llmb_tui.errors import Trouble
+from llmb_tui.catalog.catalog import Catalog, UnknownNameError
+from llmb_tui.errors import LlmbError
 from llmb_tui.language.text import clean_line
 from llmb_tui.launch.procedures import PROCEDURES
 from llmb_tui.plan.make import plan
-from llmb_tui.plan.request import UnreadableRequest, read_request
+from llmb_tui.plan.request import InvalidRequestError, read_request
 from llmb_tui.plan.selection import DEFAULT_PROCEDURE, FIELDS, LAYOUT, OPTIONS, ProcedureId, Selection, is_given
 from llmb_tui.suites.bulk_file import read_text, read_yaml
 from llmb_tui.suites.suite import Suite, make_suite
-from llmb_tui.suites.suite_text import NO_NUMBER, FileRun, SuiteProblem, SuiteText, TomlSuite, content
+from llmb_tui.suites.suite_text import NO_NUMBER, FileRun, SuiteFileError, SuiteText, TomlSuite, content
 from llmb_tui.toml.lines import KeyPath, Lines
 from llmb_tui.toml.read import known_names, read_toml
 
@@ -52,14 +52,14 @@ def read_suite(  # noqa: PLR0913 - options besides the file
 ) -> Suite:
     """The suite of a file, in the format of its suffix. Arguments override values of the file.
 
-    Raises SuiteProblem; Trouble (exit code 1) if no cluster is given.
+    Raises SuiteFileError; LlmbError (exit code 1) if no cluster is given.
     """
     source = _read(file)
     form = source.form
     where = cluster or form.cluster
     if not where:
         what = f"{file} names no cluster."
-        raise Trouble(what, "", 'Write `cluster = "NAME"` into it, or add `--cluster NAME`.', exit_code=1)
+        raise LlmbError(what, "", 'Write `cluster = "NAME"` into it, or add `--cluster NAME`.', exit_code=1)
     name = form.name or file.stem
     if len(name) > _LONGEST_NAME or name != clean_line(name).strip() or not name:
         raise source.problem(("name",), f"must be one line of at most {_LONGEST_NAME} characters.")
@@ -82,13 +82,13 @@ def _read(file: Path) -> SuiteText:
     if ending in (".yaml", ".yml", ".txt"):
         return (read_text if ending == ".txt" else read_yaml)(file)
     why = "A suite is a .toml file, or one that llmb-run reads: .yaml, .yml or .txt."
-    raise SuiteProblem(file, None, "", f"cannot be read. {why}")
+    raise SuiteFileError(file, None, "", f"cannot be read. {why}")
 
 
 def _runs(
     source: SuiteText, catalog: Catalog, gpu: str | None, procedure: ProcedureId | None
 ) -> list[tuple[Selection, ProcedureId]]:
-    """Every run, with its repeats. Raises SuiteProblem with all errors."""
+    """Every run, with its repeats. Raises SuiteFileError with all errors."""
     faults: dict[KeyPath, str] = {}
     runs: list[tuple[Selection, ProcedureId]] = []
     if not source.asked:
@@ -96,16 +96,16 @@ def _runs(
     for asked in source.asked:
         try:
             selection = read_request(catalog, _with_gpu(catalog, asked.values, gpu))
-        except (UnreadableRequest, Unknown) as trouble:
-            words = "; ".join(filter(None, (trouble.what, trouble.why, trouble.fix)))
-            faults.setdefault(_place(asked, trouble.field), words.replace("\n", "; "))
+        except (InvalidRequestError, UnknownNameError) as error:
+            words = "; ".join(filter(None, (error.what, error.why, error.fix)))
+            faults.setdefault(_place(asked, error.field), words.replace("\n", "; "))
             continue
         for problem in plan(catalog, selection).problems:
             if problem.severity == "error":
                 faults.setdefault(_place(asked, problem.field), f"{problem.reason} {problem.fix}".strip())
         runs += [(selection, procedure or asked.procedure or DEFAULT_PROCEDURE)] * asked.repeats
     if faults:
-        raise SuiteProblem.at(source.file, source.lines, *faults.items())
+        raise SuiteFileError.at(source.file, source.lines, *faults.items())
     return runs
 
 
@@ -129,12 +129,12 @@ def _place(asked: FileRun, name: str) -> KeyPath:
 
 def _read_toml(file: Path) -> SuiteText:
     content(file)
-    form, text = read_toml(file, TomlSuite, SuiteProblem)
+    form, text = read_toml(file, TomlSuite, SuiteFileError)
     source = SuiteText(file, Lines(text), form)
     missing = [name for name in _LISTS if not getattr(form, name)]
     if missing and (form.layouts or len(missing) < len(_LISTS)):
         why = f"is missing: {', '.join(_LISTS)} multiply, and each has one value or more"
-        raise SuiteProblem.at(file, source.lines, *(((name,), why) for name in missing))
+        raise SuiteFileError.at(file, source.lines, *(((name,), why) for name in missing))
     for index, layout in enumerate(form.layouts):
         if unknown := next((name for name in layout if name not in _LAYOUT), None):
             why = f"is not a field of a layout. {known_names(_LAYOUT, unknown.lower())}"
@@ -188,7 +188,7 @@ def _for_all(form: TomlSuite) -> tuple[dict[str, Any], dict[str, KeyPath]]:
 
 
 def _procedure(source: SuiteText, path: KeyPath, name: object) -> ProcedureId | None:
-    """Launch method that can start runs; None if none is given. Raises SuiteProblem."""
+    """Launch method that can start runs; None if none is given. Raises SuiteFileError."""
     procedure = next((known for known in _PROCEDURES if known == name), None)
     if procedure is None and name is not None:
         raise source.problem(path, f"must be one of {', '.join(_PROCEDURES)}")

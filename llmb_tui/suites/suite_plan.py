@@ -8,10 +8,10 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
-from llmb_tui.catalog.catalog import Catalog, Unknown
+from llmb_tui.catalog.catalog import Catalog, UnknownNameError
 from llmb_tui.cluster.profile import ClusterProfile
 from llmb_tui.cluster.slurm.partition import Partition, parse_time
-from llmb_tui.errors import Trouble
+from llmb_tui.errors import LlmbError
 from llmb_tui.language.text import capital, plural
 from llmb_tui.launch.policy import Policy
 from llmb_tui.launch.procedures import PROCEDURES, procedure_on
@@ -107,7 +107,7 @@ class SuitePlan:
         return wall_s([(row.plan.nodes, row.expected_s) for row in self.rows], self.free_nodes, self.suite.at_a_time)
 
 
-class SuiteNotReady(Trouble):
+class SuiteNotReadyError(LlmbError):
     """Rows may not start, so nothing is submitted. Exit code 2 if checks of the cluster itself failed, otherwise 1."""
 
     def __init__(self, suite: Suite, against: Iterable[tuple[SuiteRow | None, Problem]]) -> None:
@@ -137,7 +137,7 @@ def plan_suite(
 
 
 def request_of(row: SuiteRow, catalog: Catalog, profile: ClusterProfile) -> RunRequest:
-    """Request of a row. Raises `Unknown` for a recipe, size or GPU type that no preset has."""
+    """Request of a row. Raises `UnknownNameError` for a recipe, size or GPU type that no preset has."""
     selection = row.selection
     recipe = catalog.recipe(selection.workload, selection.release)
     return RunRequest(recipe, plan(catalog, selection), profile, procedure_on(profile, row.procedure))
@@ -174,7 +174,7 @@ def _planned(row: SuiteRow, catalog: Catalog, profile: ClusterProfile | None, po
             request = request_of(row, catalog, profile)
             return PlannedRow(row, request.plan, impossible(request, policy))
         made = plan(catalog, row.selection)
-    except Unknown as unknown:
+    except UnknownNameError as unknown:
         made = _nothing(row, error(unknown.field, f"{capital(unknown.what)}.", unknown.why))
     return PlannedRow(row, made, tuple(problem for problem in made.problems if problem.severity == "error"))
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import get_args
 
-from llmb_tui.errors import Trouble
+from llmb_tui.errors import LlmbError
 from llmb_tui.language.states import Label, RowStanding, VerdictResult, row_label
 from llmb_tui.language.text import plural
 from llmb_tui.suites.suite_plan import PlannedRow, SuitePlan, wall_s
@@ -28,7 +28,7 @@ class RowProgress:
     standing: RowStanding
     record: RunRecord | None
     """Record of its run; None until the run is stored, and if it cannot be read."""
-    trouble: Trouble | None = None
+    error: LlmbError | None = None
     """Reason why its run cannot be read; it may have a job, so it is never submitted again."""
 
     @property
@@ -112,7 +112,7 @@ class SuiteProgress:
     @property
     def unreadable(self) -> int:
         """Number of rows whose stored runs cannot be read; waiting does not change them."""
-        return sum(row.trouble is not None for row in self.rows)
+        return sum(row.error is not None for row in self.rows)
 
     @property
     def failures(self) -> int:
@@ -135,7 +135,7 @@ class SuiteProgress:
     @property
     def trying(self) -> bool:
         """Whether short runs of a `tune` are active or still to be submitted, or their logs are awaited."""
-        short_runs = [row for row in self.rows if not row.planned.row.of_best and row.trouble is None]
+        short_runs = [row for row in self.rows if not row.planned.row.of_best and row.error is None]
         return any(row.standing not in OVER or self._awaits_log(row) for row in short_runs)
 
     @cached_property
@@ -212,14 +212,14 @@ class SuiteProgress:
         return going if self.stopped else going + [row for row in self.rows if row.standing == "not sent"]
 
 
-def progress_of(plan: SuitePlan, records: Mapping[str, RunRecord | Trouble]) -> SuiteProgress:
+def progress_of(plan: SuitePlan, records: Mapping[str, RunRecord | LlmbError]) -> SuiteProgress:
     """Progress of a suite by the records of its runs, by run id; other records are ignored."""
     rows = tuple(_row_progress(planned, records.get(planned.row.run_id)) for planned in plan.rows)
     return SuiteProgress(plan, rows)
 
 
-def _row_progress(planned: PlannedRow, record: RunRecord | Trouble | None) -> RowProgress:
-    if isinstance(record, Trouble):
+def _row_progress(planned: PlannedRow, record: RunRecord | LlmbError | None) -> RowProgress:
+    if isinstance(record, LlmbError):
         return RowProgress(planned, "unknown", None, record)
     return RowProgress(planned, standing_of(record), record)
 

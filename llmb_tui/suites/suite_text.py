@@ -13,14 +13,14 @@ from llmb_tui.plan.selection import ProcedureId
 from llmb_tui.suites.suite import MOST_RUNS
 from llmb_tui.toml.bounds import Bound
 from llmb_tui.toml.lines import KeyPath, Lines
-from llmb_tui.toml.read import FileProblem
+from llmb_tui.toml.read import TomlFileError
 
 _LARGEST_FILE = 1 << 20
 NO_NUMBER = "must be a whole number from 1 on"
 _AtLeastOne = Annotated[int, Bound(ge=1)]
 
 
-class SuiteProblem(FileProblem):
+class SuiteFileError(TomlFileError):
     """A file is not a valid suite. Exit code 1."""
 
     kind = "suite"
@@ -49,12 +49,12 @@ class SuiteText:
     count: int = 0
     """Number of requested runs."""
 
-    def problem(self, path: KeyPath, reason: str) -> SuiteProblem:
+    def problem(self, path: KeyPath, reason: str) -> SuiteFileError:
         """The error for a problem at a path."""
-        return SuiteProblem.at(self.file, self.lines, (path, reason))
+        return SuiteFileError.at(self.file, self.lines, (path, reason))
 
     def ask(self, run: FileRun, path: KeyPath) -> None:
-        """Add a run. Raises SuiteProblem if the suite has too many."""
+        """Add a run. Raises SuiteFileError if the suite has too many."""
         self.count += run.repeats
         if self.count > MOST_RUNS:
             raise self.problem(path, f"has more than {count(MOST_RUNS)} runs, which is the maximum")
@@ -89,13 +89,13 @@ class TomlSuite:
 
 
 def content(file: Path) -> str:
-    """Text of a file. Raises SuiteProblem."""
+    """Text of a file. Raises SuiteFileError."""
     try:
         if file.exists() and not file.is_file():  # opening a pipe would block
-            raise SuiteProblem(file, None, "", "cannot be read: it is not a regular file")
+            raise SuiteFileError(file, None, "", "cannot be read: it is not a regular file")
         if file.stat().st_size > _LARGEST_FILE:
-            raise SuiteProblem(file, None, "", f"cannot be read: it is larger than {byte_size(_LARGEST_FILE)}")
+            raise SuiteFileError(file, None, "", f"cannot be read: it is larger than {byte_size(_LARGEST_FILE)}")
         return file.read_text(encoding="utf-8")
     except (OSError, UnicodeDecodeError) as error:
         why = error.strerror if isinstance(error, OSError) else error
-        raise SuiteProblem(file, None, "", f"cannot be read: {why}") from error
+        raise SuiteFileError(file, None, "", f"cannot be read: {why}") from error

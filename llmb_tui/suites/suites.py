@@ -15,15 +15,15 @@ from dataclasses import dataclass, replace
 
 from llmb_tui.catalog.catalog import Catalog
 from llmb_tui.clusters import Clusters
-from llmb_tui.errors import Trouble
+from llmb_tui.errors import LlmbError
 from llmb_tui.language.text import clean_line
 from llmb_tui.launch.naming import new_run_id
 from llmb_tui.launch.policy import Policy
 from llmb_tui.launch.runs import Runs
 from llmb_tui.plan.selection import Selection
 from llmb_tui.store import documents
-from llmb_tui.store.files import held, locked
-from llmb_tui.store.paths import Places
+from llmb_tui.store.files import exclusive_lock, locked
+from llmb_tui.store.paths import UserPaths
 from llmb_tui.suites.suite import Suite, SuiteRow
 from llmb_tui.suites.suite_plan import SuitePlan, plan_suite
 from llmb_tui.suites.suite_progress import SuiteProgress, progress_of
@@ -34,7 +34,7 @@ _ID = re.compile(r"s[0-9]{12}[a-z0-9]{4}")
 _LISTS = "`llmb-tui suite list` lists suites, `llmb-tui jobs` runs."
 
 
-class SuiteChanged(Trouble):
+class SuiteChangedError(LlmbError):
     """An active suite of this name requests something else. Exit code 1."""
 
     def __init__(self, suite: Suite, wanted: Suite) -> None:
@@ -53,7 +53,7 @@ class SuiteChanged(Trouble):
 class Suites:
     """Stored suites. A suite's folder has `suite.json`, and `lock`, which its submitter locks. Thread-safe."""
 
-    places: Places
+    places: UserPaths
     runs: Runs
     run_records: RunRecords
     catalog: Catalog
@@ -63,8 +63,8 @@ class Suites:
     def keep(self, suite: Suite, *, new: bool = False) -> Suite:
         """Store a suite, with ids for it and its rows' runs; return it when it is on disk.
 
-        If a suite of the same content is unfinished, return that one, unless `new` is set. Raises SuiteChanged if an
-        unfinished suite of the same name has other content.
+        If a suite of the same content is unfinished, return that one, unless `new` is set. Raises SuiteChangedError if
+        an unfinished suite of the same name has other content.
         """
         with locked(self.places.suites):
             if (same := self.unfinished(suite, new=new)) is not None:
@@ -82,13 +82,13 @@ class Suites:
         same_name = [stored for stored in self.all() if _is_alike(stored, suite) and self.progress(stored).unfinished]
         same = next((stored for stored in same_name if stored.digest == suite.digest), None)
         if same is None and same_name:
-            raise SuiteChanged(same_name[0], suite)
+            raise SuiteChangedError(same_name[0], suite)
         return same
 
     def submitted(self, suite: Suite) -> Suite:
         """Newest suite of the same content, unfinished ones first; or a newer unfinished one of its name.
 
-        Flags change the content of a file. Raises Trouble (exit code 1) if there is none, or if there are several.
+        Flags change the content of a file. Raises LlmbError (exit code 1) if there is none, or if there are several.
         """
         alike = [stored for stored in self.all() if _is_alike(stored, suite)]
         unfinished = [stored for stored in alike if self.progress(stored).unfinished]
@@ -99,10 +99,10 @@ class Suites:
         if not first:
             last = f"`llmb-tui suite watch {alike[0].id}` shows the last suite of that name, " if alike else ""
             fix = f"{last}`llmb-tui suite list` lists suites, `llmb-tui suite submit` submits one."
-            raise Trouble(f"{suite.name} was not submitted, or its content has changed since.", "", fix, exit_code=1)
+            raise LlmbError(f"{suite.name} was not submitted, or its content has changed since.", "", fix, exit_code=1)
         if first[0] not in same and len(unfinished) > 1:
             what = f"Several suites named {suite.name} are unfinished, and none has exactly this content."
-            raise Trouble(
+            raise LlmbError(
                 what, "", f"Name one by its id: {', '.join(stored.id for stored in unfinished)}.", exit_code=1
             )
         return first[0]
@@ -122,14 +122,14 @@ class Suites:
         return self.change(suite_id, lambda suite: suite.with_row(*self._with_runs((row,), suite.run_ids)))
 
     def load(self, suite_id: str) -> Suite:
-        """Read a suite. Raises Trouble: exit code 1 if there is none, 2 if its file cannot be read."""
+        """Read a suite. Raises LlmbError: exit code 1 if there is none, 2 if its file cannot be read."""
         if not self.has(suite_id):
-            raise Trouble(f"There is no suite {clean_line(suite_id)[:80]}.", fix=_LISTS, exit_code=1)
+            raise LlmbError(f"There is no suite {clean_line(suite_id)[:80]}.", fix=_LISTS, exit_code=1)
         path = self.places.suites / suite_id / "suite.json"
         suite = documents.load(path, Suite)
         if suite.id != suite_id or not suite.rows or not all(row.run_id for row in suite.rows):
             why = "It belongs to another folder, or has rows without runs."
-            raise Trouble(f"{path} is not valid.", why, "Restore the file from a backup, or move it away.")
+            raise LlmbError(f"{path} is not valid.", why, "Restore the file from a backup, or move it away.")
         return suite
 
     def has(self, name: str) -> bool:
@@ -137,7 +137,7 @@ class Suites:
         return bool(_ID.fullmatch(name)) and (self.places.suites / name / "suite.json").is_file()
 
     def all(self) -> tuple[Suite, ...]:
-        """Every suite, newest first. Raises Trouble for an unreadable file, because its submissions are unknown."""
+        """Every suite, newest first. Raises LlmbError for an unreadable file, because its submissions are unknown."""
         try:
             stored = [self.load(name) for name in os.listdir(self.places.suites) if self.has(name)]
         except FileNotFoundError:
@@ -145,19 +145,19 @@ class Suites:
         return tuple(sorted(stored, key=lambda suite: (suite.created_at, suite.id), reverse=True))
 
     def run_ids(self, name: str) -> tuple[str, ...]:
-        """Stored runs of a suite, in order; for the id of a run, the run itself. Raises Trouble."""
+        """Stored runs of a suite, in order; for the id of a run, the run itself. Raises LlmbError."""
         if self.has(name):
             return tuple(run_id for run_id in self.load(name).run_ids if self.runs.has(run_id))
-        with contextlib.suppress(Trouble):  # the name cannot be an id
+        with contextlib.suppress(LlmbError):  # the name cannot be an id
             if self.runs.has(name):
                 return (name,)
-        raise Trouble(f"There is no run and no suite {clean_line(name)[:80]}.", fix=_LISTS, exit_code=1)
+        raise LlmbError(f"There is no run and no suite {clean_line(name)[:80]}.", fix=_LISTS, exit_code=1)
 
     def plan(self, suite: Suite, free_nodes: int | None = None) -> SuitePlan:
         """`plan_suite` on the suite's cluster, or without one if it is no longer saved."""
         try:
             profile = self.clusters.profile(suite.cluster)
-        except Trouble:
+        except LlmbError:
             if not suite.id:
                 raise
             profile = None
@@ -167,20 +167,20 @@ class Suites:
         """Progress by the data on this machine. Opens no connection."""
         return progress_of(self.plan(suite), self.records(suite))
 
-    def records(self, suite: Suite) -> dict[str, RunRecord | Trouble]:
+    def records(self, suite: Suite) -> dict[str, RunRecord | LlmbError]:
         """Records of its stored runs, by run id; for a run that cannot be read, the reason."""
-        records: dict[str, RunRecord | Trouble] = {}
+        records: dict[str, RunRecord | LlmbError] = {}
         for run_id in suite.run_ids:
             try:
                 if self.runs.has(run_id):
                     records[run_id] = self.run_records.record(self.runs.load(run_id))
-            except Trouble as trouble:
-                records[run_id] = trouble
+            except LlmbError as error:
+                records[run_id] = error
         return records
 
     def lock(self, suite_id: str) -> contextlib.AbstractContextManager[bool]:
         """Lock a suite for this thread among all programs on this machine; False if another holds the lock."""
-        return held(self.places.suites / suite_id)
+        return exclusive_lock(self.places.suites / suite_id)
 
     def _with_runs(self, rows: tuple[SuiteRow, ...], taken: Collection[str] = ()) -> tuple[SuiteRow, ...]:
         """Give each row the id of a new run."""

@@ -1,4 +1,4 @@
-"""`read_toml`: the content of one file, validated against a dataclass; `FileProblem` names file, line and field.
+"""`read_toml`: the content of one file, validated against a dataclass; `TomlFileError` names file, line and field.
 
 Built-in files and the user's own are read alike.
 """
@@ -13,7 +13,7 @@ from dataclasses import fields
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, TypeVar, cast
 
-from llmb_tui.errors import Trouble, trouble_of
+from llmb_tui.errors import LlmbError, error_with_remedy
 from llmb_tui.language.text import clean_line
 from llmb_tui.toml.lines import KeyPath, Lines, syntax_line
 
@@ -23,10 +23,10 @@ if TYPE_CHECKING:
 UNLISTED = "*.toml"
 """Stands for the files of a directory that cannot be listed."""
 T = TypeVar("T")
-P = TypeVar("P", bound="FileProblem")
+P = TypeVar("P", bound="TomlFileError")
 
 
-class FileProblem(Trouble):
+class TomlFileError(LlmbError):
     """An invalid file, with line and field. Exit code 1."""
 
     kind: ClassVar[str] = "file"
@@ -35,7 +35,7 @@ class FileProblem(Trouble):
     """Remedy; `{}` is replaced by the directory's name."""
 
     def __init__(
-        self, file: Path, line: int | None, field: str, reason: str, others: Sequence[FileProblem] = ()
+        self, file: Path, line: int | None, field: str, reason: str, others: Sequence[TomlFileError] = ()
     ) -> None:
         self.file = file
         self.line = line
@@ -84,7 +84,7 @@ def toml_files(directories: Sequence[Path]) -> Iterator[Path]:
         yield from (directory / name for name in names)
 
 
-def read_toml(file: Path, form: type[T], problem: type[FileProblem]) -> tuple[T, str]:
+def read_toml(file: Path, form: type[T], problem: type[TomlFileError]) -> tuple[T, str]:
     """The validated content of a file, and its text. Raises `problem`."""
     try:
         if file.exists() and not file.is_file():  # reading a pipe would block
@@ -94,7 +94,7 @@ def read_toml(file: Path, form: type[T], problem: type[FileProblem]) -> tuple[T,
         raise problem(file, None, "", f"cannot be read: {error}") from error
     except OSError as error:
         unread = problem(file, None, "", f"cannot be read: {error.strerror}")
-        unread.fix = (trouble_of(error, path=file) or unread).fix
+        unread.fix = (error_with_remedy(error, path=file) or unread).fix
         raise unread from error
     try:
         data = parse_toml(text)
@@ -121,7 +121,7 @@ def adapter(form: Any) -> TypeAdapter[Any]:
     return TypeAdapter(form)
 
 
-def _validated(file: Path, text: str, data: dict[str, Any], form: type[T], problem: type[FileProblem]) -> T:
+def _validated(file: Path, text: str, data: dict[str, Any], form: type[T], problem: type[TomlFileError]) -> T:
     from pydantic import ValidationError  # noqa: PLC0415 - as above
 
     try:

@@ -15,14 +15,14 @@ from textual.binding import Binding, BindingType
 from textual.screen import Screen
 from textual.theme import Theme
 
-from llmb_tui.errors import Trouble
+from llmb_tui.errors import LlmbError
 from llmb_tui.services import Services
 from llmb_tui.store.settings import Settings, keep_theme
-from llmb_tui.ui.daemon import background, in_daemon
+from llmb_tui.ui.background import background, run_in_thread
 from llmb_tui.ui.failure_dialogs import FailureDialogs
 from llmb_tui.ui.prompter import ModalPrompter
 from llmb_tui.ui.screens.wizard import WizardScreen
-from llmb_tui.ui.text import tell
+from llmb_tui.ui.text import notify
 
 if TYPE_CHECKING:
     from llmb_tui.ui.screens.jobs import JobsScreen
@@ -67,7 +67,7 @@ class LlmbApp(FailureDialogs):
         from llmb_tui.ui.screen_settings import screen_faults
 
         for key, why in screen_faults(self.services.settings):
-            tell(self, f"{key}: {why}", "warning")
+            notify(self, f"{key}: {why}", "warning")
 
     @background()
     async def _keep_theme(self, theme: Theme) -> None:
@@ -75,9 +75,9 @@ class LlmbApp(FailureDialogs):
             return
         self._theme_in_force = theme.name
         try:
-            await in_daemon(keep_theme, self.services.places.settings, theme.name)
-        except Trouble as trouble:
-            tell(self, f"The theme could not be kept. {trouble}", "warning")
+            await run_in_thread(keep_theme, self.services.places.settings, theme.name)
+        except LlmbError as error:
+            notify(self, f"The theme could not be kept. {error}", "warning")
 
     def _fatal_error(self) -> None:
         """Textual calls it while it handles what nobody has caught, and would itself print the values of variables."""
@@ -91,11 +91,11 @@ class LlmbApp(FailureDialogs):
     def get_default_screen(self) -> Screen[None]:
         return WizardScreen(self.services, self.prompter)
 
-    def _hear_of_broken_file(self, problem: Trouble) -> None:
+    def _hear_of_broken_file(self, problem: LlmbError) -> None:
         """In any thread: a file of the user's own was passed over."""
         if self._also_told is not None:
             self._also_told(problem)
-        self.call_later(tell, self, f"Passed over: {problem}", "warning")
+        self.call_later(notify, self, f"Passed over: {problem}", "warning")
 
     def on_unmount(self) -> None:
         """Let no waiting thread hold the program."""

@@ -16,8 +16,8 @@ from typing import Any
 
 from textual.app import App
 
-from llmb_tui.ui.daemon import in_daemon
-from llmb_tui.ui.text import tell
+from llmb_tui.ui.background import run_in_thread
+from llmb_tui.ui.text import notify
 
 _DEADLINE_S = 2.0
 
@@ -27,8 +27,8 @@ def copy(app: App[Any], text: str, what: str) -> None:
     app.copy_to_clipboard(text)
     tool = native_tool(sys.platform, os.environ, shutil.which)
     if tool:
-        app.run_worker(in_daemon(_feed, tool, text.encode()), exit_on_error=False, group="clipboard")
-    tell(app, f"{what} sent to the clipboard.")
+        app.run_worker(run_in_thread(_feed, tool, text.encode()), exit_on_error=False, group="clipboard")
+    notify(app, f"{what} sent to the clipboard.")
 
 
 def native_tool(

@@ -13,14 +13,14 @@ from textual.content import Content
 from textual.screen import ModalScreen, Screen
 from textual.widgets import Button, Input, Static
 
-from llmb_tui.errors import Trouble
+from llmb_tui.errors import LlmbError
 from llmb_tui.language.text import clean, plural
 from llmb_tui.launch.note import Note
 from llmb_tui.launch.notes import LONGEST_NOTE, tags_in
 from llmb_tui.plan.selection import ON
-from llmb_tui.store.paths import expanded, working_directory
+from llmb_tui.store.paths import expand_user, working_directory
 from llmb_tui.ui.clipboard import copy
-from llmb_tui.ui.text import MUTED, line, lines, plain, told
+from llmb_tui.ui.text import MUTED, error_content, line, lines, plain
 from llmb_tui.ui.widgets.choices import ChoiceList, Switches
 from llmb_tui.ui.widgets.texts import Paragraphs, Scroller
 from llmb_tui.wizard.choices import Choice, Switch
@@ -169,8 +169,8 @@ class NoteDialog(Dialog[tuple[str, tuple[str, ...]] | None]):
         text, words = (self.query_one(f"#note-{one}", Input).value for one in ("text", "tags"))
         try:
             tags = tags_in(words)
-        except Trouble as trouble:
-            self.query_one("#note-fault", Static).update(told(trouble))
+        except LlmbError as error:
+            self.query_one("#note-fault", Static).update(error_content(error))
         else:
             self.dismiss((text, tags))
 
@@ -203,7 +203,7 @@ class ExportDialog(Dialog[tuple[Path, bool] | None]):
 
     def on_input_submitted(self, event: Input.Submitted) -> None:
         name = event.value.strip()
-        self.dismiss((expanded(name), self._anonymous) if name else None)
+        self.dismiss((expand_user(name), self._anonymous) if name else None)
 
 
 class ListDialog(Dialog[str]):
@@ -261,13 +261,13 @@ class Failure(Dialog[None]):
         Binding("enter", "dismiss", "Close", show=False, id="failure.close", tooltip="Close the error"),
     ]
 
-    def __init__(self, trouble: Trouble) -> None:
+    def __init__(self, error: LlmbError) -> None:
         super().__init__("It did not work")
-        self._trouble = trouble
+        self._trouble = error
 
     def body(self) -> ComposeResult:
         with Scroller():
-            yield Static(told(self._trouble), markup=False)
+            yield Static(error_content(self._trouble), markup=False)
         with Horizontal(classes="buttons"):
             yield Button("Close", id="close", compact=True)
 

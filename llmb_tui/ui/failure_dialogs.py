@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from llmb_tui.ui.daemon import WorkFailed
+from llmb_tui.ui.background import WorkFailed
 from llmb_tui.ui.key_order import KeyOrder
 
 
@@ -12,4 +12,4 @@ class FailureDialogs(KeyOrder):
     def on_work_failed(self, event: WorkFailed) -> None:
         from llmb_tui.ui.dialogs import Failure  # not needed for the first frame
 
-        self.push_between_words(lambda: Failure(event.trouble), lambda _: None)
+        self.push_between_words(lambda: Failure(event.error), lambda _: None)

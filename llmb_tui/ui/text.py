@@ -13,7 +13,7 @@ from textual.app import App
 from textual.content import Content
 from textual.widgets import Static
 
-from llmb_tui.errors import Trouble
+from llmb_tui.errors import LlmbError
 from llmb_tui.language.states import Label, Tone, severity_label
 from llmb_tui.language.text import clean, clean_line
 
@@ -109,24 +109,24 @@ def hanging(prefix: Content, body: Content, width: int) -> list[Content]:
     return [(indent if at else prefix) + part.rstrip() for at, part in enumerate(wrapped)]
 
 
-def told(trouble: Trouble) -> Content:
+def error_content(error: LlmbError) -> Content:
     """An error as its three parts: what happened, why, what to do."""
-    parts = [Content.styled(clean(trouble.what), "bold")]
-    parts += [plain(part) for part in (trouble.why, trouble.fix) if part]
+    parts = [Content.styled(clean(error.what), "bold")]
+    parts += [plain(part) for part in (error.why, error.fix) if part]
     return lines(*parts)
 
 
-def trouble_line(trouble: Trouble) -> str:
+def error_line(error: LlmbError) -> str:
     """The same three parts on one line."""
-    return " ".join(filter(None, (trouble.what, trouble.why, trouble.fix)))
+    return " ".join(filter(None, (error.what, error.why, error.fix)))
 
 
-def say(static: Static, text: Content | str) -> None:
+def set_text(static: Static, text: Content | str) -> None:
     """Show a text, unless it is what is shown: each update lays out the screen."""
     if static.content != text:
         static.update(text)
 
 
-def tell(app: App[Any], text: str, severity: Literal["information", "warning", "error"] = "information") -> None:
+def notify(app: App[Any], text: str, severity: Literal["information", "warning", "error"] = "information") -> None:
     """A toast."""
     app.notify(clean(text), severity=severity, markup=False)

@@ -12,7 +12,7 @@ from llmb_tui.catalog.catalog import Catalog
 from llmb_tui.catalog.recipe import Recipe
 from llmb_tui.cluster.profile import ClusterProfile
 from llmb_tui.cluster.prompter import Prompter
-from llmb_tui.errors import Trouble
+from llmb_tui.errors import LlmbError
 from llmb_tui.launch.policy import Policy
 from llmb_tui.launch.prepared import LaunchPreview
 from llmb_tui.launch.run import Run
@@ -23,12 +23,12 @@ from llmb_tui.preflight.report import Check, Preflight
 from llmb_tui.request import RunRequest
 from llmb_tui.services import Services
 from llmb_tui.wizard import effects, events
-from llmb_tui.wizard.answers import Answers, answers_of, gone
+from llmb_tui.wizard.answers import Answers, answers_of, missing_from_catalog
 from llmb_tui.wizard.state import Rules, Task
 from llmb_tui.wizard.transitions import Change
 from llmb_tui.wizard.update import open_wizard
 
-Tell = Callable[[events.Event], None]
+PostEvent = Callable[[events.Event], None]
 _TASKS: dict[type[effects.ClusterTask], Task] = {
     effects.Probe: "probe",
     effects.Install: "install",
@@ -41,7 +41,7 @@ _TASKS: dict[type[effects.ClusterTask], Task] = {
 def read_start(services: Services) -> Change:
     """The wizard's first state: presets, saved clusters, and where the person was last time.
 
-    Raises `Trouble` for a preset, profile or run file that does not fit.
+    Raises `LlmbError` for a preset, profile or run file that does not fit.
     """
     catalog, profiles, runs = services.catalog, services.clusters.profiles(), services.runs.all()
     names = {profile.name for profile in profiles}
@@ -50,19 +50,19 @@ def read_start(services: Services) -> Change:
     ours = [run for run in runs if run.spec and run.id not in of_suites]
     if ours:
         last = answers_of(ours[0].plan.selection, ours[0].cluster, ours[0].procedure)
-        answers = Answers() if gone(catalog, last) else last
+        answers = Answers() if missing_from_catalog(catalog, last) else last
     if answers.cluster not in names:
         answers = replace(answers, cluster=profiles[0].name if len(profiles) == 1 else None)
     if answers.recipe is None and len(profiles) == 1:
         answers = replace(answers, recipe=_first_that_runs(catalog, profiles[0]))
-    going = tuple(run for run in runs if run.going)
+    going = tuple(run for run in runs if run.is_active)
     return open_wizard(wizard_rules(catalog, services.policy), answers, profiles, going)
 
 
 def _runs_of_suites(services: Services) -> frozenset[str]:
     """Runs that nobody chose one by one: a suite varies what was chosen."""
     if services.places.suites.is_dir():
-        with contextlib.suppress(Trouble):  # a suite that cannot be read is told of where suites are shown
+        with contextlib.suppress(LlmbError):  # a suite that cannot be read is told of where suites are shown
             return frozenset(run_id for suite in services.suites.all() for run_id in suite.run_ids)
     return frozenset()
 
@@ -81,7 +81,7 @@ def wizard_rules(catalog: Catalog, policy: Policy) -> Rules:
     """What the rooms below say to the wizard without asking anybody."""
     from llmb_tui.launch.procedure_loader import preview, procedure, recipe_preview
     from llmb_tui.launch.procedures import PROCEDURES, procedures_on
-    from llmb_tui.launch.readiness import ClusterEvidence, blockers, observed
+    from llmb_tui.launch.readiness import ClusterEvidence, blockers, read_only_problems
 
     def launch_preview(name: ProcedureId, recipe: Recipe, request: RunRequest | None) -> LaunchPreview:
         return recipe_preview(name, recipe) if request is None else preview(replace(request, procedure=name))
@@ -95,7 +95,7 @@ def wizard_rules(catalog: Catalog, policy: Policy) -> Rules:
     def against(request: RunRequest, report: Preflight | None, steps: Sequence[StepState]) -> tuple[Problem, ...]:
         return blockers(request, policy, ClusterEvidence(report, steps))
 
-    observer = partial(observed, policy=policy)
+    observer = partial(read_only_problems, policy=policy)
     return Rules(catalog, launch_preview, objections, against, observer, PROCEDURES, procedures_on)
 
 
@@ -109,15 +109,15 @@ def load_procedures() -> None:
 
 
 def read(effect: effects.ReadRuns | effects.ReadOwnResults, services: Services) -> events.Event:
-    """Read the runs, or the results of a cluster: the first time that reads the logs of all runs. Raises `Trouble`."""
+    """Read the runs, or a cluster's results; the first call reads the logs of all runs. Raises `LlmbError`."""
     if isinstance(effect, effects.ReadOwnResults):
         return events.OwnResultsRead(effect.cluster, services.local_results.of(effect.cluster))
     runs, launched = services.runs.all(), effect.launched
     newer = next((run for run in runs if launched is not None and run.id == launched.id), launched)
-    return events.RunsRead(tuple(run for run in runs if run.going), newer)
+    return events.RunsRead(tuple(run for run in runs if run.is_active), newer)
 
 
-def perform(task: effects.ClusterTask, services: Services, prompter: Prompter, tell: Tell, stop: Event) -> None:
+def perform(task: effects.ClusterTask, services: Services, prompter: Prompter, tell: PostEvent, stop: Event) -> None:
     """Do it, and tell what comes of it. `stop` ends the following of an install, and not the install."""
     name, request = _TASKS[type(task)], task.request
     try:
@@ -132,26 +132,26 @@ def perform(task: effects.ClusterTask, services: Services, prompter: Prompter, t
             case effects.Prepare():
                 tell(events.Prepared(request, services.launcher.prepare(request, prompter)))
             case effects.PrepareAhead():
-                with contextlib.suppress(Trouble):  # who gets to Review is told
+                with contextlib.suppress(LlmbError):  # who gets to Review is told
                     tell(events.Prepared(request, services.launcher.prepare(request)))
             case effects.Submit():
                 services.clusters.cluster(request.profile).connect(prompter)
                 tell(events.Submitted(request, _submit(task, services, tell)))
-    except Trouble as trouble:
+    except LlmbError as error:
         run_over = isinstance(task, effects.Submit) and _is_over(task.prepared.run.id, services)
-        tell(events.Failed(request, name, trouble, run_over))
+        tell(events.Failed(request, name, error, run_over))
     finally:
         tell(events.TaskEnded(request, name))
 
 
-def _probe(probe: effects.Probe, services: Services, prompter: Prompter, tell: Tell) -> None:
+def _probe(probe: effects.Probe, services: Services, prompter: Prompter, tell: PostEvent) -> None:
     """Who did not ask for it is asked nothing, nor told that nobody can connect: that is left for the person to do."""
     request = probe.request
     cluster = services.clusters.cluster(request.profile)
     try:
         cluster.connect(prompter if probe.attended else None)
         cluster.ping()
-    except Trouble:
+    except LlmbError:
         tell(events.ConnectionChanged(request, "failed" if probe.attended else "unknown"))
         if not probe.attended:
             return
@@ -161,11 +161,11 @@ def _probe(probe: effects.Probe, services: Services, prompter: Prompter, tell: T
     tell(events.CheckDone(request, report, whole=True))
     tell(events.StepsChanged(request, services.launcher.installer(request).probe()))
     if probe.early:
-        with contextlib.suppress(Trouble):  # what was asked for is known without it
+        with contextlib.suppress(LlmbError):  # what was asked for is known without it
             tell(events.EarlyChecked(request, services.launcher.early_checks(request)))
 
 
-def _submit(submit: effects.Submit, services: Services, tell: Tell) -> Run:
+def _submit(submit: effects.Submit, services: Services, tell: PostEvent) -> Run:
     from llmb_tui.launch.readiness import ClusterEvidence
 
     evidence = ClusterEvidence(submit.preflight, submit.steps)

@@ -6,7 +6,7 @@ import contextlib
 import threading
 
 from llmb_tui.cluster.cluster import Cluster
-from llmb_tui.errors import Trouble
+from llmb_tui.errors import LlmbError
 from llmb_tui.launch.run import Run
 from llmb_tui.launch.runs import ACCOUNTING, Runs
 from llmb_tui.store.files import write_atomic
@@ -22,11 +22,11 @@ def keep_accounting(cluster: Cluster, runs: Runs, run: Run, stop: threading.Even
     With `stop`, ask again for some seconds until the answer is complete; without it, ask once.
     """
     path = runs.folder(run.id) / ACCOUNTING
-    with contextlib.suppress(Trouble):
+    with contextlib.suppress(LlmbError):
         if path.exists() or not path.parent.is_dir():  # the run was removed here
             return
         for _ in range(_TRIES):
-            if text := cluster.patiently(lambda: cluster.accounting(run.job_ids)):
+            if text := cluster.retry_after_disconnect(lambda: cluster.accounting(run.job_ids)):
                 write_atomic(path, text.encode())
                 return
             if stop is None or stop.wait(_PAUSE_S):

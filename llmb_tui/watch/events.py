@@ -9,13 +9,13 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass, field
 
-from llmb_tui.cluster.failures import AuthenticationFailed, HostKeyChanged, HostKeyUnknown
+from llmb_tui.cluster.failures import AuthenticationError, HostKeyChangedError, HostKeyUnknownError
 from llmb_tui.cluster.job import Job
 from llmb_tui.language.states import RunLink
 from llmb_tui.watch.logcopy import LogCopy
 from llmb_tui.watch.state import Progress
 
-LOGIN_TROUBLE = (AuthenticationFailed, HostKeyChanged, HostKeyUnknown)
+LOGIN_ERRORS = (AuthenticationError, HostKeyChangedError, HostKeyUnknownError)
 """Errors that another login attempt without a user cannot fix."""
 
 
@@ -73,7 +73,7 @@ class LogRead:
 
 
 @dataclass(frozen=True, slots=True)
-class LogTrouble:
+class LogProblem:
     """The log cannot be copied, temporarily or permanently."""
 
     note: str
@@ -96,5 +96,5 @@ class Ended:
     thread: str
 
 
-WatchEvent = LinkChanged | JobUpdated | PollFailed | LogGrown | LogRead | LogTrouble | BatchTail | Ended
+WatchEvent = LinkChanged | JobUpdated | PollFailed | LogGrown | LogRead | LogProblem | BatchTail | Ended
 EventSink = Callable[[WatchEvent], None]

@@ -16,7 +16,7 @@ from llmb_tui.cluster.batch import ask
 from llmb_tui.cluster.llmb.files import MOST_BYTES
 from llmb_tui.cluster.remote_text import remote_text
 from llmb_tui.cluster.session import Session
-from llmb_tui.errors import Trouble, trouble_of
+from llmb_tui.errors import LlmbError, error_with_remedy
 from llmb_tui.language.text import clean_line
 from llmb_tui.launch.llmb.run import describes_run, run_of
 from llmb_tui.watch.training_log import TrainingLog
@@ -34,7 +34,7 @@ _DEADLINE_S = 120.0
 def local_logs(path: Path) -> tuple[list[TrainingLog], list[str]]:
     """One log file, or all `*.out` below a folder, sorted by name; and a message for each folder that cannot be read.
 
-    Raises Trouble if the path itself cannot be read.
+    Raises LlmbError if the path itself cannot be read.
     """
     closed: list[OSError] = []
     try:
@@ -42,7 +42,7 @@ def local_logs(path: Path) -> tuple[list[TrainingLog], list[str]]:
         if closed and closed[0].filename == str(path):
             raise closed[0]
     except OSError as error:
-        raise trouble_of(error, "read", path) or error from error
+        raise error_with_remedy(error, "read", path) or error from error
     companions: dict[str, str] = {}
     for folder in {file.parent for file in files}:
         for config in (*folder.glob("llmb-config_*.yaml"), folder / _PLAN):
@@ -75,8 +75,8 @@ def cluster_logs(
 ) -> tuple[list[TrainingLog], list[str], bool]:
     """The logs below a path on a cluster, reduced to their progress lines, and whether there are more than `MOST`.
 
-    `report_progress` gets the number of logs read, and the number of all. Raises Trouble (exit code 1) for a path that
-    does not exist, and whatever `Session.run_script` raises.
+    `report_progress` gets the number of logs read, and the number of all. Raises LlmbError (exit code 1) for a path
+    that does not exist, and whatever `Session.run_script` raises.
     """
     answers = _asked(session, "training_logs.sh", path, MOST_BYTES, MOST, path)
     sizes = {file: text.strip() for kind, file, text in answers if kind == "log"}
@@ -108,7 +108,7 @@ def _batches(sizes: Mapping[str, int]) -> Iterator[list[str]]:
 def _asked(session: Session, script: str, path: str, *arguments: str | int) -> list[tuple[str, str, str]]:
     """(kind, path, text) items printed by a script of `remote/`. `path`: path named in an error."""
     what = f"{session.profile.name}:{clean_line(path)} cannot be read."
-    failed = partial(Trouble, what, fix="Name a training log, or a folder of them.", exit_code=1)
+    failed = partial(LlmbError, what, fix="Name a training log, or a folder of them.", exit_code=1)
     return ask(session, remote_text(script), *arguments, failed=failed, deadline_s=_DEADLINE_S)
 
 

@@ -11,12 +11,12 @@ import os
 import time
 from pathlib import Path
 
-from llmb_tui.cluster.failures import Disconnected
-from llmb_tui.cluster.remote_file import FileTail, Proof, RemoteFile, Sample, Unreadable, cksum
-from llmb_tui.errors import Trouble
+from llmb_tui.cluster.failures import DisconnectedError
+from llmb_tui.cluster.remote_file import FileTail, Proof, RemoteFile, Sample, UnreadableFileError, cksum
+from llmb_tui.errors import LlmbError
 from llmb_tui.language.quantities import count
 from llmb_tui.language.text import clean_line
-from llmb_tui.store.files import file_trouble, make_private_directory, try_lock
+from llmb_tui.store.files import explained_errors, make_private_directory, try_lock
 
 
 class LocalCopy:
@@ -45,14 +45,14 @@ class LocalCopy:
         return os.pread(self._open(), length, start)
 
     def write(self, data: bytes, offset: int) -> None:
-        """Write the bytes at their offset. Raises Trouble; bytes that were written before the error count."""
+        """Write the bytes at their offset. Raises LlmbError; bytes that were written before the error count."""
         view = memoryview(data)
         try:
             while view:
                 count = os.pwrite(self._open(), view, offset)
                 view, offset = view[count:], offset + count
         except OSError as error:
-            raise Trouble(
+            raise LlmbError(
                 f"The log's copy {self.path} cannot be written.",
                 f"{error.strerror}.",
                 "Free space on this machine; copying then continues.",
@@ -68,7 +68,7 @@ class LocalCopy:
     def _open(self) -> int:
         if self._fd is None:
             make_private_directory(self.path.parent)
-            with file_trouble("write", self.path):
+            with explained_errors("write", self.path):
                 self._fd = os.open(self.path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW, 0o600)
         return self._fd
 
@@ -81,11 +81,11 @@ _LONGEST_PAUSE_S = 10.0
 """Shortest and longest pause before a file that is missing, unreadable or unwritable is tried again."""
 
 
-class LogReplaced(Trouble):
+class LogReplacedError(LlmbError):
     """The remote log is no longer the copied one. The copy is kept, and nothing more is appended to it."""
 
 
-class LogGone(Unreadable):
+class LogMissingError(UnreadableFileError):
     """The remote log is missing although a copy exists: it was removed, or its file system is not available."""
 
 
@@ -117,11 +117,11 @@ class Follower:
         """Whether the remote file was proved to be the copied one, and its new bytes are copied."""
         return self._tail is not None
 
-    def pump(self, timeout_s: float) -> int:
+    def copy_available(self, timeout_s: float) -> int:
         """Copy new bytes, after waiting at most `timeout_s` or as long as a command takes; return their number.
 
-        Raises LogReplaced; Disconnected and the other errors of a `Session`; Trouble if the log cannot be read or the
-        copy cannot be written. After any error except LogReplaced it may be called again.
+        Raises LogReplacedError; DisconnectedError and the other errors of a `Session`; LlmbError if the log cannot be
+        read or the copy cannot be written. After any error except LogReplacedError it may be called again.
         """
         before = self._copy.size
         wait = self._not_before - time.monotonic()
@@ -132,7 +132,7 @@ class Follower:
             self._pump(timeout_s)
         except BaseException as error:
             self._end_tail()
-            if isinstance(error, Trouble) and not isinstance(error, Disconnected):
+            if isinstance(error, LlmbError) and not isinstance(error, DisconnectedError):
                 self._try_later()
             raise
         return self._copy.size - before
@@ -140,8 +140,8 @@ class Follower:
     def behind(self) -> int:
         """Bytes that the remote file holds at this moment and the copy lacks; 0 if there never was such a file.
 
-        Raises LogReplaced, LogGone, Disconnected and the other errors of a `Session`, and Trouble if the log cannot be
-        read.
+        Raises LogReplacedError, LogMissingError, DisconnectedError and the other errors of a `Session`, and LlmbError
+        if the log cannot be read.
         """
         size = self._copy.size
         proof = self._remote.prove(self._sample(size), self._end(size))
@@ -193,7 +193,7 @@ class Follower:
         return tail
 
     def _check(self, proof: Proof, size: int) -> None:
-        """Raise LogReplaced unless the remote file begins with the first `size` bytes of the copy."""
+        """Raise LogReplacedError unless the remote file begins with the first `size` bytes of the copy."""
         if self._inode not in (None, proof.inode):
             raise self._replaced("It is another file now.")
         if proof.size < size:
@@ -212,15 +212,15 @@ class Follower:
         start = max(0, size - _BLOCK)
         return Sample(min(size, _BLOCK), start, size - start)
 
-    def _replaced(self, why: str) -> LogReplaced:
-        return LogReplaced(
+    def _replaced(self, why: str) -> LogReplacedError:
+        return LogReplacedError(
             f"The remote log {clean_line(self._remote.path)} was replaced.",
             f"{why} The copy is kept, and nothing is appended to it.",
             "The new content of the log is copied into another file.",
         )
 
-    def _gone(self, size: int) -> LogGone:
-        return LogGone(
+    def _gone(self, size: int) -> LogMissingError:
+        return LogMissingError(
             f"The remote log {clean_line(self._remote.path)} is gone.",
             f"It was removed or renamed, or its file system is not available; the copy keeps the {count(size)} bytes "
             "that were read.",

@@ -12,12 +12,12 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
 
 from llmb_tui.cluster.call_rate import CallRate
-from llmb_tui.cluster.cluster import Cluster, HalfAnswer
-from llmb_tui.cluster.failures import Disconnected, LoginNeeded, Unreachable
+from llmb_tui.cluster.cluster import Cluster, PartialAnswerError
+from llmb_tui.cluster.failures import DisconnectedError, LoginNeededError, UnreachableError
 from llmb_tui.cluster.job import Job
-from llmb_tui.errors import Trouble
+from llmb_tui.errors import LlmbError
 from llmb_tui.language.states import LinkState
-from llmb_tui.watch.events import LOGIN_TROUBLE, Ended, EventSink, JobUpdated, LinkChanged, PollFailed, WatchEvent
+from llmb_tui.watch.events import LOGIN_ERRORS, Ended, EventSink, JobUpdated, LinkChanged, PollFailed, WatchEvent
 from llmb_tui.watch.timing import Timing
 
 GONE_AFTER_S = 60.0
@@ -155,10 +155,10 @@ class JobPoller:
     def _turn(self, job_ids: list[str]) -> None:
         try:
             jobs, silent = self._look(job_ids)
-        except LOGIN_TROUBLE as trouble:
-            self._shut_out(trouble)
-        except Trouble as trouble:
-            self._failed(trouble)
+        except LOGIN_ERRORS as error:
+            self._shut_out(error)
+        except LlmbError as error:
+            self._failed(error)
         else:
             self._learn(job_ids, jobs, silent)
         finally:
@@ -170,9 +170,9 @@ class JobPoller:
         silent = ""
         try:
             jobs = self._cluster.look(job_ids)
-        except HalfAnswer as trouble:
-            jobs = {job_id: trouble.queued[job_id] for job_id in job_ids if job_id in trouble.queued}
-            silent = f"{trouble.what} {trouble.why}"
+        except PartialAnswerError as error:
+            jobs = {job_id: error.queued[job_id] for job_id in job_ids if job_id in error.queued}
+            silent = f"{error.what} {error.why}"
         with self._changed:
             earlier = {job_id: followed.job for job_id, followed in self._followed.items()}
         return {job_id: self._with_past(job, earlier.get(job_id)) for job_id, job in jobs.items()}, silent
@@ -190,7 +190,7 @@ class JobPoller:
         try:
             self._calls.count()
             return replace(job, bad_nodes=self._cluster.bad_nodes(nodes))
-        except Trouble:
+        except LlmbError:
             return job  # the name of the node is worth one query only
 
     def _learn(self, job_ids: list[str], jobs: dict[str, Job], silent: str) -> None:
@@ -221,19 +221,19 @@ class JobPoller:
                 self._unfollow(following)
         return changed
 
-    def _failed(self, trouble: Trouble) -> None:
+    def _failed(self, error: LlmbError) -> None:
         with self._changed:
             if self._cluster.state == "closed":
                 self._end_all()
                 return
             self._pause_s = min(self._pause_s * 2, self._every_s * _LONGEST)
-            slurm = not isinstance(trouble, (Disconnected, Unreachable, LoginNeeded))
-            self._post_to_all(PollFailed(f"{trouble.what} {trouble.why}".rstrip(), slurm))
+            slurm = not isinstance(error, (DisconnectedError, UnreachableError, LoginNeededError))
+            self._post_to_all(PollFailed(f"{error.what} {error.why}".rstrip(), slurm))
 
-    def _shut_out(self, trouble: Trouble) -> None:
+    def _shut_out(self, error: LlmbError) -> None:
         """End all followings: another login without a user would fail as well, and might lock the account."""
         with self._changed:
-            self._post_to_all(LinkChanged("closed", trouble.what))
+            self._post_to_all(LinkChanged("closed", error.what))
             self._end_all()
 
     def _end_all(self) -> None:

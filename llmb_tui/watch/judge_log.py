@@ -10,7 +10,7 @@ from dataclasses import replace
 from typing import Any
 
 from llmb_tui.catalog.catalog import Catalog
-from llmb_tui.errors import Trouble
+from llmb_tui.errors import LlmbError
 from llmb_tui.launch.llmb.import_run import changed_variables, plan_of
 from llmb_tui.plan import make
 from llmb_tui.plan.plan import Plan
@@ -34,14 +34,14 @@ def log_result(
 ) -> LogResult:
     """Result of one log. `plan`: the configuration that the user names; None: use a file next to the log, if any.
 
-    Raises Trouble (exit code 1) for a log that cannot be read.
+    Raises LlmbError (exit code 1) for a log that cannot be read.
     """
     reason = NOT_KNOWN
     if plan is None and (log.run or log.plan):
         try:
             plan = plan_of(catalog, log.run) if log.run else plan_in(catalog, log.plan)
-        except Trouble as trouble:
-            reason = f"The plan file next to the log cannot be used: {trouble.what} {trouble.why}".rstrip()
+        except LlmbError as error:
+            reason = f"The plan file next to the log cannot be used: {error.what} {error.why}".rstrip()
     recipe = catalog.recipe(plan.selection.workload, plan.selection.release) if plan else None
     facts = facts_of(log.open, log.name, recipe.launch.kind if recipe else None)
     rule = recipe.rule if recipe else LAST_STEP
@@ -73,7 +73,7 @@ def _slow_signs(log: TrainingLog) -> tuple[str, ...]:
 def plan_in(catalog: Catalog, text: str) -> Plan:
     """Plan from the text of the file that our script leaves next to a log, by the current presets. The text is remote.
 
-    Raises Trouble (exit code 1) for a text that is no such file, or that names something no preset has.
+    Raises LlmbError (exit code 1) for a text that is no such file, or that names something no preset has.
     """
     try:
         document: Any = json.loads(text)
@@ -85,7 +85,7 @@ def plan_in(catalog: Catalog, text: str) -> Plan:
         }
         steps = document.get("steps")
     except (ValueError, LookupError, TypeError, AttributeError, RecursionError):
-        raise Trouble("It is not a plan of llmb-tui.", exit_code=1) from None
+        raise LlmbError("It is not a plan of llmb-tui.", exit_code=1) from None
     default_plan = make.plan(catalog, read_request(catalog, request))
     # Only differences from the usual layout are requested, so that the plan is the published one if there is one.
     named = {field.name: 1 if layout.get(field.name) is None else layout[field.name] for field in LAYOUT}

@@ -9,14 +9,14 @@ from pathlib import Path
 
 from llmb_tui.cluster.job import Job
 from llmb_tui.diagnosis.rule import Diagnosis
-from llmb_tui.errors import Trouble
+from llmb_tui.errors import LlmbError
 from llmb_tui.language.states import RunLink
 from llmb_tui.launch.cluster_kind import kind_of
 from llmb_tui.launch.run import Run
 from llmb_tui.launch.runs import ACCOUNTING, NETWORK, Runs
 from llmb_tui.store import documents
-from llmb_tui.store.files import file_trouble, text_in
-from llmb_tui.watch.events import BatchTail, JobUpdated, LogGrown, LogRead, LogTrouble, WatchEvent
+from llmb_tui.store.files import explained_errors, text_in
+from llmb_tui.watch.events import BatchTail, JobUpdated, LogGrown, LogProblem, LogRead, WatchEvent
 from llmb_tui.watch.locallog import LocalLog, has_step, last_step
 from llmb_tui.watch.logcopy import READING, LogCopy, copies, is_removed, newest_copy
 from llmb_tui.watch.run_reducer import RunReducer
@@ -38,8 +38,8 @@ class LocalRun:
         if is_removed(self._folder):
             try:
                 self._removed = documents.load(self._folder / READING, LogRead)
-            except Trouble as trouble:  # watching the run copies it again
-                self.reducer.take(LogTrouble(trouble.what))
+            except LlmbError as error:  # watching the run copies it again
+                self.reducer.take(LogProblem(error.what))
         self.reducer.take(self._reading)
 
     def take(self, event: WatchEvent) -> bool:
@@ -71,8 +71,8 @@ class LocalRun:
     def read(self) -> bool:
         """Read up to 8 MiB of new data from the log's copy; True if there may be more."""
         more = self._log.read()
-        if self._log.trouble:
-            self.reducer.take(LogTrouble(self._log.trouble, for_good=True))
+        if self._log.error:
+            self.reducer.take(LogProblem(self._log.error, for_good=True))
         self.reducer.take(self._reading)
         return more
 
@@ -94,11 +94,11 @@ class LocalRun:
     def remove_log(self) -> None:
         """Remove every copy of the log, which was read to its end, and save the facts read from the newest one.
 
-        May be repeated: while the newest copy exists it is used, and it is removed last. Raises Trouble.
+        May be repeated: while the newest copy exists it is used, and it is removed last. Raises LlmbError.
         """
         documents.save(self._folder / READING, replace(self._log.reading, removed=True))
         for copy in copies(self._folder):
-            with file_trouble("remove", self._folder / copy.name):
+            with explained_errors("remove", self._folder / copy.name):
                 (self._folder / copy.name).unlink(missing_ok=True)
 
     def state(self, calls_per_minute: int = 0) -> RunState:
@@ -120,7 +120,7 @@ class LocalRun:
     def _remember_read(self) -> None:
         """Save that the log was read to its end; otherwise it is read again."""
         if not self._run.log_read and self._runs.has(self._run.id):
-            with contextlib.suppress(Trouble):  # no disk space here
+            with contextlib.suppress(LlmbError):  # no disk space here
                 self._runs.save_log_read(self._run.id)
 
     def _read_from(self, copy: LogCopy) -> LocalLog:
@@ -137,7 +137,7 @@ class LocalRun:
 
     def _remember(self, job: Job) -> None:
         """Save a job's state. If another process here works on the run, or the disk is full, a later query saves it."""
-        with contextlib.suppress(Trouble):
+        with contextlib.suppress(LlmbError):
             if self._runs.has(self._run.id):
                 self._run = self._runs.save_states(self._run, [job]) or self._run
 
@@ -146,14 +146,14 @@ def load_sidecar(folder: Path) -> Diagnosis | None:
     """Reason of a failed job by the files next to its log, found by this process or an earlier one."""
     path = _sidecar(folder)
     if path.is_file():
-        with contextlib.suppress(Trouble):  # watching the run reads it again
+        with contextlib.suppress(LlmbError):  # watching the run reads it again
             return documents.load(path, Diagnosis)
     return None
 
 
 def save_sidecar(folder: Path, failure: Diagnosis | None) -> None:
     """Save only the matching line: NeMo-Run's batch scripts print every variable that they export."""
-    with contextlib.suppress(Trouble):  # no disk space here: only this process knows it
+    with contextlib.suppress(LlmbError):  # no disk space here: only this process knows it
         if failure is not None:
             documents.save(_sidecar(folder), failure)
         else:

@@ -44,7 +44,7 @@ class LocalLog:
         """Progress including the newest step, although a progress bar may still repaint it."""
         self.size = 0
         """Number of bytes read."""
-        self.trouble = ""
+        self.error = ""
         """Reason why an existing copy cannot be read."""
         self._grew_at = 0.0
         self._started = False
@@ -58,9 +58,9 @@ class LocalLog:
             file = self.path.open("rb")
         except OSError as error:
             is_there = not isinstance(error, FileNotFoundError)
-            self.trouble = f"{self.path} cannot be read: {error.strerror}." if is_there else ""
+            self.error = f"{self.path} cannot be read: {error.strerror}." if is_there else ""
             return False
-        began, self.trouble, steps = self.size, "", list[Step]()
+        began, self.error, steps = self.size, "", list[Step]()
         with file:
             self._grew_at = os.fstat(file.fileno()).st_mtime
             file.seek(began)

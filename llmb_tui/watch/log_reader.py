@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import BinaryIO
 
 from llmb_tui.catalog.recipe import LogFormatId
-from llmb_tui.errors import Trouble
+from llmb_tui.errors import LlmbError
 from llmb_tui.language.text import clean_line
 from llmb_tui.store import documents
 from llmb_tui.watch.log_facts import CheckpointTime, LogFacts
@@ -38,7 +38,7 @@ _MOST_FACTS = 4000
 def read_log(path: Path, log_format: LogFormatId | None = None) -> LogFacts:
     """Read a log; None as its format means the format in which most steps are found.
 
-    Raises UnreadableLog (exit code 1).
+    Raises UnreadableLogError (exit code 1).
     """
     return facts_of(lambda: path.open("rb"), str(path), log_format)
 
@@ -52,13 +52,13 @@ def facts_of(opened: Callable[[], BinaryIO], name: str, log_format: LogFormatId 
         raise unreadable(name, error) from error
 
 
-class UnreadableLog(Trouble):
+class UnreadableLogError(LlmbError):
     """One log cannot be read; other logs may still be readable."""
 
 
-def unreadable(name: str, error: OSError) -> UnreadableLog:
+def unreadable(name: str, error: OSError) -> UnreadableLogError:
     """The error for a log that cannot be read."""
-    return UnreadableLog(
+    return UnreadableLogError(
         f"{name} cannot be read.", f"{error.strerror}.", "Make it readable, or name another log.", exit_code=1
     )
 
@@ -103,13 +103,13 @@ def _settings(text: bytes) -> Iterator[tuple[str, str]]:
 
 
 def keep_facts(folder: Path, facts: LogFacts) -> None:
-    """Save the facts of a log in a run's folder, for use after the log is removed. Raises Trouble."""
+    """Save the facts of a log in a run's folder, for use after the log is removed. Raises LlmbError."""
     documents.save(folder / _KEPT, facts)
 
 
 def kept_facts(folder: Path) -> LogFacts | None:
     """Saved facts; None if there are none, or if they cannot be read."""
-    with contextlib.suppress(Trouble):
+    with contextlib.suppress(LlmbError):
         return documents.load(folder / _KEPT, LogFacts)
     return None
 

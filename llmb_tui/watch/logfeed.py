@@ -13,22 +13,22 @@ from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 
-from llmb_tui.cluster.cluster import SchedulerTrouble
-from llmb_tui.cluster.failures import Disconnected, GaveWay, LoginNeeded, Unreachable
-from llmb_tui.cluster.remote_file import JobOutput, OutOfReach, Unreadable
-from llmb_tui.errors import Trouble
+from llmb_tui.cluster.cluster import SchedulerError
+from llmb_tui.cluster.failures import DisconnectedError, LoginNeededError, StreamPreemptedError, UnreachableError
+from llmb_tui.cluster.remote_file import JobOutput, OutputUnreachableError, UnreadableFileError
+from llmb_tui.errors import LlmbError
 from llmb_tui.language.instants import local_clock
 from llmb_tui.language.quantities import count, duration
 from llmb_tui.language.states import LinkState, RunLink
-from llmb_tui.watch.events import LOGIN_TROUBLE, BatchTail, Ended, EventSink, LinkChanged, LogGrown, LogTrouble
-from llmb_tui.watch.follow import Follower, LogGone, LogReplaced
+from llmb_tui.watch.events import LOGIN_ERRORS, BatchTail, Ended, EventSink, LinkChanged, LogGrown, LogProblem
+from llmb_tui.watch.follow import Follower, LogMissingError, LogReplacedError
 from llmb_tui.watch.logcopy import LogCopy, newest_copy
 
 # New data is copied immediately; this is the interval at which a request to stop is noticed.
 _PUMP_S = 0.5
 _LINK_LOOK_S = 0.2
 _BETWEEN_PROOFS_S = 1.0
-_AFTER_TROUBLE_S = 1.0
+_AFTER_ERROR_S = 1.0
 _LOOK_EVERY_S = 5.0
 """Interval of searching for the log of a restart that Slurm has already counted."""
 _BATCH_TAIL = 65536
@@ -38,7 +38,7 @@ PATIENCE_S = 60.0
 _GOOD_NEWS_S = 60.0
 """Duration of the message that a lost connection works again."""
 
-_LINK_TROUBLE = (Disconnected, Unreachable, LoginNeeded)
+_LINK_ERRORS = (DisconnectedError, UnreachableError, LoginNeededError)
 """The connection broke, or cannot be made at present."""
 
 
@@ -73,7 +73,7 @@ class LogFeed(threading.Thread):
         self._link: RunLink = "connecting"
         self._lost_at = 0.0
         self._good_news_until: float | None = None
-        self._in_trouble = False
+        self._with_errors = False
         self._whole_since: float | None = None
         self._patience_s = patience_s
         self._unreadable_since: float | None = None
@@ -96,16 +96,16 @@ class LogFeed(threading.Thread):
 
         If the job has ended, post the end of the batch script's output too.
 
-        Raises LogReplaced, and whatever the cluster's queries raise.
+        Raises LogReplacedError, and whatever the cluster's queries raise.
         """
         try:
             try:
                 whole = self._move_on() and self._copy_the_rest()
-            except LogReplaced as replaced:
+            except LogReplacedError as replaced:
                 self._begin_anew(replaced)
                 whole = self._move_on() and self._copy_the_rest()
             if job_over and whole:
-                self._post(BatchTail(self._output.beside(_BATCH_TAIL)))
+                self._post(BatchTail(self._output.other_output(_BATCH_TAIL)))
         finally:
             self._follower.close()
 
@@ -122,28 +122,28 @@ class LogFeed(threading.Thread):
         """Do one turn of copying; True if copying is finished."""
         try:
             is_whole = self._copy_on()
-        except LogReplaced as replaced:
+        except LogReplacedError as replaced:
             self._begin_anew(replaced)
-        except LOGIN_TROUBLE as trouble:
-            self._tell("closed", trouble.what)
+        except LOGIN_ERRORS as error:
+            self._tell("closed", error.what)
             return True
-        except GaveWay:
+        except StreamPreemptedError:
             pass
-        except OutOfReach as trouble:
+        except OutputUnreachableError as error:
             self._tell_live()
-            self._say(trouble)
+            self._say(error)
             if self._job_over.is_set():
                 return True
-            self._stop_event.wait(_AFTER_TROUBLE_S)
-        except (Unreadable, SchedulerTrouble) as trouble:  # the cluster answered, and may refuse again
+            self._stop_event.wait(_AFTER_ERROR_S)
+        except (UnreadableFileError, SchedulerError) as error:  # the cluster answered, and may refuse again
             self._tell_live()
-            return self._wait_for_log(trouble)
-        except _LINK_TROUBLE as trouble:
+            return self._wait_for_log(error)
+        except _LINK_ERRORS as error:
             self._unreadable_since = None
-            return self._wait_for_link(trouble)
-        except Trouble as trouble:
-            self._say(trouble)
-            self._stop_event.wait(_AFTER_TROUBLE_S)
+            return self._wait_for_link(error)
+        except LlmbError as error:
+            self._say(error)
+            self._stop_event.wait(_AFTER_ERROR_S)
         else:
             self._unreadable_since = None
             self._tell_live()
@@ -154,15 +154,15 @@ class LogFeed(threading.Thread):
         awaited = self._restarts > self._copy.restart and time.monotonic() >= self._next_look
         if awaited or self._look_for_restarts.is_set():
             self._move_on()
-        if self._follower.pump(_PUMP_S):
+        if self._follower.copy_available(_PUMP_S):
             self._whole_since = None
-            self._in_trouble = False
+            self._with_errors = False
             self._post(LogGrown(self._copy))
         elif self._job_over.is_set() and self._is_whole() and not self._look_for_restarts.is_set():
-            self._post(BatchTail(self._output.beside(_BATCH_TAIL)))
+            self._post(BatchTail(self._output.other_output(_BATCH_TAIL)))
             return True
-        elif self._in_trouble and self._follower.follows:
-            self._in_trouble = False
+        elif self._with_errors and self._follower.follows:
+            self._with_errors = False
             self._post(LogGrown(self._copy))
         return False
 
@@ -187,7 +187,7 @@ class LogFeed(threading.Thread):
             raise
         return True
 
-    def _begin_anew(self, replaced: LogReplaced) -> None:
+    def _begin_anew(self, replaced: LogReplacedError) -> None:
         """Start a new copy. A log of all starts is then the next start's, even if Slurm has not counted that yet."""
         restart, part = self._copy
         kept = (
@@ -229,16 +229,16 @@ class LogFeed(threading.Thread):
         missing = self._behind()
         while missing > 0 and not self._stop_event.is_set():
             if time.monotonic() > ends:
-                self._post(LogTrouble("The log is not completely copied yet."))
+                self._post(LogProblem("The log is not completely copied yet."))
                 return False
-            missing -= self._follower.pump(_PUMP_S)
+            missing -= self._follower.copy_available(_PUMP_S)
         return missing <= 0
 
     def _behind(self) -> int:
         """Missing bytes, as `Follower.behind` counts them; 0 for a log that is permanently gone."""
         try:
             return self._follower.behind()
-        except LogGone:
+        except LogMissingError:
             if self._output.may_come_back:
                 raise
             return 0
@@ -246,26 +246,26 @@ class LogFeed(threading.Thread):
     def _follow(self, copy: LogCopy) -> Follower:
         return Follower(self._output.log(copy.restart), self._folder / copy.name)
 
-    def _wait_for_log(self, trouble: Unreadable | SchedulerTrouble) -> bool:
+    def _wait_for_log(self, error: UnreadableFileError | SchedulerError) -> bool:
         """Report why the log cannot be read. True if the job has ended and the patience is used up."""
         if self._job_over.is_set():
             self._unreadable_since = self._unreadable_since or time.monotonic()
             if time.monotonic() - self._unreadable_since >= self._patience_s:
-                self._post(replace(log_trouble(trouble), given_up=True))
+                self._post(replace(log_problem(error), given_up=True))
                 return True
-        self._say(trouble)
-        self._stop_event.wait(_AFTER_TROUBLE_S)
+        self._say(error)
+        self._stop_event.wait(_AFTER_ERROR_S)
         return False
 
-    def _wait_for_link(self, trouble: Trouble) -> bool:
+    def _wait_for_link(self, error: LlmbError) -> bool:
         """Report that the connection is lost, and since when. True if it is closed permanently."""
         if self._state() == "closed":
-            self._tell("closed", trouble.what)
+            self._tell("closed", error.what)
             return True
         if self._link != "lost":
             self._lost_at = time.monotonic()
             so_far = f"The {count(self._follower.copied)} copied bytes of the log are kept; the rest is copied later."
-            self._tell("lost", f"{trouble.what} Since {local_clock(time.time())}. {so_far}")
+            self._tell("lost", f"{error.what} Since {local_clock(time.time())}. {so_far}")
         self._follower.retry_soon()
         self._stop_event.wait(_LINK_LOOK_S)  # the cluster object itself increases the pause between its attempts
         return False
@@ -290,12 +290,12 @@ class LogFeed(threading.Thread):
             self._link = link
             self._post(LinkChanged(link, note))
 
-    def _say(self, trouble: Trouble) -> None:
-        self._in_trouble = True
-        self._post(log_trouble(trouble))
+    def _say(self, error: LlmbError) -> None:
+        self._with_errors = True
+        self._post(log_problem(error))
 
 
-def log_trouble(trouble: Trouble) -> LogTrouble:
+def log_problem(error: LlmbError) -> LogProblem:
     """The reason why the log is not copied, in one line."""
-    words = " ".join(filter(None, (trouble.what, trouble.why, trouble.fix)))
-    return LogTrouble(words, for_good=isinstance(trouble, OutOfReach))
+    words = " ".join(filter(None, (error.what, error.why, error.fix)))
+    return LogProblem(words, for_good=isinstance(error, OutputUnreachableError))

@@ -8,31 +8,31 @@ from collections.abc import Callable, Mapping
 from contextlib import ExitStack
 from queue import Empty, SimpleQueue
 
-from llmb_tui.cluster.cluster import Cluster, HalfAnswer, SchedulerTrouble
+from llmb_tui.cluster.cluster import Cluster, PartialAnswerError, SchedulerError
 from llmb_tui.cluster.job import Job
 from llmb_tui.cluster.prompter import Prompter
-from llmb_tui.cluster.remote_file import OutOfReach, Unreadable
-from llmb_tui.errors import Trouble
+from llmb_tui.cluster.remote_file import OutputUnreachableError, UnreadableFileError
+from llmb_tui.errors import LlmbError
 from llmb_tui.language.states import RunLink
 from llmb_tui.launch.run import Run
 from llmb_tui.launch.runs import Runs
 from llmb_tui.store.settings import THRESHOLD
 from llmb_tui.watch.accounting import keep_accounting
 from llmb_tui.watch.events import (
-    LOGIN_TROUBLE,
+    LOGIN_ERRORS,
     BatchTail,
     Ended,
     EventSink,
     JobUpdated,
     LinkChanged,
-    LogTrouble,
+    LogProblem,
     PollFailed,
     WatchEvent,
 )
-from llmb_tui.watch.follow import LogReplaced
+from llmb_tui.watch.follow import LogReplacedError
 from llmb_tui.watch.job_poller import GONE_AFTER_S, JobPoller
 from llmb_tui.watch.local_run import LocalRun
-from llmb_tui.watch.logfeed import PATIENCE_S, LogFeed, log_trouble
+from llmb_tui.watch.logfeed import PATIENCE_S, LogFeed, log_problem
 from llmb_tui.watch.network_lines import keep_network_lines
 from llmb_tui.watch.state import RunState
 
@@ -120,11 +120,11 @@ class Monitor:
                 log_feed = None if local.log_removed else self._log_feed(inbox.put, threading.Event())
                 if log_feed:
                     log_feed.catch_up(job_over=local.reducer.job_over)
-            except (LogReplaced, OutOfReach, Unreadable) as trouble:
-                inbox.put(log_trouble(trouble))
-            except Trouble as trouble:
+            except (LogReplacedError, OutputUnreachableError, UnreadableFileError) as error:
+                inbox.put(log_problem(error))
+            except LlmbError as error:
                 link = "lost"
-                inbox.put(LinkChanged(link, trouble.what))
+                inbox.put(LinkChanged(link, error.what))
             for event in _receive(inbox, 0.0):
                 local.take(event)
         if link == "live" and local.reducer.job_over:
@@ -132,16 +132,16 @@ class Monitor:
         local.read_on(link)
         return local.state()
 
-    def _connect(self, prompter: Prompter, stop: threading.Event) -> Trouble | None:
+    def _connect(self, prompter: Prompter, stop: threading.Event) -> LlmbError | None:
         """Connect before the following threads do, because they ask nobody. Returns the error of a refused login."""
-        refused: list[Trouble] = []
+        refused: list[LlmbError] = []
 
         def connect() -> None:
             try:
                 self._cluster.connect(prompter)
-            except LOGIN_TROUBLE as trouble:
-                refused.append(trouble)
-            except Trouble:
+            except LOGIN_ERRORS as error:
+                refused.append(error)
+            except LlmbError:
                 pass  # the threads that follow the run report the connection error and try again
 
         thread = threading.Thread(target=connect, name="watch-connect", daemon=True)
@@ -190,11 +190,11 @@ class Monitor:
     def _look_once(self, local: LocalRun) -> None:
         *others, job_id = self._run.job_ids
         jobs: Mapping[str, Job] = {}
-        silent: SchedulerTrouble | None = None
+        silent: SchedulerError | None = None
         try:
             jobs = self._cluster.look(self._run.job_ids)
-        except SchedulerTrouble as trouble:
-            jobs, silent = trouble.queued if isinstance(trouble, HalfAnswer) else {}, trouble
+        except SchedulerError as error:
+            jobs, silent = error.queued if isinstance(error, PartialAnswerError) else {}, error
         if job_id in jobs or silent is None:
             local.take(JobUpdated(jobs.get(job_id), gone=job_id not in jobs and local.reducer.job_over))
         else:
@@ -217,7 +217,7 @@ class Monitor:
 
         def post_and_keep(event: WatchEvent) -> None:
             post(event)
-            is_no_log = isinstance(event, LogTrouble) and (event.for_good or event.given_up)
+            is_no_log = isinstance(event, LogProblem) and (event.for_good or event.given_up)
             if (is_no_log and local.reducer.job_over) or isinstance(event, BatchTail):
                 self._keep_evidence(leave)
 

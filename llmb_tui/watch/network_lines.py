@@ -8,7 +8,7 @@ from llmb_tui.cluster.batch import ask
 from llmb_tui.cluster.cluster import Cluster
 from llmb_tui.cluster.remote_text import remote_text
 from llmb_tui.cluster.session import Session, login_node
-from llmb_tui.errors import Trouble
+from llmb_tui.errors import LlmbError
 from llmb_tui.language.text import clean
 from llmb_tui.launch.run import Run
 from llmb_tui.launch.runs import NETWORK, Runs
@@ -24,15 +24,15 @@ def keep_network_lines(cluster: Cluster, runs: Runs, run: Run) -> None:
     path, folder = runs.folder(run.id) / NETWORK, procedure(run.procedure).network_folder(run)
     if not folder:
         return
-    with contextlib.suppress(Trouble):
+    with contextlib.suppress(LlmbError):
         if path.exists() or not path.parent.is_dir():  # the run was removed here
             return
         session = login_node(cluster)
-        if text := session.patiently(lambda: _network_lines(session, folder)):
+        if text := session.retry_after_disconnect(lambda: _network_lines(session, folder)):
             write_atomic(path, text.encode())
 
 
 def _network_lines(session: Session, folder: str) -> str:
     script = remote_text("inside.sh", "network_lines.sh")
-    parts = ask(session, script, folder, failed=Trouble, deadline_s=_DEADLINE_S)
+    parts = ask(session, script, folder, failed=LlmbError, deadline_s=_DEADLINE_S)
     return "".join(clean(text) for kind, _, text in parts if kind == "lines")

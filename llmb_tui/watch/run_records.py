@@ -102,7 +102,7 @@ class RunRecords:
         record = RunRecord(run, local.state(), local.log_grew_at)
         if entry is not None and record == entry.record:
             record = entry.record
-        return _CacheEntry(record, local if run.going else None, stamp, 0)
+        return _CacheEntry(record, local if run.is_active else None, stamp, 0)
 
 
 def _look_into(folder: Path, entry: _CacheEntry | None) -> tuple[int, _Stamp]:

@@ -8,14 +8,14 @@ from llmb_tui.cluster.job import TERMINAL_STATES, Job
 from llmb_tui.diagnosis.rule import Diagnosis
 from llmb_tui.language.states import RunLink, Stage, state_label
 from llmb_tui.launch.run import Run
-from llmb_tui.rates import Pace
+from llmb_tui.rates import RateEstimator
 from llmb_tui.watch.events import (
     BatchTail,
     JobUpdated,
     LinkChanged,
     LogGrown,
+    LogProblem,
     LogRead,
-    LogTrouble,
     PollFailed,
     WatchEvent,
 )
@@ -95,7 +95,7 @@ class RunReducer:
             self._link_notes["link"] = event.note
         elif isinstance(event, PollFailed):
             self._slurm_note = event.note if event.slurm else ""
-        elif isinstance(event, LogTrouble):
+        elif isinstance(event, LogProblem):
             self._link_notes["log"] = event.note
             self._out_of_reach = event.note if event.for_good else ""
         elif isinstance(event, BatchTail):
@@ -194,7 +194,7 @@ class RunReducer:
             return None, f"No verdict: the log has not been read to its end. {_READS.format(run.id)}"
         log = self._log.progress
         verdict, why = judge(run.plan, run.rule, log, finished=self._over, threshold=self._threshold, checks=checks)
-        return verdict and with_caveats(verdict, run.otherwise, log), why
+        return verdict and with_caveats(verdict, run.differences_from_reference, log), why
 
     def _with_reason(self, progress: Progress, stage: Stage) -> Progress:
         """Set a failed run's reason: from its log, its batch script's output or Slurm, whichever is most specific."""
@@ -231,8 +231,8 @@ def stage_of(job: Job | None, progress: Progress, *, started: bool, ended: bool)
     return "image" if job else "submitted"
 
 
-def _new_pace() -> Pace:
-    return Pace(newest=_PACE_STEPS + 1)
+def _new_pace() -> RateEstimator:
+    return RateEstimator(newest=_PACE_STEPS + 1)
 
 
 def _whole(seconds: float | None) -> float | None:

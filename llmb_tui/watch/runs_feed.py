@@ -16,11 +16,11 @@ from dataclasses import replace
 from queue import Empty, SimpleQueue
 from typing import Literal, Protocol
 
-from llmb_tui.cluster.cluster import CancelOpen, Cluster, HalfAnswer, SchedulerTrouble
-from llmb_tui.cluster.failures import Disconnected, Unanswered, Unreachable
+from llmb_tui.cluster.cluster import CancelUnconfirmedError, Cluster, PartialAnswerError, SchedulerError
+from llmb_tui.cluster.failures import DisconnectedError, NoAnswerError, UnreachableError
 from llmb_tui.cluster.job import TERMINAL_STATES, Job
 from llmb_tui.cluster.prompter import Prompter
-from llmb_tui.errors import Trouble, trouble_of
+from llmb_tui.errors import LlmbError, error_with_remedy
 from llmb_tui.launch.run import Cancel, Run
 from llmb_tui.launch.runs import Runs
 from llmb_tui.launch.submit import reconcile
@@ -34,7 +34,7 @@ from llmb_tui.watch.timing import Timing
 
 HERE = ("This machine", "folders")
 """Takes the place of a cluster's name and question if the runs' own folders cannot be read."""
-LINE_TROUBLE = (Unanswered, Disconnected, Unreachable, SchedulerTrouble)
+TRANSIENT_ERRORS = (NoAnswerError, DisconnectedError, UnreachableError, SchedulerError)
 """Errors that may pass: the connection is broken, or Slurm does not answer."""
 
 Post = Callable[[RunsChanged], object]
@@ -43,7 +43,7 @@ _TELL_EVERY_S = 0.1
 
 
 class Connections(Protocol):
-    """Access to the saved clusters. Each method may raise Trouble."""
+    """Access to the saved clusters. Each method may raise LlmbError."""
 
     def cluster(self, name: str) -> Cluster:
         """The one object of a cluster."""
@@ -67,7 +67,7 @@ class RunsFeed:
         self._threshold = threshold
 
     def record(self, run_id: str) -> RunRecord:
-        """Current record of one run. Raises Trouble (exit code 1) if there is no such run."""
+        """Current record of one run. Raises LlmbError (exit code 1) if there is no such run."""
         return self.records.record(self.runs.load(run_id))
 
     def follow(self, post: Post) -> RunsFollowing:
@@ -79,7 +79,7 @@ class RunsFeed:
     def settle(self, run_id: str, prompter: Prompter | None = None) -> Run:
         """Ask the cluster whether an unknown submission of a run succeeded.
 
-        Raises Trouble if there is no such run, or if the cluster cannot be asked.
+        Raises LlmbError if there is no such run, or if the cluster cannot be asked.
         """
         run = self.runs.load(run_id)
         if run.submission != "unknown":
@@ -96,33 +96,33 @@ class RunsFeed:
                 continue
             try:
                 settled = self.settle(run.id, prompter)
-            except Trouble as trouble:
+            except LlmbError as error:
                 silent.add(run.cluster)
-                yield run, trouble.what
+                yield run, error.what
             else:
                 if settled.submission == "unknown":
                     yield settled, settled.note
 
-    def settle_patiently(
+    def settle_with_retries(
         self,
         run_id: str,
         publish: Callable[[Run, str], None],
         stop: threading.Event,
         prompter: Prompter | None = None,
-        passing: tuple[type[Trouble], ...] = (),
+        passing: tuple[type[LlmbError], ...] = (),
     ) -> Run:
         """Ask repeatedly until the submission of a run is no longer unknown, or until `stop`.
 
-        `publish` gets the run and the reason why it is still unknown. Trouble of a `passing` kind is such a reason, any
-        other is raised. `prompter` answers only the first time: later reconnects ask the user nothing.
+        `publish` gets the run and the reason why it is still unknown. An error of a `passing` kind is such a reason,
+        any other is raised. `prompter` answers only the first time: later reconnects ask the user nothing.
         """
         while True:
             try:
                 run = self.settle(run_id, prompter)
                 note = run.note
-            except passing as trouble:
+            except passing as error:
                 run = self.runs.load(run_id)
-                note = f"{trouble.what} {trouble.why}".rstrip()
+                note = f"{error.what} {error.why}".rstrip()
             if run.submission != "unknown":
                 return run
             prompter = None
@@ -130,20 +130,20 @@ class RunsFeed:
             if stop.wait(self.timing.settle_every_s):
                 return run
 
-    def poll(self, prompter: Prompter | None = None) -> dict[str, Trouble]:
+    def poll(self, prompter: Prompter | None = None) -> dict[str, LlmbError]:
         """Ask each cluster once about the jobs of its active runs; return the errors by name of the cluster."""
         silent = {}
-        for name, going in sorted(_by_cluster(run for run in self.runs.all() if run.going and run.job_ids).items()):
+        for name, going in sorted(_by_cluster(run for run in self.runs.all() if run.is_active and run.job_ids).items()):
             try:
                 cluster = self.clusters.cluster(name)
                 cluster.connect(prompter)
                 poll_jobs(cluster, self.runs, going)
-            except Trouble as trouble:
-                silent[name] = trouble
+            except LlmbError as error:
+                silent[name] = error
         return silent
 
     def monitor(self, run_id: str) -> Monitor:
-        """A monitor that publishes the `RunState`s of one run. Raises Trouble if there is no such run or cluster."""
+        """A monitor that publishes the `RunState`s of one run. Raises LlmbError if there is no such run or cluster."""
         run = self.runs.load(run_id)
         cluster, poller = self.clusters.cluster(run.cluster), self.clusters.poller(run.cluster)
         return Monitor(cluster, self.runs, run, poller, threshold=self._threshold)
@@ -152,22 +152,23 @@ class RunsFeed:
         """Ask Slurm to cancel the unfinished jobs of a run; return their ids.
 
         `prompter` answers questions of the connection. If an answer is lost, Slurm is asked for the state of the job.
-        Raises Trouble; CancelOpen if that state is unknown: the run keeps the request, and a later query resolves it.
+        Raises LlmbError; CancelUnconfirmedError if that state is unknown: the run keeps the request, and a later query
+        resolves it.
         """
         cluster = self.clusters.cluster(run.cluster)
         cluster.connect(prompter)
         try:
             return tuple(job_id for job_id in self._not_over(cluster, run) if self._cancel(cluster, run, job_id))
         finally:
-            with contextlib.suppress(Trouble):
+            with contextlib.suppress(LlmbError):
                 self.clusters.poller(run.cluster).poll_soon()
 
     def change(self, run: Run, what: Literal["suspend", "resume"], prompter: Prompter | None = None) -> None:
-        """Suspend the job of a run, or resume it. Raises Trouble."""
+        """Suspend the job of a run, or resume it. Raises LlmbError."""
         cluster = self.clusters.cluster(run.cluster)
         cluster.connect(prompter)
         (cluster.suspend if what == "suspend" else cluster.resume)(run.job_ids[-1])
-        with contextlib.suppress(Trouble):
+        with contextlib.suppress(LlmbError):
             self.clusters.poller(run.cluster).poll_soon()
 
     def _cancel(self, cluster: Cluster, run: Run, job_id: str) -> bool:
@@ -176,16 +177,16 @@ class RunsFeed:
         self._remember_cancel(run, Cancel(job_id, time.time()))
         try:
             cancelled = _cancel(cluster, job_id)
-        except CancelOpen:
+        except CancelUnconfirmedError:
             raise
-        except Trouble:  # no request was made
+        except LlmbError:  # no request was made
             self._remember_cancel(run, before)
             raise
         self._remember_cancel(run, None)
         return cancelled
 
     def _remember_cancel(self, run: Run, cancel: Cancel | None) -> None:
-        with contextlib.suppress(Trouble):  # no disk space here: the job is cancelled anyway
+        with contextlib.suppress(LlmbError):  # no disk space here: the job is cancelled anyway
             self.runs.save_cancel(run.id, cancel)
 
     def _not_over(self, cluster: Cluster, run: Run) -> Sequence[str]:
@@ -193,22 +194,22 @@ class RunsFeed:
         jobs: Mapping[str, Job]
         try:
             jobs = cluster.look(run.job_ids)
-        except HalfAnswer as trouble:
-            jobs = {job_id: job for job_id, job in trouble.queued.items() if job_id in run.job_ids}
-        except SchedulerTrouble:
+        except PartialAnswerError as error:
+            jobs = {job_id: job for job_id, job in error.queued.items() if job_id in run.job_ids}
+        except SchedulerError:
             return [job_id for job_id in run.job_ids if run.state_of(job_id) not in TERMINAL_STATES]
-        with contextlib.suppress(Trouble):  # no disk space here; a cancel needs none
+        with contextlib.suppress(LlmbError):  # no disk space here; a cancel needs none
             self.runs.save_states(run, list(jobs.values()))
         states = {job_id: jobs[job_id].state if job_id in jobs else run.state_of(job_id) for job_id in run.job_ids}
         return [job_id for job_id, state in states.items() if state not in TERMINAL_STATES]
 
 
 def _cancel(cluster: Cluster, job_id: str) -> bool:
-    """Cancel a job; False if it had already ended. Raises CancelOpen if the result is unknown."""
+    """Cancel a job; False if it had already ended. Raises CancelUnconfirmedError if the result is unknown."""
     try:
         return cluster.cancel(job_id)
-    except CancelOpen:
-        with contextlib.suppress(Trouble):
+    except CancelUnconfirmedError:
+        with contextlib.suppress(LlmbError):
             job = cluster.look([job_id]).get(job_id)
             if job is not None and job.finished:
                 return job.state == "CANCELLED"
@@ -219,7 +220,7 @@ def poll_jobs(cluster: Cluster, runs: Runs, active: Sequence[Run]) -> int:
     """Ask Slurm about the jobs of these runs in one remote call, and save changes; return the number of changed runs.
 
     A job that Slurm does not name keeps its last known state, and so does a run that another thread or process here is
-    working on. Raises SchedulerTrouble if Slurm cannot answer, and whatever the cluster's queries raise. If only
+    working on. Raises SchedulerError if Slurm cannot answer, and whatever the cluster's queries raise. If only
     accounting is silent, the states from the queue are saved first.
     """
 
@@ -229,8 +230,8 @@ def poll_jobs(cluster: Cluster, runs: Runs, active: Sequence[Run]) -> int:
 
     try:
         return save(cluster.look([job_id for run in active for job_id in run.job_ids]))
-    except HalfAnswer as trouble:
-        save(trouble.queued)
+    except PartialAnswerError as error:
+        save(error.queued)
         raise
 
 
@@ -277,10 +278,10 @@ class RunsFollowing(threading.Thread):
                 if not self._ended.is_set():
                     self._ask_clusters()
                 self._note(*HERE, "")
-            except Trouble as trouble:
-                self._note(*HERE, str(trouble))
+            except LlmbError as failure:
+                self._note(*HERE, str(failure))
             except OSError as error:
-                self._note(*HERE, str(trouble_of(error) or error))
+                self._note(*HERE, str(error_with_remedy(error) or error))
             self._tell()
             self._wait()
 
@@ -319,7 +320,7 @@ class RunsFollowing(threading.Thread):
     def _ask_clusters(self) -> None:
         """Follow the jobs of active runs, and ask about unknown submissions when that is due."""
         runs = [record.run for record in self._records.values()]
-        self._going = {(run.cluster, job_id): run for run in runs if run.going for job_id in run.job_ids}
+        self._going = {(run.cluster, job_id): run for run in runs if run.is_active for job_id in run.job_ids}
         unknown = _by_cluster(run for run in runs if run.submission == "unknown")
         self._questions = {
             HERE,
@@ -367,15 +368,15 @@ class RunsFollowing(threading.Thread):
             for run in unknown:
                 self._feed.settle(run.id)
             self._note(cluster, what, "")
-        except Trouble as trouble:
-            self._note(cluster, what, trouble.what)
+        except LlmbError as error:
+            self._note(cluster, what, error.what)
             self._inbox.put(None)
             self._ended.wait(self._feed.timing.read_every_s)
         else:
             self._inbox.put(None)
 
     def _follow_jobs(self, cluster: str, job_ids: Set[str]) -> None:
-        """Follow exactly these jobs. Raises Trouble if there is no such cluster."""
+        """Follow exactly these jobs. Raises LlmbError if there is no such cluster."""
         poller = self._feed.clusters.poller(cluster)
         with self._lock:
             if self._ended.is_set():
@@ -404,7 +405,7 @@ class RunsFollowing(threading.Thread):
             self._note(cluster, "jobs", "")
             run = self._going.get((cluster, event.job.id)) if event.job else None
             if event.job and run:
-                with contextlib.suppress(Trouble):  # no disk space here: a later look saves it
+                with contextlib.suppress(LlmbError):  # no disk space here: a later look saves it
                     self._feed.runs.save_states(run, [event.job])
         elif isinstance(event, (PollFailed, LinkChanged)):
             self._note(cluster, "jobs", event.note)

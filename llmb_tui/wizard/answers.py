@@ -73,7 +73,7 @@ def answers_of(selection: Selection, cluster: str | None = None, procedure: Proc
     )
 
 
-def gone(catalog: Catalog, answers: Answers) -> str:
+def missing_from_catalog(catalog: Catalog, answers: Answers) -> str:
     """What of the answers that made a run no preset has any more, so that nothing can be planned; empty: nothing."""
     recipe = next((one for one in catalog.recipes if one.id == answers.recipe), None)
     if recipe is None or answers.size not in recipe.models:
@@ -125,7 +125,7 @@ def _layout(text: str) -> Overrides:
     return Overrides(**{name: int(value) for name, _, value in named if name in known and value.isdecimal()})
 
 
-def settled(catalog: Catalog, answers: Answers) -> Answers:
+def with_defaults(catalog: Catalog, answers: Answers) -> Answers:
     """The answers, with a default that fits for each one not given: first size, smallest listed scale, and so on."""
     recipe = recipe_of(catalog, answers)
     size = answers.size or next(iter(recipe.models))

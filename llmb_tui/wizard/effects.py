@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Literal
 
 if TYPE_CHECKING:
     from llmb_tui.cluster.profile import ClusterProfile
-    from llmb_tui.errors import Trouble
+    from llmb_tui.errors import LlmbError
     from llmb_tui.launch.prepared import PreparedRun
     from llmb_tui.launch.run import Run
     from llmb_tui.launch.step_state import StepState
@@ -77,17 +77,17 @@ class ReadRuns:
 
 
 @dataclass(frozen=True, slots=True)
-class StartRestTimer:
-    """Say `Rested` once nothing was answered for a moment; it begins anew."""
+class StartIdleTimer:
+    """Say `InputIdle` once nothing was answered for a moment; it begins anew."""
 
 
 @dataclass(frozen=True, slots=True)
-class Arrive:
+class FocusFirst:
     """Another step: put the focus where the person starts."""
 
 
 @dataclass(frozen=True, slots=True)
-class Tell:
+class Notify:
     """Say something in passing."""
 
     words: str
@@ -98,7 +98,7 @@ class Tell:
 class ShowFailure:
     """Show what went wrong with the submission, until it is read."""
 
-    trouble: Trouble
+    error: LlmbError
 
 
 @dataclass(frozen=True, slots=True)
@@ -135,4 +135,4 @@ class OpenRun:
 
 ClusterTask = Probe | Install | Prepare | PrepareAhead | Submit
 Dialog = ShowFailure | AskToSubmit | AskForKeys | EditCluster | OpenRun
-Effect = ClusterTask | ReadOwnResults | ReadRuns | StartRestTimer | Arrive | Tell | Dialog
+Effect = ClusterTask | ReadOwnResults | ReadRuns | StartIdleTimer | FocusFirst | Notify | Dialog

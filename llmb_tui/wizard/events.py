@@ -9,12 +9,12 @@ from llmb_tui.wizard.steps import StepId
 
 if TYPE_CHECKING:
     from llmb_tui.cluster.profile import ClusterProfile
-    from llmb_tui.errors import Trouble
+    from llmb_tui.errors import LlmbError
     from llmb_tui.language.states import ProbeState
     from llmb_tui.launch.prepared import PreparedRun
     from llmb_tui.launch.run import Run
     from llmb_tui.launch.step_state import StepState
-    from llmb_tui.plan.calibration import OwnResult
+    from llmb_tui.plan.calibration import ClusterResult
     from llmb_tui.preflight.report import Check, Preflight
     from llmb_tui.request import RunRequest
     from llmb_tui.wizard.state import Task
@@ -45,7 +45,7 @@ answers."""
 
 
 @dataclass(frozen=True, slots=True)
-class Asked:
+class ActionRequested:
     """A person asked for something."""
 
     action: Action
@@ -80,7 +80,7 @@ class FailureRead:
 
 
 @dataclass(frozen=True, slots=True)
-class InFront:
+class ScreenActive:
     """The wizard's screen is in front again, or another one is over it."""
 
     now: bool
@@ -90,7 +90,7 @@ class InFront:
 
 
 @dataclass(frozen=True, slots=True)
-class Rested:
+class InputIdle:
     """Nothing was answered for a moment."""
 
 
@@ -98,7 +98,7 @@ class Rested:
 class RunsRead:
     """Which runs go on, and how the launched one is now."""
 
-    going: tuple[Run, ...]
+    active_runs: tuple[Run, ...]
     launched: Run | None
 
 
@@ -108,7 +108,7 @@ class OwnResultsRead:
 
     cluster: str
     """Name of its profile."""
-    results: tuple[OwnResult, ...]
+    results: tuple[ClusterResult, ...]
 
 
 # What is said of a cluster while something is done there for a request.
@@ -178,7 +178,7 @@ class Failed(ClusterEvent):
     """A task could not be done."""
 
     task: Task
-    trouble: Trouble
+    error: LlmbError
     run_over: bool = False
     """A run that was refused is over: who tries again does so with another id, and so with another script."""
 
@@ -190,8 +190,8 @@ class TaskEnded(ClusterEvent):
     task: Task
 
 
-Deed = RunAgain | Answered | StepTaken | Asked | ProfileSaved | SubmitAgreed | FailureRead
-Report = (
+UserEvent = RunAgain | Answered | StepTaken | ActionRequested | ProfileSaved | SubmitAgreed | FailureRead
+TaskEvent = (
     ConnectionChanged | CheckDone | EarlyChecked | StepsChanged | Prepared | LaunchSaid | Submitted | Failed | TaskEnded
 )
-Event = Deed | InFront | Rested | RunsRead | OwnResultsRead | Report
+Event = UserEvent | ScreenActive | InputIdle | RunsRead | OwnResultsRead | TaskEvent

@@ -13,7 +13,7 @@ from llmb_tui.plan.make import plan as make_plan
 from llmb_tui.plan.plan import Problem
 from llmb_tui.plan.selection import DEFAULT_PROCEDURE, Overrides, ProcedureId
 from llmb_tui.request import RunRequest
-from llmb_tui.wizard.answers import Answers, recipe_of, selection, settled
+from llmb_tui.wizard.answers import Answers, recipe_of, selection, with_defaults
 from llmb_tui.wizard.state import ObjectionKey, Proposal, Rules
 from llmb_tui.wizard.steps import StepId
 
@@ -29,7 +29,7 @@ def propose(
     step: StepId,
 ) -> Proposal:
     """What would run, where, how fast, and what stands against it."""
-    full = settled(rules.catalog, answers)
+    full = with_defaults(rules.catalog, answers)
     recipe, chosen = recipe_of(rules.catalog, full), selection(rules.catalog, full)
     profile = next((one for one in profiles if one.name == answers.cluster), None)
     offered = rules.offered(profile)

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 from llmb_tui.cluster.profile import ClusterProfile
 from llmb_tui.preflight.report import NETWORK_VARIABLES, PATH_VARIABLES
-from llmb_tui.wizard.effects import Tell
+from llmb_tui.wizard.effects import Notify
 from llmb_tui.wizard.gates import no_login_node
 from llmb_tui.wizard.state import WizardState
 
@@ -22,15 +22,15 @@ class SiteVariables:
     """(name, value); asked for one by one."""
 
 
-def site_variables(state: WizardState) -> SiteVariables | Tell:
+def site_variables(state: WizardState) -> SiteVariables | Notify:
     """The variables by the last check of the cluster, or the reason that there are none."""
     if why_not := no_login_node(state):
-        return Tell(why_not)
+        return Notify(why_not)
     profile, preflight = state.proposal.profile, state.cluster.preflight
     if profile is None or preflight is None:
-        return Tell("The cluster was not checked yet: c connects and checks.")
+        return Notify("The cluster was not checked yet: c connects and checks.")
     variables = {check.id: check.variables for check in preflight.checks}
     network, paths = variables.get(NETWORK_VARIABLES, ()), variables.get(PATH_VARIABLES, ())
     if not network and not paths:
-        return Tell("A login shell there sets nothing that a job would lack.", "information")
+        return Notify("A login shell there sets nothing that a job would lack.", "information")
     return SiteVariables(profile, network, paths)

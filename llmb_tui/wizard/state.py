@@ -32,12 +32,12 @@ if TYPE_CHECKING:
     from llmb_tui.catalog.catalog import Catalog
     from llmb_tui.catalog.recipe import Recipe
     from llmb_tui.cluster.profile import ClusterProfile
-    from llmb_tui.errors import Trouble
+    from llmb_tui.errors import LlmbError
     from llmb_tui.launch.prepared import LaunchPreview, PreparedRun
     from llmb_tui.launch.procedure_facts import ProcedureFacts
     from llmb_tui.launch.run import Run
     from llmb_tui.launch.step_state import StepState
-    from llmb_tui.plan.calibration import MeasuredHere, OwnResult
+    from llmb_tui.plan.calibration import ClusterEstimate, ClusterResult
     from llmb_tui.plan.plan import Plan, Problem
     from llmb_tui.preflight.report import Check, Preflight
     from llmb_tui.preflight.secret import SecretId
@@ -112,7 +112,7 @@ class ClusterState:
 
     link: ProbeState = "none"
     banner: str = ""
-    unreachable: Trouble | None = None
+    unreachable: LlmbError | None = None
     """Why there is no connection, while the link is failed."""
     tasks: frozenset[Task] = frozenset()
     """What is being done."""
@@ -124,7 +124,7 @@ class ClusterState:
     prepared: PreparedRun | None = None
     """The run that could be submitted, with its script."""
     launched: Run | None = None
-    trouble: Trouble | None = None
+    error: LlmbError | None = None
     """What last went wrong, until it is tried again."""
     failed: Task | None = None
     """What it was that went wrong."""
@@ -135,9 +135,9 @@ class ClusterState:
         """What still holds for another request to the same cluster."""
         return ClusterState(link=self.link, banner=self.banner, unreachable=self.unreachable)
 
-    def trouble_of(self, task: Task) -> Trouble | None:
+    def error_with_remedy(self, task: Task) -> LlmbError | None:
         """What went wrong while this was done."""
-        return self.trouble if self.failed == task else None
+        return self.error if self.failed == task else None
 
     @property
     def ready(self) -> bool:
@@ -180,11 +180,11 @@ class WizardState:
     step: StepId = StepId.WORKLOAD
     profiles: tuple[ClusterProfile, ...] = ()
     """The saved clusters."""
-    going: tuple[Run, ...] = ()
+    active_runs: tuple[Run, ...] = ()
     """Runs that had not ended when they were last looked at, newest first."""
-    results: tuple[OwnResult, ...] = ()
+    results: tuple[ClusterResult, ...] = ()
     """What benchmarks that ended on the chosen cluster took."""
-    measured: MeasuredHere | None = None
+    measured: ClusterEstimate | None = None
     """What those say about the plan."""
     cluster: ClusterState = ClusterState()
     launch: Launch | None = None

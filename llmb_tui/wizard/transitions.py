@@ -27,7 +27,7 @@ def repropose(state: WizardState) -> Change:
     results = state.results if proposal.full.cluster == before.full.cluster else ()
     state = measured(replace(state, proposal=proposal, cluster=cluster, results=results))
     read = own_results(state) if proposal.profile != before.profile else ()
-    return state, (effects.StartRestTimer(), *read)
+    return state, (effects.StartIdleTimer(), *read)
 
 
 def unknown_cluster(profile: ClusterProfile | None) -> ClusterState:
@@ -70,10 +70,10 @@ def go(state: WizardState, step: StepId) -> Change:
         and cluster.link == "connected"
         and not (cluster.steps or cluster.tasks & {"probe", "install"})
     ):
-        return then((effects.Arrive(),), probe(state, attended=True))
+        return prepend_effects((effects.FocusFirst(),), probe(state, attended=True))
     elif step is StepId.REVIEW:
-        return then((effects.Arrive(),), prepare(state))
-    return state, (effects.Arrive(),)
+        return prepend_effects((effects.FocusFirst(),), prepare(state))
+    return state, (effects.FocusFirst(),)
 
 
 def probe(state: WizardState, *, attended: bool) -> Change:
@@ -82,7 +82,7 @@ def probe(state: WizardState, *, attended: bool) -> Change:
     if request is None or cluster.tasks & {"install", "submit"}:
         return state, ()
     early = objection_key(request, request.procedure) not in state.checked_early
-    cluster = replace(begun(cluster, "probe"), link="connecting", unreachable=None)
+    cluster = replace(with_task_started(cluster, "probe"), link="connecting", unreachable=None)
     cluster = replace(cluster, preflight=None, checked=None, steps=())
     state = replace(state, cluster=cluster, probed=state.probed | {request.profile.name})
     return state, (effects.Probe(request, attended, early),)
@@ -94,12 +94,12 @@ def install(state: WizardState) -> Change:
     if cluster.installed or "install" in cluster.tasks:
         return state, ()
     if why_not := observed(state):
-        return state, (effects.Tell(why_not),)
+        return state, (effects.Notify(why_not),)
     if request is None or not request.plan.launchable:
-        return state, (effects.Tell(first_error(state) or "Choose a cluster first: step 4."),)
+        return state, (effects.Notify(first_error(state) or "Choose a cluster first: step 4."),)
     if state.installs_here:
-        return state, (effects.Tell("This install goes on already.", "information"),)
-    state = replace(state, cluster=begun(cluster, "install"), installs=state.installs | {identity(request)})
+        return state, (effects.Notify("This install goes on already.", "information"),)
+    state = replace(state, cluster=with_task_started(cluster, "install"), installs=state.installs | {identity(request)})
     return state, (effects.Install(request),)
 
 
@@ -107,7 +107,7 @@ def prepare(state: WizardState) -> Change:
     """Make the script, or the command, unless it is there or cannot be."""
     if (request := _preparable(state)) is None:
         return state, ()
-    return replace(state, cluster=begun(state.cluster, "prepare")), (effects.Prepare(request),)
+    return replace(state, cluster=with_task_started(state.cluster, "prepare")), (effects.Prepare(request),)
 
 
 def prepare_ahead(state: WizardState) -> Change:
@@ -133,19 +133,19 @@ def ask_to_submit(state: WizardState) -> Change:
     """Ask whether what is shown shall be submitted, or say what comes first; what is not there yet is made."""
     cluster = state.cluster
     if cluster.launched is not None:
-        return state, (effects.Tell("This run was submitted: n at step 7 starts over.", "information"),)
+        return state, (effects.Notify("This run was submitted: n at step 7 starts over.", "information"),)
     if blocker := submit_blocker(state):
-        return state, (effects.Tell(blocker),)
+        return state, (effects.Notify(blocker),)
     if cluster.prepared is None:
         return prepare(state)
     if first := comes_first(state):
-        return state, (effects.Tell(first),)
+        return state, (effects.Notify(first),)
     return state, (effects.AskToSubmit(cluster.prepared, state.proposal.launch.starts),)
 
 
-def begun(cluster: ClusterState, task: Task) -> ClusterState:
+def with_task_started(cluster: ClusterState, task: Task) -> ClusterState:
     """A task has begun; what went wrong before is tried again."""
-    return replace(cluster, tasks=cluster.tasks | {task}, trouble=None, failed=None)
+    return replace(cluster, tasks=cluster.tasks | {task}, error=None, failed=None)
 
 
 def own_results(state: WizardState) -> tuple[effects.Effect, ...]:
@@ -159,6 +159,6 @@ def read_again(state: WizardState) -> tuple[effects.Effect, ...]:
     return (effects.ReadRuns(state.cluster.launched), *own_results(state))
 
 
-def then(first: tuple[effects.Effect, ...], change: Change) -> Change:
+def prepend_effects(first: tuple[effects.Effect, ...], change: Change) -> Change:
     """A change after other effects."""
     return change[0], (*first, *change[1])

@@ -11,7 +11,7 @@ from llmb_tui.language.states import state_label
 from llmb_tui.launch.run import Run
 from llmb_tui.request import RunRequest
 from llmb_tui.wizard import effects, events
-from llmb_tui.wizard.answers import Answers, answer, answers_of, gone
+from llmb_tui.wizard.answers import Answers, answer, answers_of, missing_from_catalog
 from llmb_tui.wizard.gates import first_error, following, observed, problems, submit_blocker
 from llmb_tui.wizard.proposal import objection_key, propose
 from llmb_tui.wizard.state import ClusterState, Launch, Rules, Task, WizardState, identity
@@ -19,7 +19,6 @@ from llmb_tui.wizard.steps import StepId
 from llmb_tui.wizard.transitions import (
     Change,
     ask_to_submit,
-    begun,
     confirmed,
     go,
     install,
@@ -27,11 +26,12 @@ from llmb_tui.wizard.transitions import (
     own_results,
     prepare,
     prepare_ahead,
+    prepend_effects,
     probe,
     read_again,
     repropose,
-    then,
     unknown_cluster,
+    with_task_started,
 )
 
 
@@ -41,8 +41,8 @@ def open_wizard(
     """The first state: presets, saved clusters, where the person was last time, and the runs that go on."""
     proposal = propose(rules, answers, profiles, {}, StepId.WORKLOAD)
     cluster = unknown_cluster(proposal.profile)
-    state = WizardState(rules, answers, proposal, profiles=profiles, going=going, cluster=cluster)
-    return state, (effects.Arrive(), effects.StartRestTimer(), *own_results(state))
+    state = WizardState(rules, answers, proposal, profiles=profiles, active_runs=going, cluster=cluster)
+    return state, (effects.FocusFirst(), effects.StartIdleTimer(), *own_results(state))
 
 
 def update(state: WizardState, event: events.Event) -> Change:  # noqa: PLR0911 - a case for each event
@@ -54,7 +54,7 @@ def update(state: WizardState, event: events.Event) -> Change:  # noqa: PLR0911 
             return _run_again(state, run)
         case events.StepTaken(step):
             return go(confirmed(state) if step > state.step else state, step)
-        case events.Asked(action):
+        case events.ActionRequested(action):
             return _ACTIONS[action](state)
         case events.ProfileSaved():
             return _profile_saved(state, event)
@@ -62,9 +62,9 @@ def update(state: WizardState, event: events.Event) -> Change:  # noqa: PLR0911 
             return _submit(state, event)
         case events.FailureRead():
             return prepare(state)
-        case events.Rested():
+        case events.InputIdle():
             return _rested(state)
-        case events.InFront(now):
+        case events.ScreenActive(now):
             return replace(state, in_front=now), read_again(state) if now else ()
         case events.RunsRead():
             return _with_runs(state, event), ()
@@ -85,7 +85,7 @@ def _go_on(state: WizardState) -> Change:
     """On, unless an error stands against what was answered at this step."""
     error = next((one for one in problems(state, state.step) if one.severity == "error"), None)
     if error is not None and state.step <= StepId.SCALE:
-        return state, (effects.Tell(f"{error.reason} {error.fix}".strip()),)
+        return state, (effects.Notify(f"{error.reason} {error.fix}".strip()),)
     state = confirmed(state)
     return go(state, following(state))
 
@@ -109,34 +109,34 @@ def _check(state: WizardState) -> Change:
     if state.proposal.profile is None:
         return state, (effects.EditCluster(None),)
     if state.cluster.tasks & {"install", "submit"}:
-        return state, (effects.Tell("The cluster is at work for you: check it when that is done."),)
+        return state, (effects.Notify("The cluster is at work for you: check it when that is done."),)
     if state.proposal.request is None:
-        return state, (effects.Tell(first_error(state) or "Choose a workload first."),)
+        return state, (effects.Notify(first_error(state) or "Choose a workload first."),)
     return probe(state, attended=True)
 
 
 def _show_keys(state: WizardState) -> Change:
     request = state.proposal.request
     if why_not := observed(state):
-        return state, (effects.Tell(why_not),)
+        return state, (effects.Notify(why_not),)
     return state, (effects.AskForKeys(request, state.cluster.key_would_help),) if request is not None else ()
 
 
 def _again(state: WizardState) -> Change:
     state, first = go(replace(state, cluster=replace(state.cluster, prepared=None, launched=None)), StepId.WORKLOAD)
-    return then(first, prepare_ahead(state))
+    return prepend_effects(first, prepare_ahead(state))
 
 
 def _run_again(state: WizardState, run: Run) -> Change:
     """With what a run was, at the step with its scale; where that cannot be, the answers stay as they are."""
     answers = answers_of(run.plan.selection, run.cluster, run.procedure)
-    if what := gone(state.rules.catalog, answers):
-        return state, (effects.Tell(f"Run {run.id} cannot be made again: no preset has {what} any more."),)
+    if what := missing_from_catalog(state.rules.catalog, answers):
+        return state, (effects.Notify(f"Run {run.id} cannot be made again: no preset has {what} any more."),)
     cluster = replace(state.cluster, prepared=None, launched=None)
     state, first = repropose(replace(state, answers=answers, cluster=cluster))
     state, arrived = go(state, StepId.SCALE)
     state, ahead = prepare_ahead(state)
-    return state, (*first, *arrived, *ahead, effects.Tell(*_as_before(state, run)))
+    return state, (*first, *arrived, *ahead, effects.Notify(*_as_before(state, run)))
 
 
 def _as_before(state: WizardState, run: Run) -> tuple[str, Literal["information", "warning"]]:
@@ -166,14 +166,14 @@ def _profile_saved(state: WizardState, event: events.ProfileSaved) -> Change:
     profiles = tuple(sorted(saved.values(), key=lambda one: f"{one.name}.toml"))  # as their files are
     answers = replace(state.answers, cluster=event.profile.name)
     state, first = repropose(replace(state, answers=answers, profiles=profiles))
-    return then(first, probe(state, attended=True))
+    return prepend_effects(first, probe(state, attended=True))
 
 
 def _submit(state: WizardState, event: events.SubmitAgreed) -> Change:
     if state.launch is not None:
-        return state, (effects.Tell(submit_blocker(state)),)
+        return state, (effects.Notify(submit_blocker(state)),)
     prepared = event.prepared
-    cluster = begun(state.cluster, "submit") if state.concerns(prepared.request) else state.cluster
+    cluster = with_task_started(state.cluster, "submit") if state.concerns(prepared.request) else state.cluster
     submit = effects.Submit(prepared, cluster.preflight, cluster.steps)
     return replace(state, launch=Launch(prepared.run, event.at), cluster=cluster), (submit,)
 
@@ -193,7 +193,7 @@ def _with_runs(state: WizardState, event: events.RunsRead) -> WizardState:
     mine, newer = state.cluster.launched, event.launched
     if mine is not None and newer is not None and mine.id == newer.id:
         state = replace(state, cluster=replace(state.cluster, launched=newer))
-    return replace(state, going=event.going)
+    return replace(state, active_runs=event.active_runs)
 
 
 def _with_results(state: WizardState, event: events.OwnResultsRead) -> WizardState:
@@ -205,7 +205,7 @@ def _with_results(state: WizardState, event: events.OwnResultsRead) -> WizardSta
 # What is said of a cluster.
 
 
-def _heard(state: WizardState, event: events.Report) -> Change:  # noqa: PLR0911 - as above
+def _heard(state: WizardState, event: events.TaskEvent) -> Change:  # noqa: PLR0911 - as above
     """What was said for another request than the present one changes only what holds for any."""
     present, cluster = state.concerns(event.request), state.cluster
     match event:
@@ -246,20 +246,20 @@ def _link_changed(state: WizardState, event: events.ConnectionChanged, present: 
     changed = replace(state, cluster=replace(cluster, link=event.link, banner=banner, unreachable=unreachable))
     if present:
         return prepare_ahead(changed)
-    return changed, (effects.StartRestTimer(),) if event.link != cluster.link else ()
+    return changed, (effects.StartIdleTimer(),) if event.link != cluster.link else ()
 
 
 def _failed(state: WizardState, event: events.Failed, present: bool) -> Change:
     """Why there is no connection holds for any request to the same cluster."""
-    cluster, trouble = state.cluster, event.trouble
+    cluster, error = state.cluster, event.error
     if event.task == "probe" and cluster.link == "failed" and state.proposal.profile == event.request.profile:
-        cluster = replace(cluster, unreachable=trouble)
+        cluster = replace(cluster, unreachable=error)
     if present:
         prepared = None if event.run_over else cluster.prepared
-        cluster = replace(cluster, trouble=trouble, failed=event.task, prepared=prepared)
+        cluster = replace(cluster, error=error, failed=event.task, prepared=prepared)
     if cluster != state.cluster:
         state = replace(state, cluster=cluster)
-    return state, (effects.ShowFailure(trouble),) if event.task == "submit" else ()
+    return state, (effects.ShowFailure(error),) if event.task == "submit" else ()
 
 
 def _early_checked(state: WizardState, event: events.EarlyChecked, present: bool) -> Change:
@@ -292,7 +292,7 @@ def _submitted(state: WizardState, run: Run, present: bool) -> Change:
     if present and state.step is StepId.REVIEW and state.in_front:
         state, first = go(state, StepId.RUN)
         return state, (*first, effects.OpenRun(run.id))
-    return state, (effects.Tell(launched_words(run), "information"), *read_again(state))
+    return state, (effects.Notify(launched_words(run), "information"), *read_again(state))
 
 
 def _ended(state: WizardState, request: RunRequest, task: Task, present: bool) -> Change:
@@ -310,7 +310,7 @@ def _ended(state: WizardState, request: RunRequest, task: Task, present: bool) -
     asks = (effects.AskForKeys(request, cluster.key_would_help),) if waits and cluster.key_would_help else ()
     unchecked = cluster.link == "connected" and cluster.preflight is None and cluster.failed is None
     # The time to look may have gone by while this was at work.
-    looks = (effects.StartRestTimer(),) if unchecked and task != "probe" and not cluster.tasks else ()
+    looks = (effects.StartIdleTimer(),) if unchecked and task != "probe" and not cluster.tasks else ()
     return replace(state, cluster=cluster), (*asks, *looks)
 
 

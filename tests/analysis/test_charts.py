@@ -11,7 +11,7 @@ from statistics import fmean
 import pytest
 
 from llmb_tui.analysis.changes import chance, changes
-from llmb_tui.analysis.chart import Axis, Chart, apart, scale_axis
+from llmb_tui.analysis.chart import Axis, Chart, scale_axis, spread_labels
 from llmb_tui.analysis.charts import efficiency_chart, history_chart, scale_chart, step_chart
 from llmb_tui.analysis.result import RunResult
 from llmb_tui.analysis.scaling import scaling_curves
@@ -73,13 +73,13 @@ def test_an_axis_of_time_has_whole_days() -> None:
 
 
 def test_labels_keep_apart_and_near() -> None:
-    assert apart([10, 50], 5, 0, 100) == [10, 50]
-    found = apart([50, 10, 51, 52, 99], 8, 0, 100)
+    assert spread_labels([10, 50], 5, 0, 100) == [10, 50]
+    found = spread_labels([50, 10, 51, 52, 99], 8, 0, 100)
     assert all(b - a >= 8 - 1e-9 for a, b in pairwise(sorted(found)))
     assert all(4 <= place <= 96 for place in found)
     assert found[0] < found[2] < found[3]
-    assert apart([5, 5, 5], 50, 0, 90) == [15, 45, 75]
-    assert apart([], 5, 0, 100) == []
+    assert spread_labels([5, 5, 5], 50, 0, 90) == [15, 45, 75]
+    assert spread_labels([], 5, 0, 100) == []
 
 
 def test_chance_of_student_is_the_tables() -> None:

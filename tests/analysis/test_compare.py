@@ -80,7 +80,7 @@ def test_a_difference_inside_the_noise_is_called_that() -> None:
     assert contrast.difference_pct == pytest.approx(100 * (5.99 / 5.98 - 1))
     assert contrast.outcome == "within the noise"
     assert contrast.words.startswith("within the noise: +0.17 % ± 2.")
-    assert comparison.likeness.purpose == "changes"
+    assert comparison.comparability.purpose == "changes"
     assert [name.partition(" (")[2] for name in comparison.names] == ["old0, old1, old2)", "new0, new1, new2)"]
 
 
@@ -122,14 +122,14 @@ def test_no_interval_is_narrower_than_the_digits_of_a_log() -> None:
 def test_scales_are_compared_by_the_time_of_a_gpu_for_a_token() -> None:
     runs = [make_result("small", 2.0), make_result("large", 2.2, replace(NEMOTRON, scale=256))]
     comparison = compare(runs)
-    assert comparison.likeness.purpose == "scales"
+    assert comparison.comparability.purpose == "scales"
     assert comparison.contrasts[0].difference_pct == pytest.approx(10)
     assert comparison.names == ("64 GPUs", "256 GPUs")
 
 
 def test_runs_that_are_not_alike_have_no_difference() -> None:
     comparison = compare(repeats("a", 1.98) + repeats("b", 2.9, selection=replace(BF16, scale=128)), purpose="scales")
-    assert not comparison.likeness.comparable
+    assert not comparison.comparability.comparable
     assert comparison.contrasts == ()
 
 
@@ -143,11 +143,11 @@ def test_each_kind_is_compared_with_its_own() -> None:
     comparison = compare(runs)
     pairs = [(one.base.runs[0].id, one.other.runs[0].id) for one in comparison.contrasts]
     assert pairs == [("fp864", "fp8256"), ("bf1664", "bf16256")]
-    assert comparison.likeness.comparable
-    words = {remark.aspect: remark.words for remark in comparison.likeness.warnings}
+    assert comparison.comparability.comparable
+    words = {remark.aspect: remark.words for remark in comparison.comparability.warnings}
     assert words["precision"].endswith("Each is compared with its own kind.")
-    assert not compare(runs, purpose="scales").likeness.comparable
-    assert not compare([runs[0], runs[3]]).likeness.comparable
+    assert not compare(runs, purpose="scales").comparability.comparable
+    assert not compare([runs[0], runs[3]]).comparability.comparable
 
 
 def test_other_rules_are_compared_by_medians() -> None:
@@ -171,8 +171,8 @@ def test_two_sides_are_paired_by_configuration() -> None:
 
 def test_a_single_pair_may_differ_in_comparable_aspects() -> None:
     fast, slow = repeats("f", 1.98), repeats("b", 2.67, selection=BF16)
-    assert compare(slow, against=fast).likeness.purpose == "precisions"
-    assert not compare(slow, against=fast, purpose="changes").likeness.comparable
+    assert compare(slow, against=fast).comparability.purpose == "precisions"
+    assert not compare(slow, against=fast, purpose="changes").comparability.comparable
 
 
 def test_a_run_without_a_usable_result_is_left_out_with_the_reason() -> None:

@@ -17,7 +17,7 @@ import pytest
 
 from llmb_tui.cluster_files.prune import local_logs, remove_log
 from llmb_tui.services import Services
-from llmb_tui.store.paths import Places
+from llmb_tui.store.paths import UserPaths
 from tests.kit import verbs
 from tests.kit.runs import make_run
 
@@ -31,7 +31,7 @@ LOG = "".join(
 @pytest.fixture(scope="module")
 def made(tmp_path_factory: pytest.TempPathFactory) -> Path:
     root = tmp_path_factory.mktemp("many")
-    places = Places(root / "config", root / "state")
+    places = UserPaths(root / "config", root / "state")
     run = asdict(make_run("before", job_state="COMPLETED", log_read=True))
     for number in range(MANY):
         folder = places.runs / f"run{number}"
@@ -44,14 +44,14 @@ def made(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture
-def places(made: Path, tmp_path: Path) -> Places:
+def places(made: Path, tmp_path: Path) -> UserPaths:
     """All are done, and have lain there for long."""
     root = shutil.copytree(made, tmp_path / "many")
-    return Places(root / "config", root / "state")
+    return UserPaths(root / "config", root / "state")
 
 
 @contextmanager
-def read_below(places: Places) -> Iterator[Counter[str]]:
+def read_below(places: UserPaths) -> Iterator[Counter[str]]:
     """How many files of each name were opened in the runs' folders."""
     names: Counter[str] = Counter()
     path_open, os_open = Path.open, os.open
@@ -76,14 +76,14 @@ def read_below(places: Places) -> Iterator[Counter[str]]:
         yield names
 
 
-def jobs(places: Places) -> list[dict[str, Any]]:
+def jobs(places: UserPaths) -> list[dict[str, Any]]:
     said = verbs.run(("jobs", "--json"), verbs.environment(places.state.parent))
     assert (said.returncode, said.stderr) == (0, "")
     documents: list[dict[str, Any]] = json.loads(said.stdout)
     return documents
 
 
-def test_each_is_read_once_and_then_only_what_changed(places: Places) -> None:
+def test_each_is_read_once_and_then_only_what_changed(places: UserPaths) -> None:
     with read_below(places) as names:
         first = jobs(places)
     assert names == {"run.json": MANY, "log": MANY}
@@ -97,7 +97,7 @@ def test_each_is_read_once_and_then_only_what_changed(places: Places) -> None:
     assert names == {"run.json": 1, "log": 1, "note.json": 1}
 
 
-def test_the_history_reads_nothing_again(places: Places) -> None:
+def test_the_history_reads_nothing_again(places: UserPaths) -> None:
     services = Services(places)
     with read_below(places) as names:
         before = services.history.all()
@@ -108,7 +108,7 @@ def test_the_history_reads_nothing_again(places: Places) -> None:
     assert names["run.json"] == names["log"] == 0
 
 
-def test_what_may_be_removed_is_found_without_reading_a_log_and_what_was_is_not_looked_at(places: Places) -> None:
+def test_what_may_be_removed_is_found_without_reading_a_log_and_what_was_is_not_looked_at(places: UserPaths) -> None:
     runs = Services(places).runs
     with read_below(places) as names:
         logs = local_logs(runs, time.time(), {}).removable

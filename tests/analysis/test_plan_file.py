@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from llmb_tui.errors import Trouble
+from llmb_tui.errors import LlmbError
 from llmb_tui.plan.document import document
 from llmb_tui.plan.make import plan
 from llmb_tui.plan.plan import Plan
@@ -63,7 +63,7 @@ def test_settings_changed_by_the_user_are_read(changes: dict[str, Any]) -> None:
     ],
 )
 def test_a_text_that_is_not_a_plan_is_rejected_with_an_explanation(text: str) -> None:
-    with pytest.raises(Trouble) as refused:
+    with pytest.raises(LlmbError) as refused:
         plan_in(CATALOG, text)
     assert refused.value.exit_code == 1
 
@@ -74,9 +74,9 @@ def test_a_hostile_plan_is_refused_in_words() -> None:
         ("selection", "workload", "\x1b[2J"), ("selection", "scale", 1e308), ("parallelism", "tp", "x"),
         ("parallelism", "gbs", {}), ("selection", "size", []),
     ):  # fmt: skip
-        with pytest.raises(Trouble):
+        with pytest.raises(LlmbError):
             plan_in(CATALOG, json.dumps(good | {part: good[part] | {key: value}}))
-    with pytest.raises(Trouble):
+    with pytest.raises(LlmbError):
         plan_in(CATALOG, json.dumps(good | {"options": {"from": "x"}}))
-    with pytest.raises(Trouble):
+    with pytest.raises(LlmbError):
         plan_in(CATALOG, json.dumps(good | {"steps": "many"}))

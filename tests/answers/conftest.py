@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from llmb_tui.services import Services
-from llmb_tui.store.paths import Places
+from llmb_tui.store.paths import UserPaths
 from tests.baseline.answers import copy_home
 
 
@@ -20,6 +20,6 @@ def home(tmp_path: Path) -> Path:
 
 @pytest.fixture
 def services(home: Path) -> Iterator[Services]:
-    found = Services(Places(home / "config", home / "state"))
+    found = Services(UserPaths(home / "config", home / "state"))
     yield found
     found.close()

@@ -7,11 +7,11 @@ from llmb_tui.answers.blocks import Grid
 from llmb_tui.answers.disk import THING, disk, removal
 from llmb_tui.answers.table import Table, toned_text
 from llmb_tui.answers.writers.rows import rows
-from llmb_tui.cluster_files.housekeeping import Belonging, Removal
+from llmb_tui.cluster_files.housekeeping import InstallItem, Removal
 
-SMALL = Belonging("image", "images/a.sqsh", size=2_000_000)
-LARGE = Belonging("run", "experiments/e", ("r1", "r2"), "Run r1 is active.", 3_000_000_000)
-UNKNOWN = Belonging("cache", "cache/x")
+SMALL = InstallItem("image", "images/a.sqsh", size=2_000_000)
+LARGE = InstallItem("run", "experiments/e", ("r1", "r2"), "Run r1 is active.", 3_000_000_000)
+UNKNOWN = InstallItem("cache", "cache/x")
 THINGS = (SMALL, LARGE, UNKNOWN)
 
 

@@ -11,7 +11,7 @@ from llmb_tui.answers.writers.rows import rows
 from llmb_tui.launch.llmb.import_run import ImportableRun, importable_runs
 from llmb_tui.launch.llmb.run import run_of
 from llmb_tui.launch.runs import Runs
-from llmb_tui.store.paths import Places
+from llmb_tui.store.paths import UserPaths
 from tests.kit.runs import CATALOG
 from tests.launch.test_adopt import CONFIG, FOLDER
 
@@ -27,7 +27,7 @@ def found(home: Path) -> tuple[ImportableRun, ...]:
         ),
         run_of(f"{FOLDER}/llmb-config_100.yaml", {"run": "a: b: c", "written": ""}),
     )
-    return importable_runs(CATALOG, Runs(Places(home, home)), "eos", jobs)
+    return importable_runs(CATALOG, Runs(UserPaths(home, home)), "eos", jobs)
 
 
 def test_a_run_that_cannot_be_opened_is_quiet_and_says_why(tmp_path: Path) -> None:

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from llmb_tui.services import Services
-from llmb_tui.store.paths import Places
+from llmb_tui.store.paths import UserPaths
 from tests.baseline.answers import (
     HERE,
     HOME,
@@ -60,7 +60,7 @@ def test_verbs_that_need_a_cluster_answer_in_the_form_of_the_baseline(tmp_path: 
 @pytest.mark.parametrize("run_id", RUNS)
 def test_every_value_of_a_stored_run_is_read_and_written_again(tmp_path: Path, run_id: str) -> None:
     copy_home(tmp_path / "home")
-    runs = Services(Places(tmp_path / "home/config", tmp_path / "home/state")).runs
+    runs = Services(UserPaths(tmp_path / "home/config", tmp_path / "home/state")).runs
     runs.save(runs.load(run_id))
     before = json.loads((HOME / "state/runs" / run_id / "run.json").read_text())
     assert difference(before, json.loads((runs.folder(run_id) / "run.json").read_text())) == ""
@@ -69,7 +69,7 @@ def test_every_value_of_a_stored_run_is_read_and_written_again(tmp_path: Path, r
 @pytest.mark.parametrize("suite_id", SUITES)
 def test_every_value_of_a_stored_suite_is_read_and_written_again(tmp_path: Path, suite_id: str) -> None:
     copy_home(tmp_path / "home")
-    suites = Services(Places(tmp_path / "home/config", tmp_path / "home/state")).suites
+    suites = Services(UserPaths(tmp_path / "home/config", tmp_path / "home/state")).suites
     suite = suites.load(suite_id)
     suites.save(suite)
     before, now = (
@@ -82,7 +82,7 @@ def test_the_journal_is_read(tmp_path: Path) -> None:
     copy_home(tmp_path / "home")
     lines = (HOME / "state/journal.jsonl").read_text().splitlines()
     assert [json.loads(line) for line in lines] == list(
-        Services(Places(tmp_path / "home/config", tmp_path / "home/state")).journal.read()
+        Services(UserPaths(tmp_path / "home/config", tmp_path / "home/state")).journal.read()
     )
 
 

@@ -20,7 +20,7 @@ from llmb_tui.answers.writers.rows import rows
 from llmb_tui.language import quantities
 from llmb_tui.launch.note import NO_NOTE
 from llmb_tui.services import Services
-from llmb_tui.store.paths import Places
+from llmb_tui.store.paths import UserPaths
 from llmb_tui.ui.widgets.figures import figures, strip
 from llmb_tui.ui.widgets.keyed_table import Row, make_row
 from llmb_tui.ui.widgets.result_texts import about_run
@@ -78,7 +78,7 @@ def home(tmp_path: Path) -> Path:
 @pytest.fixture
 def services(home: Path) -> Iterator[Services]:
     copy_home(home)
-    found = Services(Places(home / "config", home / "state"))
+    found = Services(UserPaths(home / "config", home / "state"))
     yield found
     found.close()
 

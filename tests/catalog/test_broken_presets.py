@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from llmb_tui.catalog.load import PresetProblem, read_preset
+from llmb_tui.catalog.load import PresetError, read_preset
 
 
 class Break(NamedTuple):
@@ -331,7 +331,7 @@ def test_a_broken_preset_is_refused_with_file_line_and_field(tiny_preset: Path, 
     broken = whole.replace(case.old, case.new, 1)
     tiny_preset.write_text(broken, encoding="utf-8")
 
-    with pytest.raises(PresetProblem) as caught:
+    with pytest.raises(PresetError) as caught:
         read_preset(tiny_preset)
 
     problem = caught.value
@@ -356,21 +356,21 @@ def test_a_peak_is_needed_for_the_precisions_of_a_types_own_tables_only(tiny_pre
 
 def test_a_syntax_error_names_its_line(tiny_preset: Path) -> None:
     tiny_preset.write_text('workload = "tiny"\nrelease = \n', encoding="utf-8")
-    with pytest.raises(PresetProblem, match="is not TOML") as caught:
+    with pytest.raises(PresetError, match="is not TOML") as caught:
         read_preset(tiny_preset)
     assert (caught.value.line, caught.value.field) == (2, "")
 
 
 def test_a_file_that_is_no_text_is_refused(tiny_preset: Path) -> None:
     tiny_preset.write_bytes(b"\xff\xfe\x00")
-    with pytest.raises(PresetProblem, match="cannot be read") as caught:
+    with pytest.raises(PresetError, match="cannot be read") as caught:
         read_preset(tiny_preset)
     assert (caught.value.file, caught.value.line) == (tiny_preset, None)
 
 
 def test_a_file_that_cannot_be_opened_is_refused(tmp_path: Path) -> None:
     (tmp_path / "folder.toml").mkdir()
-    with pytest.raises(PresetProblem, match="cannot be read"):
+    with pytest.raises(PresetError, match="cannot be read"):
         read_preset(tmp_path / "folder.toml")
 
 
@@ -380,7 +380,7 @@ def test_further_faults_are_named_too(tiny_preset: Path) -> None:
         whole.replace("2, 64, 8]", "2, 64, 4]").replace("2, 128, 8]", "2, 128, 4]").replace("value = 8", "value = 7"),
         encoding="utf-8",
     )
-    with pytest.raises(PresetProblem) as caught:
+    with pytest.raises(PresetError) as caught:
         read_preset(tiny_preset)
     assert caught.value.what.endswith("tables[0].rows[1]: the README prints GA 4, the other columns give 8: add a note")
     row = tiny_preset.read_text(encoding="utf-8").splitlines().index("    [32, 16, 2, 2, 1, 4, 8, 4, 2, 128, 4],") + 1
@@ -390,7 +390,7 @@ def test_further_faults_are_named_too(tiny_preset: Path) -> None:
 def test_notes_of_a_table_whose_rows_are_at_fault_are_not_looked_at(tiny_preset: Path) -> None:
     whole = tiny_preset.read_text(encoding="utf-8")
     tiny_preset.write_text(whole.replace('[8, 8, 2, 1, 1, 4, 4, "NA", 2, 32, 4]', "[]"), encoding="utf-8")
-    with pytest.raises(PresetProblem) as caught:
+    with pytest.raises(PresetError) as caught:
         read_preset(tiny_preset)
     assert (caught.value.field, caught.value.others) == ("tables[0].rows[0]", ())
 
@@ -401,7 +401,7 @@ def test_every_fault_of_types_is_named_once_with_its_line(tiny_preset: Path) -> 
     )
     text = text.replace("gated = true", "gated = 1").replace("memory_gb = 80", "memory_gb = -80\nfast = 1")
     tiny_preset.write_text(text, encoding="utf-8")
-    with pytest.raises(PresetProblem) as caught:
+    with pytest.raises(PresetError) as caught:
         read_preset(tiny_preset)
     found = [(one.line, one.field) for one in (caught.value, *caught.value.others)]
     lines = {line.split(" =")[0]: number for number, line in enumerate(text.splitlines(), start=1)}
@@ -420,7 +420,7 @@ def test_a_preset_without_settings_is_told_all_that_is_missing(tiny_preset: Path
     text = tiny_preset.read_text(encoding="utf-8")
     start, end = text.index("[[settings]]"), text.index("[[options]]")
     tiny_preset.write_text(text[:start] + text[end:], encoding="utf-8")
-    with pytest.raises(PresetProblem) as caught:
+    with pytest.raises(PresetError) as caught:
         read_preset(tiny_preset)
     missing = "{tp}, {pp}, {cp}, {vp}, {mbs}, {gbs}, {seq_len}, {layers}, {steps}, {ep}, fp8"
     assert f"tables[0]: no setting passes {missing}:" in caught.value.what
@@ -461,5 +461,5 @@ def test_whatever_is_in_a_preset_it_is_read_or_refused(
     words[start : start + length] = pieces
     file = tmp_path_factory.mktemp("preset") / "broken.toml"
     file.write_text("".join(words), encoding="utf-8")
-    with contextlib.suppress(PresetProblem):
+    with contextlib.suppress(PresetError):
         read_preset(file)

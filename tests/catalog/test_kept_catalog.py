@@ -11,7 +11,7 @@ from llmb_tui.catalog.catalog import Catalog
 from llmb_tui.catalog.kept import kept_catalog, kept_text, stamp_of
 from llmb_tui.catalog.load import load_presets
 from llmb_tui.services import Services
-from llmb_tui.store.paths import Places
+from llmb_tui.store.paths import UserPaths
 
 
 @pytest.fixture
@@ -22,7 +22,7 @@ def file(tmp_path: Path) -> Path:
 @pytest.fixture
 def services(tmp_path: Path, tiny_text: str) -> Services:
     """With a preset of the user's own."""
-    places = Places(tmp_path / "config", tmp_path / "state")
+    places = UserPaths(tmp_path / "config", tmp_path / "state")
     places.presets.mkdir(parents=True)
     (places.presets / "tiny.toml").write_text(tiny_text)
     return Services(places)

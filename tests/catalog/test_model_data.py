@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from llmb_tui.catalog import load
-from llmb_tui.catalog.load import PresetProblem, load_presets
+from llmb_tui.catalog.load import PresetError, load_presets
 from llmb_tui.catalog.rows import rows
 
 MODEL = Path(__file__).parents[2] / "presets" / "model"
@@ -50,7 +50,7 @@ def test_a_spoilt_file_is_named_with_its_line(own_model: Path, file: str, old: s
     text = (own_model / file).read_text()
     assert old in text
     (own_model / file).write_text(text.replace(old, new, 1))
-    with pytest.raises(PresetProblem) as caught:
+    with pytest.raises(PresetError) as caught:
         load_presets()
     assert caught.value.file == own_model / file
     assert caught.value.line

@@ -7,9 +7,9 @@ from pathlib import Path
 
 import pytest
 
-from llmb_tui.catalog.catalog import Catalog, Unknown
-from llmb_tui.catalog.load import PresetProblem, load_presets, read_preset
-from llmb_tui.errors import Trouble
+from llmb_tui.catalog.catalog import Catalog, UnknownNameError
+from llmb_tui.catalog.load import PresetError, load_presets, read_preset
+from llmb_tui.errors import LlmbError
 from llmb_tui.plan.make import plan
 from llmb_tui.plan.selection import Selection
 
@@ -44,7 +44,7 @@ def test_a_recipe_is_found(catalog: Catalog, workload: str, release: str | None,
 def test_an_unknown_name_comes_with_the_nearest(
     catalog: Catalog, workload: str, release: str | None, unknown: tuple[str, str], nearest: str
 ) -> None:
-    with pytest.raises(Unknown) as caught:
+    with pytest.raises(UnknownNameError) as caught:
         catalog.recipe(workload, release)
     assert (caught.value.field, caught.value.value, caught.value.exit_code) == (*unknown, 1)
     assert caught.value.nearest[0] == nearest
@@ -52,14 +52,14 @@ def test_an_unknown_name_comes_with_the_nearest(
 
 
 def test_a_name_like_no_other_comes_with_all_that_are_known(catalog: Catalog) -> None:
-    with pytest.raises(Unknown) as caught:
+    with pytest.raises(UnknownNameError) as caught:
         catalog.recipe("zzz")
     assert caught.value.nearest == ()
     assert all(workload in str(caught.value) for workload in catalog.workloads())
 
 
 def test_two_releases_are_refused(catalog: Catalog) -> None:
-    with pytest.raises(Trouble, match=r"24\.11 and 25\.04") as caught:
+    with pytest.raises(LlmbError, match=r"24\.11 and 25\.04") as caught:
         catalog.recipe("llama3.1@24.11", "25.04")
     assert caught.value.exit_code == 1
 
@@ -88,7 +88,7 @@ def test_a_users_own_presets_are_read_too(tiny_preset: Path, tmp_path: Path) -> 
 def test_a_users_preset_cannot_replace_a_built_in_one(tiny_preset: Path) -> None:
     text = tiny_preset.read_text(encoding="utf-8").replace('"tiny"', '"grok1"').replace('"1.0"', '"25.02"')
     tiny_preset.write_text(text, encoding="utf-8")
-    with pytest.raises(PresetProblem, match=r"grok1@25\.02") as caught:
+    with pytest.raises(PresetError, match=r"grok1@25\.02") as caught:
         load_presets([tiny_preset.parent])
     assert caught.value.file == tiny_preset
     assert "grok1-25.02.toml" in str(caught.value)
@@ -124,8 +124,8 @@ def test_a_release_that_is_not_known_names_the_broken_preset(tiny_preset: Path) 
     tiny_preset.write_text(text, encoding="utf-8")
     catalog = load_presets([tiny_preset.parent], lambda _: None)
     for name in ("tiny", "pretrain_tiny@1.0"):
-        with pytest.raises(Unknown, match=r"tiny-1\.0\.toml, line \d+: models\.1b\.gated"):
+        with pytest.raises(UnknownNameError, match=r"tiny-1\.0\.toml, line \d+: models\.1b\.gated"):
             catalog.recipe(name)
-    with pytest.raises(Unknown) as caught:
+    with pytest.raises(UnknownNameError) as caught:
         catalog.recipe("huge")
     assert "tiny-1.0.toml" not in str(caught.value)

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from llmb_tui.catalog.catalog import Catalog
-from llmb_tui.catalog.load import PresetProblem, read_preset
+from llmb_tui.catalog.load import PresetError, read_preset
 from llmb_tui.catalog.upstream import UpstreamScripts
 
 PROCEDURE = """
@@ -149,7 +149,7 @@ def test_a_constraints_file_that_cannot_be_used(preset: Path, line: str | None, 
         file.unlink()
     else:
         file.write_text(line)
-    with pytest.raises(PresetProblem) as caught:
+    with pytest.raises(PresetError) as caught:
         read_preset(preset)
     assert reason in str(caught.value)
     assert "upstream.constraints.file" in str(caught.value)
@@ -164,7 +164,7 @@ def test_a_procedure_that_does_not_fit(preset: Path, old: str, new: str, field: 
     before, _, tiny = preset.read_text(encoding="utf-8").partition("[upstream]")
     assert tiny.count(old) >= 1
     preset.write_text(before + "[upstream]" + tiny.replace(old, new, 1), encoding="utf-8")
-    with pytest.raises(PresetProblem) as caught:
+    with pytest.raises(PresetError) as caught:
         read_preset(preset)
     assert caught.value.field.endswith(field)
     assert reason in str(caught.value)

@@ -17,7 +17,7 @@ from llmb_tui.launch.run import Run
 from llmb_tui.plan.request import read_request
 from llmb_tui.plan.selection import Overrides, RunOptions, Selection
 from llmb_tui.services import Services
-from llmb_tui.store.paths import Places
+from llmb_tui.store.paths import UserPaths
 from tests.kit.runs import CATALOG, NEMOTRON, PLAN, intended_run, make_run, request_for
 
 # Nothing listens there.
@@ -32,7 +32,7 @@ ODD = Selection(
 
 
 @pytest.fixture
-def services(user_places: Places) -> Services:
+def services(user_places: UserPaths) -> Services:
     services = Services(user_places)
     services.clusters.save(EOS)
     return services

@@ -11,7 +11,7 @@ from typing import Any, get_args
 
 import pytest
 
-from llmb_tui.analysis.likeness import Purpose
+from llmb_tui.analysis.comparability import Purpose
 from llmb_tui.cli.flags import _PURPOSES
 from llmb_tui.cluster.job import Job
 from llmb_tui.cluster.slurm.profile import SlurmProfile
@@ -19,7 +19,7 @@ from llmb_tui.launch.runs import Runs
 from llmb_tui.plan.make import plan
 from llmb_tui.plan.selection import Selection
 from llmb_tui.services import Services
-from llmb_tui.store.paths import Places
+from llmb_tui.store.paths import UserPaths
 from llmb_tui.suites.suite import make_suite
 from tests.kit import verbs
 from tests.kit.runs import CATALOG, CREATED_AT, NEMOTRON, make_run, make_spec
@@ -34,7 +34,7 @@ Ended = Callable[..., None]
 @pytest.fixture
 def ended(tmp_path: Path) -> Ended:
     """A run that came to its end: its id, the time of each of its steps, and what else is to be otherwise."""
-    runs = Runs(Places(tmp_path / "config", tmp_path / "state"))
+    runs = Runs(UserPaths(tmp_path / "config", tmp_path / "state"))
 
     def make(run_id: str, seconds: float, selection: Selection = NEMOTRON, *, nodes: str = "", **spec: Any) -> None:
         made = plan(CATALOG, selection)
@@ -107,7 +107,7 @@ def test_each_side_has_a_curve_of_its_own(ended: Ended, tmp_path: Path) -> None:
 
 def test_what_is_simulated_is_called_so(ended: Ended, tmp_path: Path) -> None:
     ended("one", 1.98)
-    services = Services(Places(tmp_path / "config", tmp_path / "state"))
+    services = Services(UserPaths(tmp_path / "config", tmp_path / "state"))
     services.clusters.save(SlurmProfile("eos", "localhost", "a", "p", "/x", notice="simulated, clock x60"))
     for words in (("one",), ("--nodes",)):
         assert "eos: simulated, clock x60" in ask(tmp_path, words).stderr
@@ -148,7 +148,7 @@ def test_a_scaling_curve_in_each_form(ended: Ended, tmp_path: Path) -> None:
 
 
 def test_suites_stand_for_their_runs(ended: Ended, tmp_path: Path) -> None:
-    suites = Services(Places(tmp_path / "config", tmp_path / "state")).suites
+    suites = Services(UserPaths(tmp_path / "config", tmp_path / "state")).suites
     old, new, empty = (f"s25112308000{at}aaaa" for at in range(3))
     for suite_id, name, seconds in ((old, "old", 1.98), (new, "new", 2.08), (empty, "empty", 0.0)):
         made = make_suite(name, "eos", [(NEMOTRON, "direct"), (BF16, "direct"), (BF16, "direct")])

@@ -10,14 +10,14 @@ import pytest
 from llmb_tui.cli import main
 from llmb_tui.cluster.slurm.profile import SlurmProfile
 from llmb_tui.services import Services
-from llmb_tui.store.paths import Places
+from llmb_tui.store.paths import UserPaths
 from tests.kit.runs import make_run
 
 IMAGE = "images/nvidia+nemo+25.02.01.sqsh"
 
 
 @pytest.fixture
-def install(tmp_path: Path, user_places: Places, monkeypatch: pytest.MonkeyPatch) -> Path:
+def install(tmp_path: Path, user_places: UserPaths, monkeypatch: pytest.MonkeyPatch) -> Path:
     """With an image of ours; and an operator on the login node, whose queue is empty."""
     install = tmp_path / "install"
     for path in (IMAGE, ".llmb-tui/steps/image-nvidia+nemo+25.02.01/log", "bin/squeue"):
@@ -31,7 +31,7 @@ def install(tmp_path: Path, user_places: Places, monkeypatch: pytest.MonkeyPatch
 
 
 def test_what_is_needed_since_the_question_was_asked_stays(
-    install: Path, user_places: Places, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+    install: Path, user_places: UserPaths, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     """The question may stand for hours."""
     runs = Services(user_places).runs

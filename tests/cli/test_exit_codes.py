@@ -15,7 +15,7 @@ from llmb_tui.cluster.slurm.profile import SlurmProfile
 from llmb_tui.language.states import Submission, state_label
 from llmb_tui.launch.run import Cancel, CancelOutcome, Run
 from llmb_tui.services import Services
-from llmb_tui.store.paths import Places
+from llmb_tui.store.paths import UserPaths
 from llmb_tui.watch.runs_feed import RunsFeed
 from llmb_tui.watch.state import RunState
 from tests.kit.runs import make_run
@@ -55,7 +55,7 @@ class Machine:
 
 
 @pytest.fixture
-def machine(user_places: Places) -> Machine:
+def machine(user_places: UserPaths) -> Machine:
     services = Services(user_places)
     services.clusters.save(EOS)
     return Machine(services)

@@ -15,7 +15,7 @@ from llmb_tui.cluster_files.fetch import Fetch
 from llmb_tui.launch.runs import Runs
 from llmb_tui.launch.spec import RunaiSpec
 from llmb_tui.services import Services
-from llmb_tui.store.paths import Places
+from llmb_tui.store.paths import UserPaths
 from tests.kit import verbs
 from tests.kit.programs import all_but
 from tests.kit.runs import make_run, make_spec
@@ -41,7 +41,7 @@ def task(home: Path, tmp_path: Path) -> Path:
     (folder / "empty.err").touch()
     (folder / "sbatch_acct-acct.t_48123.out").write_text("HF_TOKEN=hf_secret\n")
     (folder / "code" / "deep" / "setup.log").write_text("code\n")
-    places = Places(home / "config", home / "state")
+    places = UserPaths(home / "config", home / "state")
     near = SlurmProfile("eos", "localhost", "acct", "batch", "/lustre", transport="local")
     Services(places).clusters.save(near)
     Runs(places).save(make_run("mine", folder, job_state="COMPLETED", log_read=True))
@@ -178,7 +178,7 @@ def test_of_a_run_on_runai_it_is_said_what_cannot_be_fetched(home: Path) -> None
         gpus_per_node=8, time_limit="", image="i", mounts=(), results="/data/results", image_pull_secret=None,
         hub_credential=None, env=spec.env, files=(),
     )  # fmt: skip
-    Runs(Places(home / "config", home / "state")).save(make_run("mine", procedure="runai", spec=runai))
+    Runs(UserPaths(home / "config", home / "state")).save(make_run("mine", procedure="runai", spec=runai))
     error = fetch(home, code=1)["error"]
     assert "/data/results" in error["why"]
     assert "llmb-tui logs mine" in error["fix"]

@@ -12,7 +12,7 @@ import pytest
 from llmb_tui.cli import main
 from llmb_tui.cluster.prompter import Prompter
 from llmb_tui.services import Services
-from llmb_tui.store.paths import Places
+from llmb_tui.store.paths import UserPaths
 from llmb_tui.watch.runs_feed import RunsFeed
 from llmb_tui.watch.state import RunState
 from tests.kit.runs import make_run
@@ -22,7 +22,7 @@ Follow = Callable[[Callable[[Publish], RunState]], None]
 
 
 @pytest.fixture
-def folder(user_places: Places) -> Path:
+def folder(user_places: UserPaths) -> Path:
     """Of a run that goes on, `going`."""
     runs = Services(user_places).runs
     runs.save(make_run("going"))

@@ -19,7 +19,7 @@ from llmb_tui.cli import main
 from llmb_tui.diagnosis.rule import FACTS, STAGES
 from llmb_tui.diagnosis.rules import rules, use_own_rules
 from llmb_tui.services import Services
-from llmb_tui.store.paths import Places
+from llmb_tui.store.paths import UserPaths
 from llmb_tui.toml.read import builtin_dir
 from tests.kit.runs import make_run
 
@@ -51,7 +51,7 @@ VERBS = (
 
 
 @pytest.fixture
-def places(user_places: Places, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Places:
+def places(user_places: UserPaths, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> UserPaths:
     monkeypatch.setenv("HOME", str(tmp_path))
     monkeypatch.chdir(tmp_path)
     return user_places
@@ -147,7 +147,7 @@ DAMAGES: dict[str, Callable[[Path], None]] = {
 }
 
 
-def test_a_damaged_run_costs_that_run_only(places: Places, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_damaged_run_costs_that_run_only(places: UserPaths, capsys: pytest.CaptureFixture[str]) -> None:
     services = Services(places)
     for run_id in (*DAMAGES, "sound"):
         services.runs.save(make_run(run_id, job_state="FAILED"))
@@ -174,7 +174,7 @@ def test_a_damaged_run_costs_that_run_only(places: Places, capsys: pytest.Captur
     assert _answers(capsys, "compare", "--nodes")[0] == 0
 
 
-def test_a_bad_preset_costs_that_file_only(places: Places, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_bad_preset_costs_that_file_only(places: UserPaths, capsys: pytest.CaptureFixture[str]) -> None:
     places.presets.mkdir(parents=True)
     real = (builtin_dir() / "nemotron4-25.04.toml").read_text()
     bad = {
@@ -252,7 +252,7 @@ NCCL_IB_HCA = "mlx5_0"
 """
 
 
-def test_a_bad_profile_costs_that_cluster_only(places: Places, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_bad_profile_costs_that_cluster_only(places: UserPaths, capsys: pytest.CaptureFixture[str]) -> None:
     bad = {
         "othername": PROFILE.format(name="sound"),
         "port": PROFILE.format(name="port").replace("2222", "99999999999999999999"),
@@ -284,7 +284,7 @@ def test_a_bad_profile_costs_that_cluster_only(places: Places, capsys: pytest.Ca
     assert {Path(fault["file"]).stem for fault in json.loads(out)["faults"]} >= never
 
 
-def test_bad_failure_rules_cost_that_file_only(places: Places, capsys: pytest.CaptureFixture[str]) -> None:
+def test_bad_failure_rules_cost_that_file_only(places: UserPaths, capsys: pytest.CaptureFixture[str]) -> None:
     rule = '[[{stage}]]\nwords = ["x"]\npatterns = [{pattern}]\nreason = "{reason}"\nexamples = ["x"]\n'
     patterns = {
         "repeat": "'x{99999999999999999999}'", "groups": "'" + "(" * 5000 + "x" + ")" * 5000 + "'", "open": "'x('",

@@ -17,7 +17,7 @@ import pytest
 
 from llmb_tui.answers.plan import plan_answer
 from llmb_tui.cli import main
-from llmb_tui.cli.output import print_json, print_line, say, write
+from llmb_tui.cli.output import print_json, print_line, print_status, write
 from llmb_tui.language.text import clean, escaped_json
 from llmb_tui.plan.plan import Problem
 from tests.kit.runs import PLAN
@@ -46,7 +46,7 @@ def test_marks_do_not_climb() -> None:
 
 def test_the_door_cleans_both_ways(capsys: pytest.CaptureFixture[str]) -> None:
     print_line(HOSTILE)
-    say(HOSTILE)
+    print_status(HOSTILE)
     said = capsys.readouterr()
     for text in (said.out, said.err):
         assert text == "ab\ufffd31mc\ufffdd\ufffde\ufffdf\ufffdg\ufffdh\ufffdi\ufffdjk\n"

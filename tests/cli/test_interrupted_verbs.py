@@ -18,7 +18,7 @@ from llmb_tui.cluster.slurm.profile import SlurmProfile
 from llmb_tui.launch.launcher import Launcher
 from llmb_tui.launch.runs import Runs
 from llmb_tui.services import Services
-from llmb_tui.store.paths import Places
+from llmb_tui.store.paths import UserPaths
 from tests.kit import verbs
 from tests.kit.runs import NEMOTRON, intended_run, make_run, request_for
 
@@ -31,7 +31,7 @@ FLAGS = ("-w", "nemotron4", "-s", "15b", "--gpu", "h100", "-d", "fp8", "--scale"
 
 
 @pytest.fixture
-def services(user_places: Places) -> Services:
+def services(user_places: UserPaths) -> Services:
     services = Services(user_places)
     services.clusters.save(EOS)
     return services
@@ -103,7 +103,7 @@ def without_a_reader(home: Path, *words: str) -> subprocess.Popen[str]:
 
 def test_a_verb_whose_answer_nobody_reads_does_its_work_and_answers_its_own_code(tmp_path: Path) -> None:
     """`jobs --prune --yes | head` removes the logs, and a script still hears that a file is wrong."""
-    runs = Runs(Places(tmp_path / "config", tmp_path / "state"))
+    runs = Runs(UserPaths(tmp_path / "config", tmp_path / "state"))
     runs.save(make_run("old", job_state="COMPLETED", log_read=True))
     log = runs.folder("old") / "log"
     log.write_text("no step\n")
@@ -126,11 +126,11 @@ def test_what_has_no_end_of_its_own_ends_with_its_reader(tmp_path: Path) -> None
 
 ASKS = """
 from llmb_tui.cli.user import read_hidden
-from llmb_tui.errors import Trouble
+from llmb_tui.errors import LlmbError
 try:
     print(repr(read_hidden("Key: ")))
-except Trouble as trouble:
-    print(trouble.what)
+except LlmbError as error:
+    print(error.what)
 """
 
 

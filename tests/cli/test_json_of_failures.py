@@ -10,11 +10,11 @@ import pytest
 from llmb_tui.cli import main
 from llmb_tui.cluster.login_profile import NO_SSH_CONFIG
 from llmb_tui.cluster.slurm.profile import SlurmProfile
-from llmb_tui.errors import Trouble
-from llmb_tui.launch.readiness import NotReady, failures
+from llmb_tui.errors import LlmbError
+from llmb_tui.launch.readiness import NotReadyError, failures
 from llmb_tui.preflight.report import Check, Preflight
 from llmb_tui.services import Services
-from llmb_tui.store.paths import Places
+from llmb_tui.store.paths import UserPaths
 from tests.kit.runs import NEMOTRON, make_run, request_for
 
 # Nothing listens there.
@@ -26,7 +26,7 @@ FLAGS = ("-w", "nemotron4@25.04", "-s", "15b", "--gpu", "h100", "-d", "fp8", "--
 
 
 @pytest.fixture(autouse=True)
-def services(user_places: Places) -> Services:
+def services(user_places: UserPaths) -> Services:
     services = Services(user_places)
     services.clusters.save(EOS)
     services.runs.save(make_run("going"))
@@ -74,9 +74,9 @@ def test_a_run_has_its_id_as_soon_as_there_is_one(
     services: Services, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     def refused(*_: object) -> None:
-        trouble = Trouble("Slurm rejected the job.", exit_code=1)
-        trouble.run_id = "k3f9a2"
-        raise trouble
+        error = LlmbError("Slurm rejected the job.", exit_code=1)
+        error.run_id = "k3f9a2"
+        raise error
 
     monkeypatch.setattr("llmb_tui.cli.clusters.submit", refused)
     monkeypatch.setattr("llmb_tui.cli.clusters.check", lambda *_: Preflight(()))
@@ -107,7 +107,7 @@ def test_a_fault_of_the_program_is_a_document_too(
 def test_what_is_asked_wrongly_answers_1_and_a_cluster_that_fails_2(failed: tuple[str, ...], code: int) -> None:
     report = Preflight(tuple(Check(name, name, "failed", "this", "that", "Mend it.") for name in failed))
     assert report.exit_code == code
-    refused = NotReady(request_for(NEMOTRON, EOS), failures(report))
+    refused = NotReadyError(request_for(NEMOTRON, EOS), failures(report))
     assert refused.exit_code == code
     assert refused.what == "eos is not ready for this run."
     assert all(name in refused.why for name in failed)

@@ -12,7 +12,7 @@ import pytest
 from llmb_tui.launch.runs import Runs
 from llmb_tui.plan.make import plan
 from llmb_tui.plan.selection import Selection
-from llmb_tui.store.paths import Places
+from llmb_tui.store.paths import UserPaths
 from tests.kit import verbs
 from tests.kit.runs import CATALOG
 from tests.ui.wizard.found_states import draft_of
@@ -39,7 +39,7 @@ def ended(tmp_path: Path) -> Callable[[int, float], str]:
         made = plan(CATALOG, Selection("nemotron4", "25.04", "15b", "h100", "bf16", scale))
         drafted = draft_of(made).run
         run = replace(drafted, submission="submitted", job_ids=("7",), submitted_at=1.0, job_state="COMPLETED")
-        runs = Runs(Places(tmp_path / "config", tmp_path / "state"))
+        runs = Runs(UserPaths(tmp_path / "config", tmp_path / "state"))
         runs.save(run)
         (runs.folder(run.id) / "log").write_text("".join(STEP.format(step, seconds) for step in range(50)))
         return run.cluster

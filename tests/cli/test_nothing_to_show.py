@@ -8,12 +8,12 @@ from pathlib import Path
 import pytest
 
 from llmb_tui.cli import main
-from llmb_tui.cluster.failures import HostKeyUnknown
+from llmb_tui.cluster.failures import HostKeyUnknownError
 from llmb_tui.cluster.login_profile import NO_SSH_CONFIG
 from llmb_tui.cluster.slurm.profile import SlurmProfile
 from llmb_tui.cluster.ssh.host_keys import KnownHosts, ServerKey
 from llmb_tui.services import Services
-from llmb_tui.store.paths import Places
+from llmb_tui.store.paths import UserPaths
 from tests.kit.runs import make_run, slurm
 
 ADD = ("clusters", "add", "eos", "--host", "127.0.0.1", "--port", "9", "--account", "a", "--partition", "p")
@@ -21,7 +21,7 @@ WHOLE = (*ADD, "--install-dir", "/lustre", "--known-hosts", "/nonexistent", "--u
 
 
 @pytest.fixture(autouse=True)
-def services(user_places: Places) -> Services:
+def services(user_places: UserPaths) -> Services:
     return Services(user_places)
 
 
@@ -105,7 +105,7 @@ def test_without_a_log_its_place_is_said(services: Services, capsys: pytest.Capt
 
 def test_an_unknown_host_key_says_how_to_accept_it(tmp_path: Path) -> None:
     file = tmp_path / "known_hosts"
-    with pytest.raises(HostKeyUnknown) as caught:
+    with pytest.raises(HostKeyUnknownError) as caught:
         KnownHosts([file]).check("Login", 2222, ServerKey("ssh-ed25519", b"key"), None)
     assert str(file) in caught.value.fix
     assert caught.value.fix.splitlines()[-1] == "[login]:2222 ssh-ed25519 a2V5"

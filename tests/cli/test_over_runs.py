@@ -13,7 +13,7 @@ from llmb_tui.cluster.slurm.profile import SlurmProfile
 from llmb_tui.launch.run import Cancel, Run
 from llmb_tui.launch.runs import ACCOUNTING
 from llmb_tui.services import Services
-from llmb_tui.store.paths import Places
+from llmb_tui.store.paths import UserPaths
 from llmb_tui.suites.suite import make_suite
 from llmb_tui.watch.monitor import Monitor
 from llmb_tui.watch.runs_feed import RunsFeed
@@ -27,7 +27,7 @@ SUITE = "s251123080000aaaa"
 
 
 @pytest.fixture(params=["out of reach", "not saved"])
-def services(request: pytest.FixtureRequest, user_places: Places, monkeypatch: pytest.MonkeyPatch) -> Services:
+def services(request: pytest.FixtureRequest, user_places: UserPaths, monkeypatch: pytest.MonkeyPatch) -> Services:
     """Of a machine from which the cluster cannot be asked."""
 
     def wait(*_: object) -> None:
@@ -156,20 +156,20 @@ def test_a_suite_that_is_over(services: Services, capsys: pytest.CaptureFixture[
 
 
 def test_what_a_cluster_still_has_of_it_is_asked_for_once(
-    user_places: Places, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+    user_places: UserPaths, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     services = Services(user_places)
     remember(services, over())
     file = services.runs.folder("over") / ACCOUNTING
     asked: list[object] = []
 
-    class Asked:
+    class ActionRequested:
         def once(self, prompter: object = None) -> RunState:
             asked.append(prompter)
             file.write_text("48123\n")
             return RunState("over", link="lost")
 
-    monkeypatch.setattr(RunsFeed, "monitor", lambda *_: Asked())
+    monkeypatch.setattr(RunsFeed, "monitor", lambda *_: ActionRequested())
     for _ in range(2):
         assert main(["watch", "over", "--once", "--json"]) == 0
         assert json.loads(capsys.readouterr().out)["state"] == "done"

@@ -10,7 +10,7 @@ from llmb_tui.cli import main
 from llmb_tui.cluster.login_profile import NO_SSH_CONFIG
 from llmb_tui.cluster.slurm.profile import SlurmProfile
 from llmb_tui.services import Services
-from llmb_tui.store.paths import Places
+from llmb_tui.store.paths import UserPaths
 from tests.kit.runs import NEMOTRON, intended_run, make_run, request_for
 
 # Nothing listens there: a verb that connects fails otherwise.
@@ -32,7 +32,7 @@ VERBS = {
 
 
 @pytest.fixture
-def services(user_places: Places) -> Services:
+def services(user_places: UserPaths) -> Services:
     services = Services(user_places)
     services.clusters.save(EOS)
     services.runs.save(make_run(RUN_ID, cluster=EOS.name, job_ids=("101",)))

@@ -12,7 +12,7 @@ import pytest
 
 from llmb_tui.launch.runs import Runs
 from llmb_tui.plan.make import plan
-from llmb_tui.store.paths import Places
+from llmb_tui.store.paths import UserPaths
 from tests.kit import verbs
 from tests.kit.runs import CATALOG, CREATED_AT, NEMOTRON, make_run
 from tests.kit.verbs import Completed
@@ -23,7 +23,7 @@ STEP = "Training epoch 0, iteration {0}/49 | global_step: {0} | train_step_timin
 @pytest.fixture
 def home(tmp_path: Path) -> Path:
     """Of a person with two runs, of which the second was slower."""
-    runs = Runs(Places(tmp_path / "config", tmp_path / "state"))
+    runs = Runs(UserPaths(tmp_path / "config", tmp_path / "state"))
     for run_id, seconds in (("fast1", 1.97), ("slow1", 2.3)):
         run = make_run(run_id, job_state="COMPLETED", log_read=True, submitted_at=CREATED_AT)
         runs.save(replace(run, job_ids=(run_id[-1],)))
@@ -121,7 +121,7 @@ def test_a_run_that_is_not_there_leaves_no_file(home: Path) -> None:
 @pytest.mark.parametrize("absurd", ["1e300", "1e308", "1e-300"])
 def test_a_step_time_that_no_step_takes_spoils_no_report(home: Path, absurd: str) -> None:
     """The report of a run looks at those of other scales as well."""
-    runs = Runs(Places(home / "config", home / "state"))
+    runs = Runs(UserPaths(home / "config", home / "state"))
     for gpus in (16, 32):
         made = plan(CATALOG, replace(NEMOTRON, scale=gpus))
         runs.save(make_run(f"at{gpus}", plan=made, job_state="COMPLETED", log_read=True))

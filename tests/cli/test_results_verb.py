@@ -18,7 +18,7 @@ from llmb_tui.cluster.slurm.profile import SlurmProfile
 from llmb_tui.plan.document import document
 from llmb_tui.plan.make import plan
 from llmb_tui.services import Services
-from llmb_tui.store.paths import Places
+from llmb_tui.store.paths import UserPaths
 from llmb_tui.suites.suite import make_suite
 from llmb_tui.watch import find_logs
 from tests.kit import verbs
@@ -62,7 +62,7 @@ def documents(home: Path, *words: str, code: int = 0) -> list[dict[str, Any]]:
 
 
 def remember(home: Path, run_id: str, text: str, **changes: Any) -> None:
-    services = Services(Places(home / "config", home / "state"))
+    services = Services(UserPaths(home / "config", home / "state"))
     run = make_run(run_id, job_state="COMPLETED", log_read=True, plan=plan(CATALOG, NEMOTRON), **changes)
     services.runs.save(run)
     (services.runs.folder(run_id) / "log").write_text(text)
@@ -270,7 +270,7 @@ def test_a_log_on_a_cluster_that_cannot_be_read_is_none_without_steps(
     home: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, rule: str
 ) -> None:
     """It is gone before its lines are read, which is said in the same word as of one that may not be read."""
-    places = Places(home / "config", home / "state")
+    places = UserPaths(home / "config", home / "state")
     near = SlurmProfile("near", "localhost", "acct", "batch", "/lustre", transport="local")
     Services(places).clusters.save(near)
     folder = tmp_path / "logs"
@@ -300,7 +300,7 @@ def test_a_log_on_a_cluster_that_cannot_be_read_is_none_without_steps(
 @pytest.mark.parametrize("at", ["", "near:"])
 def test_a_folder_that_may_not_be_read_is_not_empty(home: Path, tmp_path: Path, at: str, rule: str) -> None:
     near = SlurmProfile("near", "localhost", "acct", "batch", "/lustre", transport="local")
-    Services(Places(home / "config", home / "state")).clusters.save(near)
+    Services(UserPaths(home / "config", home / "state")).clusters.save(near)
     folder = tmp_path / "logs"
     for name in ("closed", "open"):
         (folder / name).mkdir(parents=True)
@@ -366,7 +366,7 @@ def test_a_folder_of_llmb_run_is_judged_by_its_own_recipe(home: Path, experiment
 
 
 def test_the_same_folder_on_a_cluster(home: Path, experiment: Path) -> None:
-    places = Places(home / "config", home / "state")
+    places = UserPaths(home / "config", home / "state")
     near = SlurmProfile("near", "localhost", "acct", "batch", "/lustre", transport="local")
     Services(places).clusters.save(near)
     (here,), (there,) = documents(home, str(experiment)), documents(home, f"near:{experiment}")
@@ -392,7 +392,7 @@ def test_a_run_of_a_colleague_by_the_direct_procedure(home: Path, tmp_path: Path
     (task / "configs").mkdir(parents=True)
     (task / "configs" / "plan.json").write_text(json.dumps(document(made) | {"steps": made.steps}))
     (task / "log-acct-acct.t_7_0.out").write_text(log())
-    Services(Places(home / "config", home / "state")).clusters.save(
+    Services(UserPaths(home / "config", home / "state")).clusters.save(
         SlurmProfile("near", "localhost", "acct", "batch", "/lustre", transport="local")
     )
     for where in (
@@ -444,7 +444,7 @@ def test_a_table_for_a_file_has_every_number(home: Path) -> None:
 def test_losses_are_held_against_the_same_configuration_alone(home: Path) -> None:
     remember(home, "first", log(), created_at=1.0)
     other = plan(CATALOG, replace(NEMOTRON, scale=128))
-    services = Services(Places(home / "config", home / "state"))
+    services = Services(UserPaths(home / "config", home / "state"))
     services.runs.save(replace(make_run("other", job_state="COMPLETED", log_read=True), plan=other))
     (services.runs.folder("other") / "log").write_text(log())
     assert documents(home, "other")[0]["result"]["loss"]["against_first"] is None
@@ -489,7 +489,7 @@ def test_the_id_of_a_run_means_it_also_where_its_files_were_fetched_to(
 def test_a_suite_stands_for_its_runs(home: Path) -> None:
     suite = make_suite("mine", "eos", [(NEMOTRON, "direct")] * 3)
     rows = tuple(replace(row, run_id=f"row{at}") for at, row in enumerate(suite.rows))
-    Services(Places(home / "config", home / "state")).suites.save(replace(suite, id="s251123080000aaaa", rows=rows))
+    Services(UserPaths(home / "config", home / "state")).suites.save(replace(suite, id="s251123080000aaaa", rows=rows))
     remember(home, "row0", log())
     remember(home, "row1", log(last_s=2.02))
     found = documents(home, "s251123080000aaaa")  # the third was not submitted

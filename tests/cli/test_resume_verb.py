@@ -12,7 +12,7 @@ from llmb_tui.cluster.login_profile import NO_SSH_CONFIG
 from llmb_tui.cluster.slurm.profile import SlurmProfile
 from llmb_tui.language.states import Submission
 from llmb_tui.services import Services
-from llmb_tui.store.paths import Places
+from llmb_tui.store.paths import UserPaths
 from tests.kit.runs import NEMOTRON, intended_run, make_run, request_for
 
 # Nothing listens there.
@@ -25,7 +25,7 @@ WHAT_CAN_BE_DONE = "`llmb-tui submit --resume prepared` submits it, `llmb-tui ca
 
 
 @pytest.fixture(autouse=True)
-def services(user_places: Places) -> Services:
+def services(user_places: UserPaths) -> Services:
     services = Services(user_places)
     services.clusters.save(EOS)
     services.runs.save(intended_run(request_for(NEMOTRON, EOS), "prepared"))

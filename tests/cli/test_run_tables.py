@@ -12,7 +12,7 @@ from llmb_tui.launch.run import Run
 from llmb_tui.launch.runs import Runs
 from llmb_tui.plan.make import plan
 from llmb_tui.plan.selection import NOTHING_MORE, RunOptions
-from llmb_tui.store.paths import Places
+from llmb_tui.store.paths import UserPaths
 from tests.kit import verbs
 from tests.kit.runs import CATALOG, NEMOTRON
 from tests.ui.wizard.found_states import draft_of
@@ -29,7 +29,7 @@ def ended(tmp_path: Path) -> Ended:
         made = plan(CATALOG, replace(NEMOTRON, options=options))
         drafted = draft_of(made).run
         run = replace(drafted, submission="submitted", job_ids=("7",), submitted_at=1.0, job_state="COMPLETED")
-        runs = Runs(Places(tmp_path / "config", tmp_path / "state"))
+        runs = Runs(UserPaths(tmp_path / "config", tmp_path / "state"))
         runs.save(run)
         log = "".join(STEP.format(step, made.steps - 1) for step in range(made.steps))
         (runs.folder(run.id) / "log").write_text(log)

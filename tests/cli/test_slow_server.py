@@ -15,7 +15,7 @@ from llmb_tui.cluster.link import Completed
 from llmb_tui.cluster.local import LocalConnection
 from llmb_tui.cluster.slurm.profile import SlurmProfile
 from llmb_tui.services import Services
-from llmb_tui.store.paths import Places
+from llmb_tui.store.paths import UserPaths
 from tests.kit.runs import NEMOTRON, intended_run, make_run, request_for
 
 SELECTION = ("-w", "nemotron4@25.04", "-s", "15b", "--gpu", "h100", "-d", "fp8", "--scale", "64")
@@ -23,7 +23,7 @@ TRICKLES = ("sh", "-c", "while printf x; do sleep 60; done")
 
 
 @pytest.fixture
-def places(user_places: Places, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Places:
+def places(user_places: UserPaths, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> UserPaths:
     """This machine as such a login node, with a run that goes on and one that is unknown."""
     monkeypatch.setenv("HOME", str(tmp_path))
     services = Services(user_places)
@@ -75,7 +75,7 @@ def answer(capsys: pytest.CaptureFixture[str], *words: str) -> tuple[int, Any, s
     ids=lambda words: " ".join(words[:2]),
 )
 def test_each_verb_ends_and_says_that_no_answer_came(
-    words: tuple[str, ...], places: Places, capsys: pytest.CaptureFixture[str]
+    words: tuple[str, ...], places: UserPaths, capsys: pytest.CaptureFixture[str]
 ) -> None:
     code, document, err = answer(capsys, *words)
     assert code == 2 or (code == 0 and words[0] == "watch" and words[1] == "unknown1")
@@ -83,7 +83,7 @@ def test_each_verb_ends_and_says_that_no_answer_came(
     assert Services(places).runs.load("going1").job_state == "RUNNING"
 
 
-def test_the_list_of_runs_shows_them_as_they_were(places: Places, capsys: pytest.CaptureFixture[str]) -> None:
+def test_the_list_of_runs_shows_them_as_they_were(places: UserPaths, capsys: pytest.CaptureFixture[str]) -> None:
     code, document, err = answer(capsys, "jobs")
     assert (code, {run["id"]: run["state"] for run in document}["unknown1"]) == (0, "unknown")
     assert "in time" in err

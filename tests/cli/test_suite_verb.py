@@ -16,8 +16,8 @@ from llmb_tui.cluster.slurm.profile import SlurmProfile
 from llmb_tui.launch.run import Run
 from llmb_tui.launch.runs import Runs
 from llmb_tui.services import Services
-from llmb_tui.store.paths import Places
-from llmb_tui.suites.runner import LogsLook, SuiteRunner
+from llmb_tui.store.paths import UserPaths
+from llmb_tui.suites.runner import LogFetchResult, SuiteRunner
 from llmb_tui.suites.suite import make_suite
 from llmb_tui.toml.read import builtin_dir
 from llmb_tui.watch.runs_feed import RunsFeed
@@ -135,7 +135,7 @@ def test_the_sum_that_a_plan_shows_is_enough(tmp_path: Path, file: Path) -> None
     again = suite(tmp_path, "submit", str(file), "--yes", code=2)
     assert f"Suite {kept_id} goes on: 0 of 2 runs done · 2 not submitted" in again.stderr
     assert kept(tmp_path) == [kept_id]
-    assert Runs(Places(tmp_path / "config", tmp_path / "state")).all() == ()
+    assert Runs(UserPaths(tmp_path / "config", tmp_path / "state")).all() == ()
 
 
 @pytest.mark.parametrize(("typed", "code"), [("4.1\n", 2), ("4\n", 1), ("yes\n", 1), ("\n", 1)])
@@ -177,7 +177,7 @@ def test_what_was_not_submitted_is_not_watched(tmp_path: Path, file: Path) -> No
 
 def stored(home: Path, *states: str, **conduct: Any) -> str:
     """A suite of three runs, of which the first were sent and are in these states."""
-    services = Services(Places(home / "config", home / "state"))
+    services = Services(UserPaths(home / "config", home / "state"))
     suite = make_suite("mine", "eos", [(NEMOTRON, "direct")] * 3, **conduct)
     rows = tuple(replace(row, run_id=f"row{at}") for at, row in enumerate(suite.rows))
     services.suites.save(replace(suite, id="s251123080000aaaa", rows=rows))
@@ -207,7 +207,7 @@ def test_a_suite_of_which_nothing_is_sent_says_why(
     cancelled = conduct.pop("cancelled", False)
     suite_id = stored(tmp_path, *states, **conduct)
     if cancelled:
-        services = Services(Places(tmp_path / "config", tmp_path / "state"))
+        services = Services(UserPaths(tmp_path / "config", tmp_path / "state"))
         services.suites.change(suite_id, lambda one: replace(one, cancelled=True))
     done = suite(tmp_path, "submit", suite_id, "--yes", "--json", code=code)
     assert done.stderr == f"{says}\n"
@@ -230,7 +230,7 @@ def test_only_what_was_cancelled_is_named_so(tmp_path: Path, monkeypatch: pytest
 @pytest.mark.usefixtures("file")
 def test_a_run_that_may_still_get_a_job_is_not_cancelled(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     suite_id = stored(tmp_path, "RUNNING")
-    services = Services(Places(tmp_path / "config", tmp_path / "state"))
+    services = Services(UserPaths(tmp_path / "config", tmp_path / "state"))
     services.runs.save(make_run("row1", submission="unknown", job_ids=(), job_state=None))
     monkeypatch.setattr(RunsFeed, "cancel", lambda _, run, __=None: run.job_ids)
     monkeypatch.setattr(RunsFeed, "settle", lambda _, run_id, __=None: services.runs.load(run_id))
@@ -263,7 +263,7 @@ def test_verdicts_that_could_not_be_read_are_the_clusters_failure(
     tmp_path: Path, states: tuple[str, ...], words: tuple[str, ...]
 ) -> None:
     suite_id = stored(tmp_path, *states)
-    services = Services(Places(tmp_path / "config", tmp_path / "state"))
+    services = Services(UserPaths(tmp_path / "config", tmp_path / "state"))
     services.runs.save(make_run("row2", job_state="COMPLETED", log_read=False))
     (services.runs.folder("row2") / "log").unlink()
     done = suite(tmp_path, "watch", suite_id, *words, code=2)
@@ -275,16 +275,16 @@ def test_the_log_of_a_job_that_ends_after_the_last_look_is_read(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     suite_id = stored(tmp_path, "COMPLETED", "COMPLETED", "RUNNING")
-    services = Services(Places(tmp_path / "config", tmp_path / "state"))
+    services = Services(UserPaths(tmp_path / "config", tmp_path / "state"))
     log = services.runs.folder("row2") / "log"
     looks = iter((False, True))
 
-    def read_logs(*_: object, going_too: bool) -> LogsLook:
+    def read_logs(*_: object, going_too: bool) -> LogFetchResult:
         assert going_too
         services.runs.save(make_run("row2", job_state="COMPLETED", log_read=next(looks)))
         if services.runs.load("row2").log_read:
             log.write_text((services.runs.folder("row1") / "log").read_text())
-        return LogsLook("", frozenset())
+        return LogFetchResult("", frozenset())
 
     monkeypatch.setattr(SuiteRunner, "read_logs", read_logs)
     done = suite(tmp_path, "watch", suite_id, "--json")
@@ -342,13 +342,13 @@ def test_a_suite_is_cancelled_although_its_cluster_is_not_saved_any_more(tmp_pat
     (tmp_path / "config" / "clusters" / "eos.toml").unlink()
     suite(tmp_path, "cancel", suite_id, "--yes", "--read-only", code=1)
     assert json.loads(suite(tmp_path, "cancel", suite_id, "--yes", "--json").stdout)["cancelled"] == []
-    assert Services(Places(tmp_path / "config", tmp_path / "state")).suites.load(suite_id).cancelled
+    assert Services(UserPaths(tmp_path / "config", tmp_path / "state")).suites.load(suite_id).cancelled
 
 
 def test_a_suite_with_a_refused_run_is_ended_by_a_cancel(tmp_path: Path, file: Path) -> None:
     suite(tmp_path, "submit", str(file), "--yes", code=2)
     (suite_id,) = kept(tmp_path)
-    services = Services(Places(tmp_path / "config", tmp_path / "state"))
+    services = Services(UserPaths(tmp_path / "config", tmp_path / "state"))
     for run_id in services.suites.load(suite_id).run_ids:
         services.runs.save(make_run(run_id, submission="refused", job_ids=(), job_state=None))
     file.write_text(FILE.replace("64", "32"))
@@ -390,7 +390,7 @@ def test_flags_that_a_kept_suite_cannot_follow_are_refused(
 @pytest.mark.usefixtures("file")
 def test_a_kept_suite_is_begun_anew(tmp_path: Path) -> None:
     suite_id = stored(tmp_path, "COMPLETED", at_most=2)
-    services = Services(Places(tmp_path / "config", tmp_path / "state"))
+    services = Services(UserPaths(tmp_path / "config", tmp_path / "state"))
     first = services.suites.change(suite_id, lambda one: replace(one, cancelled=True))
     suite(tmp_path, "submit", suite_id, "--yes", "--new", code=2)
     (other,) = set(kept(tmp_path)) - {suite_id}
@@ -424,7 +424,7 @@ def test_a_row_that_is_done_holds_up_none_that_is_not(tmp_path: Path, file: Path
     file.write_text(FILE.replace("[64]", "[2048, 16]"))
     suite(tmp_path, "submit", str(file), "--yes", code=2)
     (suite_id,) = kept(tmp_path)
-    services = Services(Places(tmp_path / "config", tmp_path / "state"))
+    services = Services(UserPaths(tmp_path / "config", tmp_path / "state"))
     kept_suite = services.suites.load(suite_id)
     large, small = ([row for row in kept_suite.rows if row.selection.scale == scale] for scale in (2048, 16))
     words = ("submit", suite_id, "--yes", "--set", "limits.gpu_hours=500")

@@ -13,7 +13,7 @@ from llmb_tui.cli import main
 from llmb_tui.cluster.slurm.cluster import SlurmCluster
 from llmb_tui.cluster.slurm.profile import SlurmProfile
 from llmb_tui.services import Services
-from llmb_tui.store.paths import Places
+from llmb_tui.store.paths import UserPaths
 from tests.kit.runs import make_run
 
 EOS = SlurmProfile("eos", "login.example.org", "research", "batch", "/lustre/llmb")
@@ -21,7 +21,7 @@ EOS = SlurmProfile("eos", "login.example.org", "research", "batch", "/lustre/llm
 
 @pytest.fixture
 def services(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Services:
-    made = Services(Places(tmp_path / "config", tmp_path / "state"))
+    made = Services(UserPaths(tmp_path / "config", tmp_path / "state"))
     made.clusters.save(EOS)
     made.runs.save(make_run("going", cluster="eos", job_ids=("7",)))
     made.runs.save(make_run("over", cluster="eos", job_ids=("6",), job_state="COMPLETED"))

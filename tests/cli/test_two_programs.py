@@ -15,12 +15,12 @@ import pytest
 
 from llmb_tui.cluster.slurm.profile import SlurmProfile
 from llmb_tui.clusters import Clusters
-from llmb_tui.errors import Trouble
+from llmb_tui.errors import LlmbError
 from llmb_tui.launch.run import Run
 from llmb_tui.launch.runs import Runs
 from llmb_tui.services import Services
 from llmb_tui.store.journal import Journal
-from llmb_tui.store.paths import CONFIG_VARIABLE, STATE_VARIABLE, Places
+from llmb_tui.store.paths import CONFIG_VARIABLE, STATE_VARIABLE, UserPaths
 from llmb_tui.store.settings import load_settings
 from tests.kit.runs import make_run, slurm
 
@@ -34,15 +34,15 @@ import sys
 from pathlib import Path
 from llmb_tui.cli import main
 from llmb_tui.cluster.job import Job
-from llmb_tui.errors import Trouble
+from llmb_tui.errors import LlmbError
 from llmb_tui.launch.runs import Runs
 from llmb_tui.launch.submit import withdraw
 from llmb_tui.store.journal import Journal
-from llmb_tui.store.paths import Places
+from llmb_tui.store.paths import UserPaths
 from llmb_tui.store.settings import keep_theme
 
 me, times, theme, add = int(sys.argv[1]), int(sys.argv[2]), sys.argv[3], sys.argv[4:]
-places = Places.of_user()
+places = UserPaths.of_user()
 runs, journal = Runs(places), Journal(places.journal)
 print("ready", flush=True)
 sys.stdin.readline()
@@ -56,14 +56,14 @@ for time in range(times):
     assert len(runs.all()) == 2 and not runs.unreadable()
 try:
     withdraw(runs, journal, runs.load("intent"))
-except Trouble as trouble:
-    assert trouble.what == "Run intent is being submitted or withdrawn by another process."
+except LlmbError as error:
+    assert error.what == "Run intent is being submitted or withdrawn by another process."
 print("done", me)
 """
 
 
 def test_nothing_is_lost_and_nothing_is_there_twice(tmp_path: Path) -> None:
-    places = Places(tmp_path / "config", tmp_path / "state")
+    places = UserPaths(tmp_path / "config", tmp_path / "state")
     runs = Runs(places)
     job_ids = tuple(str(number) for number in range(PROGRAMS))
     runs.save(make_run("shared", job_ids=job_ids))
@@ -94,7 +94,7 @@ def test_nothing_is_lost_and_nothing_is_there_twice(tmp_path: Path) -> None:
     assert runs.load("intent").submission == "withdrawn"
 
 
-def _is_whole(places: Places, shared: Run, answers: list[dict[str, object]]) -> None:
+def _is_whole(places: UserPaths, shared: Run, answers: list[dict[str, object]]) -> None:
     assert {shared.state_of(job_id) for job_id in shared.job_ids} == {"COMPLETED"}
     events = Counter((one["event"], one.get("by"), one.get("time")) for one in Journal(places.journal).read())
     expected = [("noted", me, time) for me in range(PROGRAMS) for time in range(TIMES)]
@@ -110,13 +110,13 @@ def _is_whole(places: Places, shared: Run, answers: list[dict[str, object]]) -> 
 
 
 def test_of_two_that_add_a_cluster_at_once_one_is_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    places = Places(tmp_path / "config", tmp_path / "state")
-    saving, go_on = threading.Event(), threading.Event()
+    places = UserPaths(tmp_path / "config", tmp_path / "state")
+    saving, run_detached = threading.Event(), threading.Event()
     save = Clusters.save
 
     def slow_save(clusters: Clusters, profile: SlurmProfile) -> None:
         saving.set()
-        assert go_on.wait(30)
+        assert run_detached.wait(30)
         save(clusters, profile)
 
     monkeypatch.setattr(Clusters, "save", slow_save)
@@ -125,8 +125,8 @@ def test_of_two_that_add_a_cluster_at_once_one_is_told(tmp_path: Path, monkeypat
     def add(account: str) -> None:
         try:
             Services(places).clusters.add(SlurmProfile("eos", "h", account, "p", "/x"))
-        except Trouble as trouble:
-            told.append(trouble.what)
+        except LlmbError as error:
+            told.append(error.what)
 
     threads = [threading.Thread(target=add, args=(account,)) for account in ("first", "second")]
     threads[0].start()
@@ -134,7 +134,7 @@ def test_of_two_that_add_a_cluster_at_once_one_is_told(tmp_path: Path, monkeypat
     saving.clear()
     threads[1].start()
     assert not saving.wait(0.2), "the second waits for the first"
-    go_on.set()
+    run_detached.set()
     for thread in threads:
         thread.join()
     assert told == ["A cluster named eos already exists."]
@@ -142,16 +142,16 @@ def test_of_two_that_add_a_cluster_at_once_one_is_told(tmp_path: Path, monkeypat
 
 
 def test_a_change_of_a_cluster_that_another_program_changed_is_refused(tmp_path: Path) -> None:
-    places = Places(tmp_path / "config", tmp_path / "state")
+    places = UserPaths(tmp_path / "config", tmp_path / "state")
     one, other = Services(places).clusters, Services(places).clusters
     read = SlurmProfile("eos", "h", "first", "p", "/x")
     one.change(None, read)
     other.change(read, replace(read, account="second"))
-    with pytest.raises(Trouble, match="its file has changed since it was read"):
+    with pytest.raises(LlmbError, match="its file has changed since it was read"):
         one.change(read, replace(read, partition="q"))
-    with pytest.raises(Trouble, match="A cluster named eos already exists"):
+    with pytest.raises(LlmbError, match="A cluster named eos already exists"):
         one.change(None, read)
-    with pytest.raises(Trouble, match="A cluster named eos already exists"):
+    with pytest.raises(LlmbError, match="A cluster named eos already exists"):
         one.change(replace(read, name="tyche"), read)
     assert one.profile("eos") == replace(read, account="second")
     one.change(replace(read, account="second"), replace(read, account="third"))

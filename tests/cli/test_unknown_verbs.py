@@ -13,25 +13,25 @@ import pytest
 
 from llmb_tui.cli import user
 from llmb_tui.cli.runs import jobs_verb, settle
-from llmb_tui.cluster.failures import AuthenticationFailed, Unreachable
+from llmb_tui.cluster.failures import AuthenticationError, UnreachableError
 from llmb_tui.cluster.prompter import Prompter
 from llmb_tui.cluster.slurm.cluster import SlurmCluster
-from llmb_tui.cluster.slurm.trouble import SlurmTrouble
+from llmb_tui.cluster.slurm.errors import SlurmError
 from llmb_tui.clusters import Clusters
-from llmb_tui.errors import Trouble
+from llmb_tui.errors import LlmbError
 from llmb_tui.launch.run import Run
 from llmb_tui.services import Services
-from llmb_tui.store.paths import Places
+from llmb_tui.store.paths import UserPaths
 from llmb_tui.watch.timing import Timing
 from tests.kit.runs import make_run
 
-Answer = Trouble | Callable[[Run], Run]
+Answer = LlmbError | Callable[[Run], Run]
 
 
 class AskedClusters(Clusters):
     """They let everybody in, and note whether somebody could answer."""
 
-    def __init__(self, places: Places) -> None:
+    def __init__(self, places: UserPaths) -> None:
         super().__init__(places.clusters, look_every_s=10.0)
         self.attended: list[bool] = []
 
@@ -42,14 +42,14 @@ class AskedClusters(Clusters):
         self.attended.append(prompter is not None)
 
     def look(self, *_: object) -> None:
-        raise Trouble("Slurm is not asked by this test.")
+        raise LlmbError("Slurm is not asked by this test.")
 
 
 class AskedServices(Services):
     """Whose cluster answers what it is told to."""
 
     def __init__(self, folder: Path) -> None:
-        super().__init__(Places(folder / "config", folder / "state"), timing=Timing(settle_every_s=0.0))
+        super().__init__(UserPaths(folder / "config", folder / "state"), timing=Timing(settle_every_s=0.0))
         self.answers: list[Answer] = []
         self.asked: list[str] = []
         self.clusters = clusters = AskedClusters(self.places)
@@ -68,7 +68,7 @@ class AskedServices(Services):
     def reconcile(self, _session: object, _runs: object, _journal: object, run: Run) -> Run:
         self.asked.append(run.id)
         answer = self.answers.pop(0)
-        if isinstance(answer, Trouble):
+        if isinstance(answer, LlmbError):
             raise answer
         run = answer(run)
         self.runs.save(run)
@@ -94,9 +94,9 @@ def test_watching_asks_until_it_is_known_and_says_each_reason_once(
     services: AskedServices, capsys: pytest.CaptureFixture[str]
 ) -> None:
     services.remember("a1", "eos")
-    silence = SlurmTrouble("squeue failed.", "It hangs.", "")
-    services.answers = [Unreachable("No route."), silence, silence, _still_unknown, _still_unknown, _submitted]
-    assert settle(services, "a1", patiently=True).job_ids == ("7",)
+    silence = SlurmError("squeue failed.", "It hangs.", "")
+    services.answers = [UnreachableError("No route."), silence, silence, _still_unknown, _still_unknown, _submitted]
+    assert settle(services, "a1", wait=True).job_ids == ("7",)
     said = capsys.readouterr().err.splitlines()
     assert [line.partition("submitted. ")[2] for line in said] == [
         "No route.",
@@ -118,7 +118,7 @@ def test_who_waits_may_be_asked_for_a_password_once_and_not_for_every_line_that_
     monkeypatch.setattr(user, "has_terminal", lambda: True)
     services.remember("a1", "eos")
     services.answers = [_still_unknown, _still_unknown, _submitted]
-    settle(services, "a1", patiently=True)
+    settle(services, "a1", wait=True)
     assert services.attended == [True, False, False]
 
 
@@ -133,15 +133,15 @@ def test_without_a_terminal_nobody_is_asked(services: AskedServices, monkeypatch
 def test_what_is_known_is_not_asked_about(services: AskedServices) -> None:
     services.remember("a1", "eos")
     services.runs.save(_submitted(services.runs.load("a1")))
-    assert settle(services, "a1", patiently=True).submission == "submitted"
+    assert settle(services, "a1", wait=True).submission == "submitted"
     assert services.asked == []
 
 
 def test_who_is_not_let_in_does_not_knock_again(services: AskedServices) -> None:
     services.remember("a1", "eos")
-    services.answers = [AuthenticationFailed("The server did not let you in.")]
-    with pytest.raises(AuthenticationFailed):
-        settle(services, "a1", patiently=True)
+    services.answers = [AuthenticationError("The server did not let you in.")]
+    with pytest.raises(AuthenticationError):
+        settle(services, "a1", wait=True)
 
 
 def test_listing_asks_about_all_but_a_silent_cluster_only_once(
@@ -150,7 +150,7 @@ def test_listing_asks_about_all_but_a_silent_cluster_only_once(
     monkeypatch.setattr("llmb_tui.cli.runs.user_services", lambda _arguments: services)
     for run_id, cluster in (("aaa", "eos"), ("bb", "eos"), ("c", "other")):
         services.remember(run_id, cluster)
-    services.answers = [Unreachable("No route to eos."), _submitted]
+    services.answers = [UnreachableError("No route to eos."), _submitted]
     assert jobs_verb(Namespace(json=True, prune=False, yes=False, older_than=None)) == 0
     assert services.asked == ["aaa", "c"]
     assert services.runs.load("c").submission == "submitted"

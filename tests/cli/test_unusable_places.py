@@ -12,7 +12,7 @@ import pytest
 from llmb_tui.cli import main
 from llmb_tui.cluster.slurm.profile import SlurmProfile
 from llmb_tui.services import Services
-from llmb_tui.store.paths import CONFIG_VARIABLE, STATE_VARIABLE, Places
+from llmb_tui.store.paths import CONFIG_VARIABLE, STATE_VARIABLE, UserPaths
 from llmb_tui.ui.app import LlmbApp
 from llmb_tui.ui.dialogs import Failure
 from tests.kit.homeless import make_homeless
@@ -38,7 +38,7 @@ VERBS = (
 
 
 @pytest.fixture
-def places(user_places: Places, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Places:
+def places(user_places: UserPaths, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> UserPaths:
     """With a cluster and a run."""
     monkeypatch.setenv("HOME", str(tmp_path))
     services = Services(user_places)
@@ -78,7 +78,7 @@ NAMED_BY = {
     "presets": "list",
     "config": "jobs",
 }
-WHICH: dict[str, Callable[[Places], Path]] = {
+WHICH: dict[str, Callable[[UserPaths], Path]] = {
     "state": lambda places: places.state,
     "runs": lambda places: places.runs,
     "run": lambda places: places.runs / "a1",
@@ -96,7 +96,7 @@ def said_by(capsys: pytest.CaptureFixture[str], *words: str) -> tuple[int, str]:
 
 
 @pytest.mark.parametrize("which", WHICH)
-def test_no_verb_stops_on_a_fault_of_its_own(which: str, places: Places, capsys: pytest.CaptureFixture[str]) -> None:
+def test_no_verb_stops_on_a_fault_of_its_own(which: str, places: UserPaths, capsys: pytest.CaptureFixture[str]) -> None:
     place = WHICH[which](places)
     place.mkdir(parents=True, exist_ok=True)
     whole = places.state.parent.with_suffix(".whole")
@@ -142,7 +142,7 @@ def test_without_a_home_the_answer_is_a_document_that_says_what_to_set(
 
 
 @pytest.mark.parametrize("broken", [a_file, to_itself])
-async def test_the_screen_says_it_in_the_same_words(places: Places, broken: Callable[[Path], None]) -> None:
+async def test_the_screen_says_it_in_the_same_words(places: UserPaths, broken: Callable[[Path], None]) -> None:
     broken(places.state)
     app = LlmbApp(Services(places))
     async with app.run_test(size=SIZE) as pilot:

@@ -34,7 +34,7 @@ from llmb_tui.preflight.report import Check, Preflight
 from llmb_tui.preflight.secret import SecretNeed, SecretValue
 from llmb_tui.request import RunRequest
 from llmb_tui.services import Services
-from llmb_tui.store.paths import Places
+from llmb_tui.store.paths import UserPaths
 
 EOS = SlurmProfile("eos", "login.example.org", "research", "batch", "/lustre/llmb")
 MOUNTED = SlurmProfile("mounted", "login.example.org", "research", "batch", "/lustre/llmb", mounts=("/a:/b",))
@@ -105,10 +105,10 @@ class AskedLauncher(Launcher):
         return run
 
 
-class Asked(Services):
+class ActionRequested(Services):
     """What would be asked of a cluster, or given to it, is noted."""
 
-    def __init__(self, places: Places) -> None:
+    def __init__(self, places: UserPaths) -> None:
         super().__init__(places)
         self.clusters = OpenClusters(places.clusters, look_every_s=10.0)
         self.launcher = self.asked = AskedLauncher(self)
@@ -124,8 +124,8 @@ class Asked(Services):
 
 
 @pytest.fixture
-def services(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Asked:
-    found = Asked(Places(tmp_path / "config", tmp_path / "state"))
+def services(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> ActionRequested:
+    found = ActionRequested(UserPaths(tmp_path / "config", tmp_path / "state"))
     for profile in (EOS, MOUNTED):
         found.clusters.save(profile)
     for room in (clusters, secrets):
@@ -164,7 +164,7 @@ def test_a_dry_run_as_json(capsys: pytest.CaptureFixture[str]) -> None:
     assert any("token" in words for words in document["notes"])
 
 
-def test_it_is_submitted_and_its_progress_told(services: Asked, capsys: pytest.CaptureFixture[str]) -> None:
+def test_it_is_submitted_and_its_progress_told(services: ActionRequested, capsys: pytest.CaptureFixture[str]) -> None:
     assert call(*SUBMIT, "--yes") == 0
     said = capsys.readouterr()
     (run,) = services.runs.all()
@@ -175,7 +175,9 @@ def test_it_is_submitted_and_its_progress_told(services: Asked, capsys: pytest.C
     assert services.asked.procedures == [("preflight", "upstream"), ("install", "upstream")]
 
 
-def test_what_is_submitted_is_what_the_dry_run_prints(services: Asked, capsys: pytest.CaptureFixture[str]) -> None:
+def test_what_is_submitted_is_what_the_dry_run_prints(
+    services: ActionRequested, capsys: pytest.CaptureFixture[str]
+) -> None:
     assert call(*SUBMIT, "--dry-run") == 0
     printed = capsys.readouterr().out
     assert services.runs.all() == ()
@@ -184,7 +186,7 @@ def test_what_is_submitted_is_what_the_dry_run_prints(services: Asked, capsys: p
 
 
 def test_the_run_is_one_json_document_as_by_the_direct_procedure(
-    services: Asked, capsys: pytest.CaptureFixture[str]
+    services: ActionRequested, capsys: pytest.CaptureFixture[str]
 ) -> None:
     assert call(*SUBMIT, "--yes", "--json") == 0
     document = json.loads(capsys.readouterr().out)
@@ -193,7 +195,7 @@ def test_the_run_is_one_json_document_as_by_the_direct_procedure(
 
 
 def test_without_a_terminal_and_a_yes_nothing_is_asked_of_the_cluster(
-    services: Asked, capsys: pytest.CaptureFixture[str]
+    services: ActionRequested, capsys: pytest.CaptureFixture[str]
 ) -> None:
     assert call(*SUBMIT) == 1
     said = capsys.readouterr()
@@ -204,7 +206,7 @@ def test_without_a_terminal_and_a_yes_nothing_is_asked_of_the_cluster(
 
 
 def test_one_of_which_it_is_not_known_is_said_with_how_to_ask(
-    services: Asked, capsys: pytest.CaptureFixture[str]
+    services: ActionRequested, capsys: pytest.CaptureFixture[str]
 ) -> None:
     services.asked.submission = "unknown"
     assert call(*SUBMIT, "--yes") == 2
@@ -214,7 +216,7 @@ def test_one_of_which_it_is_not_known_is_said_with_how_to_ask(
     assert f"llmb-tui watch {run.id}" in said
 
 
-def test_what_is_not_installed_is_not_submitted(services: Asked, capsys: pytest.CaptureFixture[str]) -> None:
+def test_what_is_not_installed_is_not_submitted(services: ActionRequested, capsys: pytest.CaptureFixture[str]) -> None:
     services.asked.steps = (StepState("setup-x", "setup.sh of the recipe", "missing"),)
     assert call(*SUBMIT, "--yes") == 1
     assert "Not installed yet: setup.sh of the recipe." in capsys.readouterr().err
@@ -222,7 +224,7 @@ def test_what_is_not_installed_is_not_submitted(services: Asked, capsys: pytest.
 
 
 def test_commits_that_are_not_public_are_said_and_nothing_is_submitted(
-    services: Asked, capsys: pytest.CaptureFixture[str]
+    services: ActionRequested, capsys: pytest.CaptureFixture[str]
 ) -> None:
     found = "Commit 111 is not in https://example.org/NeMo. It may not be public."
     services.asked.checks = (Check("commits", "Required commits", "failed", found, "2 commits", "Choose direct."),)
@@ -241,7 +243,7 @@ LACKING = StepState(
 
 
 def test_an_install_that_lacks_the_token_says_how_to_give_it(
-    services: Asked, capsys: pytest.CaptureFixture[str]
+    services: ActionRequested, capsys: pytest.CaptureFixture[str]
 ) -> None:
     services.asked.steps = (LACKING,)
     assert call("install", "eos", *FLAGS, "--procedure", "upstream") == 2
@@ -251,7 +253,7 @@ def test_an_install_that_lacks_the_token_says_how_to_give_it(
 
 
 def test_at_a_terminal_the_token_is_asked_for_and_the_install_goes_on(
-    services: Asked, monkeypatch: pytest.MonkeyPatch
+    services: ActionRequested, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     services.asked.steps = (LACKING,)
     for room in (clusters, secrets):
@@ -272,7 +274,7 @@ def test_at_a_terminal_the_token_is_asked_for_and_the_install_goes_on(
     ],
 )
 def test_what_it_cannot_do_is_refused_with_the_reason(
-    services: Asked, capsys: pytest.CaptureFixture[str], verb: tuple[str, ...]
+    services: ActionRequested, capsys: pytest.CaptureFixture[str], verb: tuple[str, ...]
 ) -> None:
     assert call(*verb, *FLAGS, "--procedure", "upstream") == 1
     said = capsys.readouterr()
@@ -289,7 +291,7 @@ def test_numbers_that_the_script_does_not_take_are_refused(capsys: pytest.Captur
 
 @pytest.mark.parametrize(("more", "procedure"), [((), "direct"), (("--procedure", "upstream"), "upstream")])
 def test_the_cluster_is_looked_at_and_installed_for_the_procedure(
-    services: Asked, more: tuple[str, ...], procedure: str
+    services: ActionRequested, more: tuple[str, ...], procedure: str
 ) -> None:
     assert call("doctor", "eos", *FLAGS, *more, "--json") == 0
     assert call("install", "eos", *FLAGS, *more) == 0
@@ -303,7 +305,7 @@ def test_it_depends_on_the_recipe(capsys: pytest.CaptureFixture[str], verb: str)
     assert "of which recipe" in capsys.readouterr().err
 
 
-def test_the_hub_token_is_needed_by_the_published_procedure_only(services: Asked) -> None:
+def test_the_hub_token_is_needed_by_the_published_procedure_only(services: ActionRequested) -> None:
     made = plan(services.catalog, CHOSEN)
     needed = {
         procedure: [need.id for need in secrets_of(services.request("eos", made, procedure)) if need.required]

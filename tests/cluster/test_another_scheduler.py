@@ -10,11 +10,11 @@ import pytest
 
 from llmb_tui.cluster.job_log import JobLog
 from llmb_tui.cluster.kinds import KINDS
-from llmb_tui.cluster.profile_check import WrongField
+from llmb_tui.cluster.profile_check import InvalidFieldError
 from llmb_tui.launch.runs import Runs
 from llmb_tui.preflight.kinds import PREFLIGHTS
 from llmb_tui.services import Services
-from llmb_tui.store.paths import Places
+from llmb_tui.store.paths import UserPaths
 from llmb_tui.ui.forms.forms import FORMS
 from tests.cluster.toy.kind import PREFLIGHT, TOY
 from tests.cluster.toy.profile import ToyProfile
@@ -33,7 +33,7 @@ class Lab:
         self._variables = verbs.environment(home)
         self.queue = home / "queue"
         self.queue.mkdir()
-        self.places = Places(home / "config", home / "state")
+        self.places = UserPaths(home / "config", home / "state")
 
     def verb(self, *words: str, exit_code: int = 0) -> str:
         """Output of a verb."""
@@ -79,7 +79,7 @@ def test_a_cluster_is_saved_by_its_flags_and_read_back(lab: Lab) -> None:
 def test_a_wrong_field_is_refused_by_the_kind_when_saved_and_when_read(lab: Lab) -> None:
     refused = lab.verb("clusters", "add", "lab", "--kind", "toy", "--queue", "here", exit_code=1)
     assert "The cluster's queue cannot be 'here'. Give an absolute path." in " ".join(refused.split())
-    with pytest.raises(WrongField, match="queue"):
+    with pytest.raises(InvalidFieldError, match="queue"):
         Services(lab.places).clusters.save(ToyProfile("lab", "here"))
     lab.add()
     file = lab.places.clusters / "lab.toml"

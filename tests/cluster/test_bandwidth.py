@@ -8,7 +8,7 @@ import pytest
 
 from llmb_tui.cluster.bandwidth import Limit, LimitedStream, bytes_per_s
 from llmb_tui.cluster.link import Stream
-from llmb_tui.errors import Trouble
+from llmb_tui.errors import LlmbError
 
 
 class Pouring(Stream):
@@ -51,6 +51,6 @@ def test_rates(text: str, rate: float) -> None:
 
 @pytest.mark.parametrize("text", ["", "0", "99k", "-1M", "1T", "fast", "1e9", "inf", "\x1b[2J", "1" * 40])
 def test_an_invalid_rate_is_refused(text: str) -> None:
-    with pytest.raises(Trouble) as refused:
+    with pytest.raises(LlmbError) as refused:
         bytes_per_s(text)
     assert refused.value.exit_code == 1

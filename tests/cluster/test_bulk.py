@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from llmb_tui.cluster.failures import Disconnected
+from llmb_tui.cluster.failures import DisconnectedError
 from llmb_tui.cluster.link import Stream
 from llmb_tui.cluster.slurm.cluster import SlurmCluster
 from llmb_tui.cluster.ssh import connection
@@ -41,7 +41,7 @@ def test_long_streams_share_a_second_connection_when_a_login_asks_no_question(
     assert (len(node.transports), session.bulk.alive) == (2, True)
     session.close()
     for stream in streams:
-        with pytest.raises(Disconnected):
+        with pytest.raises(DisconnectedError):
             stream.read(10)
 
 
@@ -96,7 +96,7 @@ def test_a_broken_second_connection_is_made_again_without_errors_elsewhere(
     session.run(["true"])
     stream = long_stream(session)
     node.transports[1].close()
-    with pytest.raises(Disconnected):
+    with pytest.raises(DisconnectedError):
         stream.read(10)
     assert session.state == "live"
     until(lambda: not session.bulk.alive)

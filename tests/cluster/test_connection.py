@@ -12,11 +12,11 @@ from pathlib import Path
 
 import pytest
 
-from llmb_tui.cluster.failures import DeadlinePassed, Disconnected, Unreachable
-from llmb_tui.cluster.prompter import Unattended
+from llmb_tui.cluster.failures import DeadlineError, DisconnectedError, UnreachableError
+from llmb_tui.cluster.prompter import NonInteractivePrompter
 from llmb_tui.cluster.ssh.connect import connect
 from llmb_tui.cluster.ssh.connection import Connection
-from llmb_tui.errors import Trouble
+from llmb_tui.errors import LlmbError
 from tests.cluster.login_node import LoginNode
 from tests.kit.waiting import until
 
@@ -34,11 +34,11 @@ finally:
 """
 PROGRAM = """
 import sys
-from llmb_tui.cluster.prompter import Unattended
+from llmb_tui.cluster.prompter import NonInteractivePrompter
 from llmb_tui.cluster.slurm.profile import SlurmProfile
 from llmb_tui.cluster.ssh.connect import connect
 profile = SlurmProfile(name="", host="eos", account="", partition="", install_dir="/x", ssh_config=sys.argv[1])
-connection = connect(profile, Unattended())
+connection = connect(profile, NonInteractivePrompter())
 print(connection.run(["echo", "came through"]).stdout)
 if sys.argv[2] == "closes":
     connection.close()
@@ -47,21 +47,21 @@ if sys.argv[2] == "closes":
 
 @pytest.fixture
 def connection(node: LoginNode) -> Iterator[Connection]:
-    connection = connect(node.profile(), Unattended())
+    connection = connect(node.profile(), NonInteractivePrompter())
     yield connection
     connection.close()
 
 
 def test_output_that_was_cut_off_is_never_taken_for_all_of_it(node: LoginNode, connection: Connection) -> None:
     node.tells_exit_code_early = True
-    with pytest.raises(DeadlinePassed):
+    with pytest.raises(DeadlineError):
         connection.run_script("echo part; sleep 60", deadline_s=0.3)
     assert connection.run(["echo", "all"]).stdout == "all\n"
 
 
 def test_a_link_that_hangs_raises_in_time(node: LoginNode, connection: Connection) -> None:
     node.answering.clear()
-    with pytest.raises(DeadlinePassed):
+    with pytest.raises(DeadlineError):
         connection.run(["true"], deadline_s=0.3)
 
 
@@ -73,8 +73,8 @@ def test_a_connection_that_breaks_under_a_command_leaves_its_outcome_unknown(
     def run() -> None:
         try:
             connection.run_script("touch started; sleep 60")
-        except Trouble as trouble:
-            failures.append(trouble)
+        except LlmbError as error:
+            failures.append(error)
 
     thread = threading.Thread(target=run)
     thread.start()
@@ -82,22 +82,22 @@ def test_a_connection_that_breaks_under_a_command_leaves_its_outcome_unknown(
     node.cut()
     thread.join(10)
 
-    assert [type(failure) for failure in failures] == [Disconnected]
-    assert isinstance(failures[0], Disconnected)
+    assert [type(failure) for failure in failures] == [DisconnectedError]
+    assert isinstance(failures[0], DisconnectedError)
     assert failures[0].may_have_run
     assert not connection.alive
 
 
 def test_a_command_on_a_broken_connection_was_certainly_not_run(node: LoginNode, connection: Connection) -> None:
     node.cut()
-    with pytest.raises(Disconnected) as caught:
+    with pytest.raises(DisconnectedError) as caught:
         connection.run(["true"])
     assert not caught.value.may_have_run
 
 
 def test_a_server_that_runs_no_commands_is_a_trouble(node: LoginNode, connection: Connection) -> None:
     node.refuse_exec = True
-    with pytest.raises(Trouble, match="refused to run"):
+    with pytest.raises(LlmbError, match="refused to run"):
         connection.run(["true"])
 
 
@@ -117,7 +117,7 @@ def test_many_threads_share_the_connection_within_its_budget(node: LoginNode, co
 
 def test_a_server_with_fewer_sessions_makes_commands_wait_for_their_turn(node: LoginNode) -> None:
     node.max_sessions = 1
-    connection = connect(node.profile(), Unattended())
+    connection = connect(node.profile(), NonInteractivePrompter())
     answers: list[str] = []
     threads = [
         threading.Thread(target=lambda: answers.append(connection.run_script("sleep 0.2; echo ok").stdout))
@@ -134,7 +134,7 @@ def test_a_server_with_fewer_sessions_makes_commands_wait_for_their_turn(node: L
 
 def test_channels_are_given_back_whatever_happens(connection: Connection) -> None:
     for _ in range(9):
-        with pytest.raises(DeadlinePassed):
+        with pytest.raises(DeadlineError):
             connection.run(["sleep", "60"], deadline_s=0.05)
         connection.stream(["sleep", "0.1"]).close()
     assert connection.run(["echo", "ok"]).stdout == "ok\n"
@@ -144,7 +144,7 @@ def test_a_stream_whose_link_breaks_says_so_after_its_last_bytes(node: LoginNode
     stream = connection.stream(["sh", "-c", "echo one; sleep 60"])
     assert stream.read(10) == b"one\n"
     node.cut()
-    with pytest.raises(Disconnected):
+    with pytest.raises(DisconnectedError):
         stream.read(10)
 
 
@@ -170,8 +170,8 @@ def test_a_host_that_cannot_be_reached(
         raise failure
 
     monkeypatch.setattr("llmb_tui.cluster.ssh.sockets.connect_tcp", fail)
-    with pytest.raises(Unreachable) as caught:
-        connect(node.profile(), Unattended())
+    with pytest.raises(UnreachableError) as caught:
+        connect(node.profile(), NonInteractivePrompter())
     assert why in caught.value.why
     assert caught.value.fix
 
@@ -179,12 +179,12 @@ def test_a_host_that_cannot_be_reached(
 def test_an_upload_that_is_cut_leaves_the_old_file(node: LoginNode, connection: Connection) -> None:
     path = node.home / "file"
     path.write_bytes(b"old")
-    cut: list[Disconnected] = []
+    cut: list[DisconnectedError] = []
 
     def upload() -> None:
         try:
             connection.write_file(str(path), b"n" * 300_000_000)
-        except Disconnected as disconnected:
+        except DisconnectedError as disconnected:
             cut.append(disconnected)
 
     thread = threading.Thread(target=upload)
@@ -199,14 +199,14 @@ def test_an_upload_that_is_cut_leaves_the_old_file(node: LoginNode, connection: 
 
 def test_the_banner_is_clean(node: LoginNode) -> None:
     node.banner = "Welcome\r\n\x1b[31mto \x1b]0;title\x07eos\n"
-    connection = connect(node.profile(), Unattended())
+    connection = connect(node.profile(), NonInteractivePrompter())
     assert connection.banner == "Welcome\nto eos\n"
     connection.close()
 
 
 def test_a_fast_cipher_and_key_exchange_are_agreed_on(node: LoginNode, caplog: pytest.LogCaptureFixture) -> None:
     with caplog.at_level(logging.DEBUG, "paramiko"):
-        connect(node.profile(), Unattended()).close()
+        connect(node.profile(), NonInteractivePrompter()).close()
     assert "Cipher: aes128-gcm@openssh.com" in caplog.text
     assert "Kex: curve25519-sha256@libssh.org" in caplog.text
 
@@ -221,16 +221,16 @@ def test_nothing_is_printed_when_a_server_talks_nonsense(node: LoginNode, capfd:
                 client.sendall(b"HTTP/1.1 400 Bad Request\r\n\x1b[31m\r\n")
 
         threading.Thread(target=nonsense, daemon=True).start()
-        with pytest.raises(Unreachable, match="SSH handshake"):
-            connect(replace(node.profile(), port=server.getsockname()[1]), Unattended())
+        with pytest.raises(UnreachableError, match="SSH handshake"):
+            connect(replace(node.profile(), port=server.getsockname()[1]), NonInteractivePrompter())
     assert capfd.readouterr() == ("", "")
 
 
 def test_a_port_that_nothing_listens_on(node: LoginNode) -> None:
     with socket.create_server(("127.0.0.1", 0)) as server:
         port = server.getsockname()[1]
-    with pytest.raises(Unreachable, match="port") as caught:
-        connect(replace(node.profile(), port=port), Unattended())
+    with pytest.raises(UnreachableError, match="port") as caught:
+        connect(replace(node.profile(), port=port), NonInteractivePrompter())
     assert "refused the connection" in caught.value.why
     assert caught.value.exit_code == 2
 

@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from llmb_tui.cluster.failures import AuthenticationFailed, Unreachable
-from llmb_tui.cluster.prompter import Unattended
+from llmb_tui.cluster.failures import AuthenticationError, UnreachableError
+from llmb_tui.cluster.prompter import NonInteractivePrompter
 from llmb_tui.cluster.ssh import connect as connecting
 from llmb_tui.cluster.ssh.connect import connect
 from tests.cluster.login_node import LoginNode
@@ -32,16 +32,16 @@ def test_a_cut_at_any_point_of_the_login_is_not_a_refusal(node: LoginNode, direc
     assert profile.port is not None
     with Line(profile.port) as line:
         through = line.profile(profile)
-        connect(through, Unattended()).close()
+        connect(through, NonInteractivePrompter()).close()
         whole = {"bytes_up": line.bytes_up, "bytes_down": line.bytes_down}[direction]
         outcomes = []
         for place in range(PLACES):
             line.cut_after(**{direction: whole * place // PLACES})
             try:
-                connect(through, Unattended()).close()
+                connect(through, NonInteractivePrompter()).close()
                 outcomes.append("connected")
-            except Unreachable:
+            except UnreachableError:
                 outcomes.append("unreachable")
-            except AuthenticationFailed as refused:
+            except AuthenticationError as refused:
                 pytest.fail(f"after {place} of {PLACES} parts: {refused}")
     assert outcomes.count("unreachable") > PLACES // 2

@@ -9,8 +9,8 @@ from collections.abc import Callable, Iterator
 
 import pytest
 
-from llmb_tui.cluster.failures import Disconnected
-from llmb_tui.cluster.prompter import Unattended
+from llmb_tui.cluster.failures import DisconnectedError
+from llmb_tui.cluster.prompter import NonInteractivePrompter
 from llmb_tui.cluster.ssh import heartbeat
 from llmb_tui.cluster.ssh.connect import connect
 from llmb_tui.cluster.ssh.connection import Connection
@@ -35,7 +35,7 @@ def quick(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def over(line: Line, node: LoginNode) -> Connection:
-    return connect(line.profile(node.profile()), Unattended())
+    return connect(line.profile(node.profile()), NonInteractivePrompter())
 
 
 def in_thread(use: Callable[[], object]) -> tuple[threading.Thread, list[Exception]]:
@@ -64,7 +64,7 @@ def test_all_waiting_callers_of_a_dead_line_get_an_error(node: LoginNode, line: 
     line.hang()
     for thread in (reading, running, writing):
         thread.join(30)
-    assert [type(failures[0]) for failures in (read_failures, run_failures, write_failures)] == [Disconnected] * 3
+    assert [type(failures[0]) for failures in (read_failures, run_failures, write_failures)] == [DisconnectedError] * 3
 
 
 @pytest.mark.usefixtures("quick")

@@ -11,8 +11,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from llmb_tui.cluster.failures import HostKeyChanged, HostKeyUnknown
-from llmb_tui.cluster.prompter import Unattended
+from llmb_tui.cluster.failures import HostKeyChangedError, HostKeyUnknownError
+from llmb_tui.cluster.prompter import NonInteractivePrompter
 from llmb_tui.cluster.ssh.host_keys import AcceptedKeys, KnownHosts, ServerKey
 from tests.cluster.login_node import Person
 
@@ -48,7 +48,7 @@ def hashed(name: str) -> str:
 def test_known_hosts_are_found_in_every_form(tmp_path: Path, names: str, host: str, port: int) -> None:
     file = tmp_path / "known_hosts"
     file.write_text("# comment\n\n" + line(names))
-    KnownHosts([file]).check(host, port, ONE, Unattended())
+    KnownHosts([file]).check(host, port, ONE, NonInteractivePrompter())
 
 
 @pytest.mark.parametrize(
@@ -69,8 +69,8 @@ def test_known_hosts_are_found_in_every_form(tmp_path: Path, names: str, host: s
 def test_anything_else_is_an_unknown_host(tmp_path: Path, content: str) -> None:
     file = tmp_path / "known_hosts"
     file.write_text(content)
-    with pytest.raises(HostKeyUnknown):
-        KnownHosts([file]).check("eos", 22, ONE, Unattended())
+    with pytest.raises(HostKeyUnknownError):
+        KnownHosts([file]).check("eos", 22, ONE, NonInteractivePrompter())
 
 
 @pytest.mark.parametrize(
@@ -89,7 +89,7 @@ def test_another_key_or_a_revoked_one_is_never_asked_about(tmp_path: Path, conte
     file = tmp_path / "known_hosts"
     file.write_text(content)
     person = Person(accepts=True)
-    with pytest.raises(HostKeyChanged):
+    with pytest.raises(HostKeyChangedError):
         KnownHosts([file]).check("eos", port, ONE, person)
     assert person.host_keys == []
 
@@ -103,7 +103,7 @@ def test_a_host_with_a_certificate_authority_gets_a_note_that_certificates_are_n
     said = f"{file} trusts an authority for this host"
     person = Person()
     for prompter in (person, None):
-        with pytest.raises(HostKeyUnknown) as caught:
+        with pytest.raises(HostKeyUnknownError) as caught:
             KnownHosts([file]).check("eos", port, ONE, prompter)
         assert (said in caught.value.why) is is_said
     assert [said in note for note in person.notes] == [is_said]
@@ -113,14 +113,14 @@ def test_a_host_with_two_known_keys_may_show_either(tmp_path: Path) -> None:
     file = tmp_path / "known_hosts"
     file.write_text(line("eos") + line("eos", TWO))
     for key in (ONE, TWO):
-        KnownHosts([file]).check("eos", 22, key, Unattended())
+        KnownHosts([file]).check("eos", 22, key, NonInteractivePrompter())
 
 
 def test_an_accepted_key_starts_a_line_of_its_own(tmp_path: Path) -> None:
     file = tmp_path / "known_hosts"
     file.write_text(line("other").rstrip("\n"))
     KnownHosts([file]).check("eos", 2222, ONE, Person(accepts=True))
-    KnownHosts([file]).check("eos", 2222, ONE, Unattended())
+    KnownHosts([file]).check("eos", 2222, ONE, NonInteractivePrompter())
     assert len(file.read_text().splitlines()) == 2
 
 
@@ -128,7 +128,7 @@ def test_all_files_are_read_and_the_first_is_written(tmp_path: Path) -> None:
     own, system = tmp_path / "own", tmp_path / "system"
     system.write_text(line("eos"))
     hosts = KnownHosts([own, system])
-    hosts.check("eos", 22, ONE, Unattended())
+    hosts.check("eos", 22, ONE, NonInteractivePrompter())
     hosts.check("other", 22, ONE, Person(accepts=True))
     assert system.read_text() == line("eos")
     assert own.read_text().startswith("other ssh-ed25519 ")
@@ -137,7 +137,7 @@ def test_all_files_are_read_and_the_first_is_written(tmp_path: Path) -> None:
 def test_an_accepted_key_is_hashed_if_configured(tmp_path: Path) -> None:
     file = tmp_path / "known_hosts"
     KnownHosts([file], hashed=True).check("eos", 2222, ONE, Person(accepts=True))
-    KnownHosts([file]).check("eos", 2222, ONE, Unattended())
+    KnownHosts([file]).check("eos", 2222, ONE, NonInteractivePrompter())
     assert "eos" not in file.read_text()
     found = subprocess.run(["ssh-keygen", "-F", "[eos]:2222", "-f", str(file)], capture_output=True, check=False)
     assert found.returncode == 0
@@ -145,7 +145,7 @@ def test_an_accepted_key_is_hashed_if_configured(tmp_path: Path) -> None:
 
 def test_an_unknown_key_cannot_be_accepted_when_only_known_ones_are_allowed(tmp_path: Path) -> None:
     file = tmp_path / "known_hosts"
-    with pytest.raises(HostKeyUnknown, match="StrictHostKeyChecking"):
+    with pytest.raises(HostKeyUnknownError, match="StrictHostKeyChecking"):
         KnownHosts([file]).check("eos", 22, ONE, None)
     assert not file.exists()
 
@@ -156,20 +156,20 @@ def test_without_a_file_an_accepted_key_is_kept_for_its_host_only(tmp_path: Path
     assert not (tmp_path / "system").exists()
 
     hosts = KnownHosts(files, accepted=accepted)
-    hosts.check("EOS", 22, ONE, Unattended())
+    hosts.check("EOS", 22, ONE, NonInteractivePrompter())
     hosts.check("eos", 22, ONE, None)
     for name, port, key in (("eos", 22, TWO), ("eos", 2222, ONE), ("other", 22, ONE)):
-        with pytest.raises(HostKeyUnknown):
-            hosts.check(name, port, key, Unattended())
+        with pytest.raises(HostKeyUnknownError):
+            hosts.check(name, port, key, NonInteractivePrompter())
 
 
 def test_an_accepted_key_that_cannot_be_written_down_is_held_as_well(tmp_path: Path) -> None:
     file, accepted = tmp_path / "known_hosts", AcceptedKeys()
     file.symlink_to(tmp_path / "no folder" / "known_hosts")
     KnownHosts([file], accepted=accepted).check("eos", 22, ONE, Person(accepts=True))
-    KnownHosts([file], accepted=accepted).check("eos", 22, ONE, Unattended())
-    with pytest.raises(HostKeyUnknown):
-        KnownHosts([file], accepted=accepted).check("eos", 22, TWO, Unattended())
+    KnownHosts([file], accepted=accepted).check("eos", 22, ONE, NonInteractivePrompter())
+    with pytest.raises(HostKeyUnknownError):
+        KnownHosts([file], accepted=accepted).check("eos", 22, TWO, NonInteractivePrompter())
 
 
 @pytest.mark.parametrize("content", [line("eos", TWO), "@revoked " + line("eos")])
@@ -177,7 +177,7 @@ def test_a_file_has_the_last_word_over_a_key_that_was_accepted(tmp_path: Path, c
     files, accepted = [Path(os.devnull), tmp_path / "system"], AcceptedKeys()
     KnownHosts(files, accepted=accepted).check("eos", 22, ONE, Person(accepts=True))
     files[1].write_text(content)
-    with pytest.raises(HostKeyChanged):
+    with pytest.raises(HostKeyChangedError):
         KnownHosts(files, accepted=accepted).check("eos", 22, ONE, Person(accepts=True))
 
 
@@ -185,16 +185,16 @@ def test_a_key_that_went_into_a_file_is_asked_about_again_once_it_is_taken_out(t
     file, accepted = tmp_path / "known_hosts", AcceptedKeys()
     KnownHosts([file], accepted=accepted).check("eos", 22, ONE, Person(accepts=True))
     file.unlink()
-    with pytest.raises(HostKeyUnknown):
-        KnownHosts([file], accepted=accepted).check("eos", 22, ONE, Unattended())
+    with pytest.raises(HostKeyUnknownError):
+        KnownHosts([file], accepted=accepted).check("eos", 22, ONE, NonInteractivePrompter())
 
 
 def test_a_changed_key_names_the_file_that_knows_another(tmp_path: Path) -> None:
     own, system = tmp_path / "own", tmp_path / "system"
     own.write_text(line("other"))
     system.write_text(line("eos"))
-    with pytest.raises(HostKeyChanged) as caught:
-        KnownHosts([own, system]).check("eos", 22, TWO, Unattended())
+    with pytest.raises(HostKeyChangedError) as caught:
+        KnownHosts([own, system]).check("eos", 22, TWO, NonInteractivePrompter())
     assert str(system) in caught.value.why
     assert f"ssh-keygen -f {system} -R eos" in caught.value.fix
 
@@ -203,5 +203,5 @@ def test_a_changed_key_names_the_file_that_knows_another(tmp_path: Path) -> None
 def test_no_content_of_the_file_breaks_the_reader(tmp_path_factory: pytest.TempPathFactory, content: str) -> None:
     file = tmp_path_factory.mktemp("hosts") / "known_hosts"
     file.write_bytes(content.encode(errors="surrogatepass"))
-    with pytest.raises((HostKeyUnknown, HostKeyChanged)):
-        KnownHosts([file]).check("eos", 22, ONE, Unattended())
+    with pytest.raises((HostKeyUnknownError, HostKeyChangedError)):
+        KnownHosts([file]).check("eos", 22, ONE, NonInteractivePrompter())

@@ -13,12 +13,12 @@ from collections.abc import Callable, Iterator, Sequence
 
 import pytest
 
-from llmb_tui.cluster.failures import AnswerTooLong, DeadlinePassed, Disconnected
+from llmb_tui.cluster.failures import AnswerTooLongError, DeadlineError, DisconnectedError
 from llmb_tui.cluster.link import Completed, Link
 from llmb_tui.cluster.local import LocalConnection
-from llmb_tui.cluster.prompter import Unattended
+from llmb_tui.cluster.prompter import NonInteractivePrompter
 from llmb_tui.cluster.ssh.connect import connect
-from llmb_tui.errors import Trouble
+from llmb_tui.errors import LlmbError
 from tests.cluster.login_node import LoginNode
 from tests.kit.homeless import make_homeless
 from tests.kit.waiting import until
@@ -36,7 +36,9 @@ def is_running(pid: int) -> bool:
 def link(request: pytest.FixtureRequest, node: LoginNode, monkeypatch: pytest.MonkeyPatch) -> Iterator[Link]:
     """`shell`: a link on which each command goes to a shell that is kept, as those do that only look."""
     monkeypatch.setenv("HOME", str(node.home))
-    link: Link = LocalConnection("node") if request.param == "local" else connect(node.profile(), Unattended())
+    link: Link = (
+        LocalConnection("node") if request.param == "local" else connect(node.profile(), NonInteractivePrompter())
+    )
     if request.param == "shell":
         run = link.run
 
@@ -92,25 +94,25 @@ def test_a_command_ended_by_a_signal_has_no_exit_code(link: Link) -> None:
 
 
 def test_a_command_that_takes_too_long_raises_in_time_and_leaves_the_connection(link: Link) -> None:
-    with pytest.raises(DeadlinePassed):
+    with pytest.raises(DeadlineError):
         link.run(["sleep", "60"], deadline_s=0.3)
     assert link.run(["echo", "still here"]).stdout == "still here\n"
 
 
 @pytest.mark.parametrize("where", ["", ">&2"])
 def test_an_answer_that_does_not_stop_is_given_up_at_its_size(link: Link, where: str) -> None:
-    with pytest.raises(AnswerTooLong, match="16 MiB"):
+    with pytest.raises(AnswerTooLongError, match="16 MiB"):
         link.run_script(f"head -c 20000000 /dev/zero {where}", deadline_s=60)
     assert link.run(["echo", "still here"]).stdout == "still here\n"
 
 
 def test_an_answer_that_comes_byte_by_byte_is_given_up_at_its_deadline(link: Link) -> None:
-    with pytest.raises(DeadlinePassed):
+    with pytest.raises(DeadlineError):
         link.run_script("while sleep 0.05; do printf x || exit; done", deadline_s=0.5)
 
 
 def test_a_command_that_continues_after_its_output_has_a_deadline(link: Link) -> None:
-    with pytest.raises(DeadlinePassed):
+    with pytest.raises(DeadlineError):
         link.run_script("exec > /dev/null 2>&1; sleep 60", deadline_s=0.3)
     assert link.run_script("exec > /dev/null 2>&1; sleep 0.3; exit 3").exit_code == 3
 
@@ -177,11 +179,11 @@ def test_a_missing_program_answers_as_in_a_shell(link: Link) -> None:
 def test_closing_ends_whoever_waits(link: Link) -> None:
     stream = link.stream(["sh", "-c", "echo up; cat"])
     assert stream.read(10) == b"up\n"
-    failures: list[Disconnected] = []
+    failures: list[DisconnectedError] = []
 
     def wait_for(use: Callable[[], object]) -> threading.Thread:
         def wait() -> None:
-            with pytest.raises(Disconnected) as caught:
+            with pytest.raises(DisconnectedError) as caught:
                 use()
             failures.append(caught.value)
 
@@ -199,7 +201,7 @@ def test_closing_ends_whoever_waits(link: Link) -> None:
         thread.join(10)
     assert [failure.may_have_run for failure in failures] == [True, True]
     assert not link.alive
-    with pytest.raises(Disconnected) as caught:
+    with pytest.raises(DisconnectedError) as caught:
         link.run(["true"])
     assert not caught.value.may_have_run
 
@@ -251,7 +253,7 @@ def test_a_file_may_be_written_empty(node: LoginNode, link: Link) -> None:
 @pytest.mark.parametrize("path", ["absent/file", "directory"])
 def test_a_file_that_cannot_be_written_is_a_trouble_with_the_reason(node: LoginNode, link: Link, path: str) -> None:
     (node.home / "directory").mkdir()
-    with pytest.raises(Trouble, match="Could not write"):
+    with pytest.raises(LlmbError, match="Could not write"):
         link.write_file(str(node.home / path), b"data")
     assert list((node.home / "directory").iterdir()) == []
 
@@ -259,7 +261,7 @@ def test_a_file_that_cannot_be_written_is_a_trouble_with_the_reason(node: LoginN
 def test_after_its_deadline_a_local_command_is_ended_with_its_child_processes(
     node: LoginNode, local: LocalConnection
 ) -> None:
-    with pytest.raises(DeadlinePassed):
+    with pytest.raises(DeadlineError):
         local.run_script("sleep 60 & echo $! > pid; wait", deadline_s=1)
     pid = int((node.home / "pid").read_text())
     until(lambda: not is_running(pid))

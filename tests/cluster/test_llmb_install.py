@@ -7,7 +7,7 @@ from dataclasses import asdict
 import pytest
 
 from llmb_tui.cluster.llmb.install import LlmbInstall, LlmbWorkload, install_of, request_of, settings_of
-from llmb_tui.errors import Trouble
+from llmb_tui.errors import LlmbError
 
 SECRET = "hf_abcdefghijklmnopqrstuvwxyz"
 
@@ -229,7 +229,7 @@ BROKEN = {
 @pytest.mark.parametrize("name", BROKEN)
 def test_an_invalid_configuration_is_explained_without_a_quotation(name: str) -> None:
     text, words = BROKEN[name]
-    with pytest.raises(Trouble) as caught:
+    with pytest.raises(LlmbError) as caught:
         install_of("/lustre/me/llmb", text)
     assert words in caught.value.why
     assert caught.value.what.startswith("/lustre/me/llmb/cluster_config.yaml")

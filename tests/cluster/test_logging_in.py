@@ -15,14 +15,14 @@ import paramiko
 import pytest
 from paramiko.auth_handler import AuthHandler
 
-from llmb_tui.cluster.failures import AuthenticationFailed, HostKeyChanged, HostKeyUnknown, Unreachable
-from llmb_tui.cluster.prompter import Unattended
+from llmb_tui.cluster.failures import AuthenticationError, HostKeyChangedError, HostKeyUnknownError, UnreachableError
+from llmb_tui.cluster.prompter import NonInteractivePrompter
 from llmb_tui.cluster.slurm.profile import SlurmProfile
 from llmb_tui.cluster.ssh.connect import connect
 from llmb_tui.cluster.ssh.host_keys import ServerKey
 from llmb_tui.cluster.ssh.keys import UnlockedKeys
 from llmb_tui.cluster.ssh.questions import has_hung_up
-from llmb_tui.errors import Trouble
+from llmb_tui.errors import LlmbError
 from tests.cluster.login_node import PASSWORD, LoginNode, Person, make_key
 from tests.cluster.ssh_agent import silent_agent, ssh_agent
 
@@ -30,7 +30,7 @@ PASSPHRASE = "open sesame"
 
 
 def log_in(node: LoginNode, person: Person | None = None, profile: SlurmProfile | None = None) -> None:
-    connection = connect(profile or node.profile(), person or Unattended())
+    connection = connect(profile or node.profile(), person or NonInteractivePrompter())
     assert connection.run(["echo", "in"]).stdout == "in\n"
     connection.close()
 
@@ -94,7 +94,7 @@ def test_a_server_that_accepts_no_keys_is_offered_one_at_most(
     assert [method for method, _ in node.offered] == ["publickey", "password"]
     assert node.methods_asked == 0
 
-    with pytest.raises(AuthenticationFailed, match=r"id_ed25519 \(the server did not ask for a key\)") as refused:
+    with pytest.raises(AuthenticationError, match=r"id_ed25519 \(the server did not ask for a key\)") as refused:
         log_in(node, Person(answers=["wrong"] * 3), replace(node.profile(), identity_file=None))
     assert f"`ssh -v -p {node.port} operator@127.0.0.1`" in refused.value.fix
 
@@ -124,7 +124,7 @@ def test_an_encrypted_key_asks_for_its_passphrase(node: LoginNode, tmp_path: Pat
 def test_a_key_that_the_server_refuses_is_not_unlocked(node: LoginNode, tmp_path: Path) -> None:
     make_key(tmp_path / "locked", passphrase=PASSPHRASE)
     person = Person(answers=[PASSPHRASE])
-    with pytest.raises(AuthenticationFailed, match="locked"):
+    with pytest.raises(AuthenticationError, match="locked"):
         log_in(node, person, replace(node.profile(), identity_file=str(tmp_path / "locked")))
     assert person.prompts == []
     assert len(sent(node, "publickey")) == 1
@@ -146,7 +146,7 @@ def test_an_unlocked_key_asks_no_question_again(node: LoginNode, tmp_path: Path)
     subprocess.run(
         ["ssh-keygen", "-q", "-p", "-P", PASSPHRASE, "-N", "another", "-f", str(tmp_path / "locked")], check=True
     )
-    with pytest.raises(AuthenticationFailed):  # a file that was changed is not the key that was unlocked
+    with pytest.raises(AuthenticationError):  # a file that was changed is not the key that was unlocked
         connect(profile, person, unlocked=unlocked)
     assert len(person.prompts) == 2
 
@@ -186,7 +186,7 @@ def test_an_agents_key_is_used_whatever_its_comment_holds(
         log_in(node, profile=profile)
 
         node.user_key = make_key(tmp_path / "another")
-        with pytest.raises(AuthenticationFailed, match="the agent's key K\N{REPLACEMENT CHARACTER}the"):
+        with pytest.raises(AuthenticationError, match="the agent's key K\N{REPLACEMENT CHARACTER}the"):
             log_in(node, profile=profile)
 
 
@@ -202,7 +202,7 @@ def test_an_agent_that_does_not_sign_leaves_the_others_their_turn(
     with silent_agent(tmp_path / "agent", node.user_key) as socket:
         monkeypatch.setenv("SSH_AUTH_SOCK", str(socket))
         log_in(node, person, profile)
-        with pytest.raises(AuthenticationFailed) as caught:
+        with pytest.raises(AuthenticationError) as caught:
             log_in(node, person, profile)
     assert person.prompts == [("Password for operator@127.0.0.1: ", False)] * 2
     assert "the agent's key token 1 (the agent gave no signature in time)" in caught.value.why
@@ -260,7 +260,7 @@ def test_a_refused_code_is_asked_for_again_and_never_sent_twice(node: LoginNode)
 
 def test_a_declined_question_sends_no_answer(node: LoginNode) -> None:
     node.factors = ("keyboard-interactive,password",)
-    with pytest.raises(AuthenticationFailed, match=r"The question `\(operator@127.0.0.1\) Password:` was not answered"):
+    with pytest.raises(AuthenticationError, match=r"The question `\(operator@127.0.0.1\) Password:` was not answered"):
         log_in(node, Person())
     assert [method for method, _ in node.offered] == ["publickey"]
 
@@ -281,7 +281,7 @@ def test_it_is_known_at_once_whether_the_server_has_hung_up() -> None:
 def test_three_wrong_passwords_are_enough(node: LoginNode) -> None:
     node.factors = ("keyboard-interactive,password",)
     person = Person(answers=["a", "b", "c", "d"])
-    with pytest.raises(AuthenticationFailed):
+    with pytest.raises(AuthenticationError):
         log_in(node, person)
     assert sent(node, "keyboard-interactive") == ["a", "b", "c"]
     assert sent(node, "password") == []
@@ -289,7 +289,7 @@ def test_three_wrong_passwords_are_enough(node: LoginNode) -> None:
 
 def test_a_refusal_lists_attempts_and_accepted_methods(node: LoginNode, tmp_path: Path) -> None:
     make_key(tmp_path / "other")
-    with pytest.raises(AuthenticationFailed) as caught:
+    with pytest.raises(AuthenticationError) as caught:
         log_in(node, profile=replace(node.profile(), identity_file=str(tmp_path / "other")))
     assert str(tmp_path / "other") in caught.value.why
     assert "publickey" in caught.value.why
@@ -305,14 +305,14 @@ def test_an_identity_file_that_is_not_a_key_is_named(
     path = tmp_path / "broken"
     if content is not None:
         path.write_bytes(content)
-    with pytest.raises(AuthenticationFailed) as caught:
+    with pytest.raises(AuthenticationError) as caught:
         log_in(node, profile=replace(node.profile(), identity_file=str(path)))
     assert reason in caught.value.why
 
 
 def test_a_key_of_an_unknown_user_is_skipped(node: LoginNode) -> None:
     profile = replace(node.profile(), identity_file="~no-such-user/key")
-    with pytest.raises(AuthenticationFailed, match=r"key ~no-such-user/key \(No such file"):
+    with pytest.raises(AuthenticationError, match=r"key ~no-such-user/key \(No such file"):
         log_in(node, profile=profile)
     node.factors = ("password",)
     log_in(node, Person(answers=[PASSWORD]), profile)
@@ -324,9 +324,9 @@ def test_host_keys_of_a_user_that_there_is_not_are_none_and_none_is_added(
     (tmp_path / "here").mkdir()
     monkeypatch.chdir(tmp_path / "here")
     profile = replace(node.profile(), known_hosts="~no-such-user/known_hosts")
-    with pytest.raises(HostKeyUnknown, match="~no-such-user"):
+    with pytest.raises(HostKeyUnknownError, match="~no-such-user"):
         log_in(node, profile=profile)
-    with pytest.raises(Trouble, match="There is no directory ~no-such-user"):
+    with pytest.raises(LlmbError, match="There is no directory ~no-such-user"):
         log_in(node, Person(accepts=True), profile)
     assert list((tmp_path / "here").iterdir()) == []
 
@@ -335,7 +335,7 @@ def test_a_key_on_a_security_key_asks_for_no_passphrase(node: LoginNode, tmp_pat
     (tmp_path / "token.pub").write_text("sk-ssh-ed25519@openssh.com AAAAGnNrLXNzaC1lZDI1NTE5QG9wZW5zc2guY29t\n")
     (tmp_path / "token").write_text("what only OpenSSH can read")
     person = Person()
-    with pytest.raises(AuthenticationFailed, match="ssh-add"):
+    with pytest.raises(AuthenticationError, match="ssh-add"):
         log_in(node, person, replace(node.profile(), identity_file=str(tmp_path / "token")))
     assert person.prompts == []
 
@@ -380,7 +380,7 @@ def test_a_prompt_of_any_length_fits_a_screen(node: LoginNode) -> None:
 
 def test_a_banner_is_harmless_whatever_it_holds(node: LoginNode) -> None:
     node.banner = "\x1b]52;c;ZXZpbA==\x07\x1b[2JWelcome\x08\r\n" + "x" * 100_000
-    connection = connect(node.profile(), Unattended())
+    connection = connect(node.profile(), NonInteractivePrompter())
     assert connection.banner.startswith("Welcome\N{REPLACEMENT CHARACTER}\nxxx")
     assert len(connection.banner) < 20_000
     connection.close()
@@ -441,7 +441,7 @@ def test_a_busy_server_is_tried_again(node: LoginNode, busy: _Busy) -> None:
 def test_a_server_that_stays_busy_is_given_up(node: LoginNode, busy: _Busy, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("llmb_tui.cluster.ssh.connect._REFUSED_S", 1.0)
     busy.refuses = 1000
-    with pytest.raises(Unreachable, match="MaxStartups"):
+    with pytest.raises(UnreachableError, match="MaxStartups"):
         log_in(node, profile=replace(node.profile(), port=busy.port))
     assert busy.refused > 1
 
@@ -452,12 +452,12 @@ def test_nothing_reaches_the_terminal_and_nothing_is_read_from_it(node: LoginNod
     script = (
         "import sys\n"
         "from llmb_tui.cluster.ssh.connect import connect\n"
-        "from llmb_tui.cluster.failures import AuthenticationFailed\n"
+        "from llmb_tui.cluster.failures import AuthenticationError\n"
         "from llmb_tui.cluster.slurm.profile import SlurmProfile\n"
-        "from llmb_tui.cluster.prompter import Unattended\n"
+        "from llmb_tui.cluster.prompter import NonInteractivePrompter\n"
         f"profile = {node.profile()!r}\n"
-        "try: connect(profile, Unattended())\n"
-        "except AuthenticationFailed: sys.exit(7)\n"
+        "try: connect(profile, NonInteractivePrompter())\n"
+        "except AuthenticationError: sys.exit(7)\n"
     )
     done = subprocess.run([sys.executable, "-c", script], capture_output=True, check=False, input=b"1\n", timeout=60)
     assert (done.returncode, done.stdout, done.stderr) == (7, b"", b"")
@@ -481,7 +481,7 @@ def test_an_unknown_host_key_is_shown_accepted_and_remembered(node: LoginNode, t
 
 def test_an_unknown_host_key_that_is_not_accepted_ends_the_login(node: LoginNode) -> None:
     node.known_hosts.write_text("")
-    with pytest.raises(HostKeyUnknown, match="SHA256:"):
+    with pytest.raises(HostKeyUnknownError, match="SHA256:"):
         log_in(node)
     assert node.offered == []
     assert node.known_hosts.read_text() == ""
@@ -492,7 +492,7 @@ def test_a_changed_host_key_asks_no_question_and_sends_nothing(node: LoginNode, 
     node.host_keys = [make_key(tmp_path / "new_host_key")]
     person = Person(accepts=True)
 
-    with pytest.raises(HostKeyChanged) as caught:
+    with pytest.raises(HostKeyChangedError) as caught:
         log_in(node, person)
 
     for key in (old, node.host_keys[0]):

@@ -5,9 +5,9 @@ from dataclasses import replace
 import pytest
 
 from llmb_tui.cluster.batch import Answer
+from llmb_tui.cluster.slurm.errors import SlurmError
 from llmb_tui.cluster.slurm.inventory import ClusterInventory, Directory, parse_inventory
 from llmb_tui.cluster.slurm.partition import Gpus
-from llmb_tui.cluster.slurm.trouble import SlurmTrouble
 from tests.cluster.examples import PROFILE
 
 GOOD = {
@@ -131,7 +131,7 @@ def test_no_node_tells_no_request() -> None:
     ],
 )
 def test_a_slurm_that_does_not_answer_says_so(changes: dict[str, Answer], words: str) -> None:
-    with pytest.raises(SlurmTrouble) as caught:
+    with pytest.raises(SlurmError) as caught:
         offers(changes)
     assert words in caught.value.why
     assert caught.value.fix

@@ -11,9 +11,9 @@ import pytest
 
 from llmb_tui.cluster.slurm.client import find_jobs, partitions
 from llmb_tui.cluster.slurm.cluster import SlurmCluster
-from llmb_tui.cluster.slurm.trouble import SlurmTrouble
+from llmb_tui.cluster.slurm.errors import SlurmError
 from llmb_tui.demo.cluster import DemoCluster
-from llmb_tui.errors import Trouble
+from llmb_tui.errors import LlmbError
 from llmb_tui.preflight.kinds import cluster_checks
 from llmb_tui.preflight.needs import Needs
 from llmb_tui.preflight.run import run_preflight
@@ -104,7 +104,7 @@ def test_accounting_may_be_off(demo: DemoCluster, session: SlurmCluster) -> None
 @pytest.mark.parametrize("job_id", ["", "1; rm -rf /", "-1", "1 2", "1\n2"])
 def test_an_invalid_job_id_never_reaches_the_cluster(session: SlurmCluster, job_id: str) -> None:
     for refused in (lambda: session.look([job_id]), lambda: session.cancel(job_id)):
-        with pytest.raises(Trouble, match="not a Slurm job id"):
+        with pytest.raises(LlmbError, match="not a Slurm job id"):
             refused()
     assert session.state != "live"
 
@@ -130,8 +130,8 @@ def test_a_missing_partition_lists_the_others(demo: DemoCluster, session: SlurmC
 def test_a_cluster_without_slurm(demo: DemoCluster, session: SlurmCluster) -> None:
     for name in ("squeue", "sinfo"):
         (demo.root / "bin" / name).unlink()
-    with pytest.raises(SlurmTrouble, match="squeue"):
+    with pytest.raises(SlurmError, match="squeue"):
         session.look(["1"])
-    with pytest.raises(SlurmTrouble):
+    with pytest.raises(SlurmError):
         partitions(session)
     assert not run_preflight(session, cluster_checks(Needs(demo.profile, PLAN))).passed

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from llmb_tui.cluster.failures import BadSshConfig
+from llmb_tui.cluster.failures import SshConfigError
 from llmb_tui.cluster.login_profile import NO_SSH_CONFIG
 from llmb_tui.cluster.slurm.profile import SlurmProfile
 from llmb_tui.cluster.ssh import openssh
@@ -83,7 +83,7 @@ def test_an_unknown_local_user_must_be_set_in_the_profile(
     settings = resolve("alice@eos", config)
     assert settings.user == "alice"
     assert [str(path) for path in settings.identity_files] == ["//key-of-alice"] * with_ssh
-    with pytest.raises(BadSshConfig, match=r"The user name for the login is unknown\.") as refused:
+    with pytest.raises(SshConfigError, match=r"The user name for the login is unknown\.") as refused:
         resolve("eos", NO_SSH_CONFIG)
     assert "`user`" in refused.value.fix
 
@@ -174,15 +174,15 @@ def test_a_proxy_command_is_given_its_names(tmp_path: Path) -> None:
 def test_a_name_that_the_proxy_command_is_not_given_may_be_any() -> None:
     settings = openssh.parse_answer("eos", "hostname eos\nuser CORP\\me\nport 22\nproxycommand nc %h %p %%r\n", "")
     assert (settings.user, settings.proxy_command) == ("CORP\\me", "nc eos 22 %r")
-    with pytest.raises(BadSshConfig):
+    with pytest.raises(SshConfigError):
         openssh.parse_answer("eos", "hostname eos\nuser CORP\\me\nport 22\nproxycommand nc -l %r %h %p\n", "")
 
 
 @pytest.mark.parametrize("host", ["a;reboot", "$(reboot)", "-oProxyCommand=x", "a b"])
 def test_a_name_that_a_shell_would_take_for_more_is_refused(tmp_path: Path, host: str) -> None:
-    with pytest.raises(BadSshConfig):
+    with pytest.raises(SshConfigError):
         asked(tmp_path, "ProxyCommand nc %h %p\n", host)
-    with pytest.raises(BadSshConfig):  # also where an older ssh let it through
+    with pytest.raises(SshConfigError):  # also where an older ssh let it through
         openssh.parse_answer(host, f"hostname {host}\nuser me\nport 22\nproxycommand nc %h %p\n", "")
 
 
@@ -216,12 +216,12 @@ def test_a_hop_as_an_address_and_with_tokens(tmp_path: Path) -> None:
     ],
 )
 def test_a_way_in_a_circle_is_refused(tmp_path: Path, config: str) -> None:
-    with pytest.raises(BadSshConfig, match="circle"):
+    with pytest.raises(SshConfigError, match="circle"):
         way(tmp_path, config)
 
 
 def test_a_broken_configuration_is_quoted(tmp_path: Path) -> None:
-    with pytest.raises(BadSshConfig) as caught:
+    with pytest.raises(SshConfigError) as caught:
         asked(tmp_path, "Hots eos\n")
     assert "line 1" in caught.value.why
     assert "hots" in caught.value.why.lower()
@@ -230,7 +230,7 @@ def test_a_broken_configuration_is_quoted(tmp_path: Path) -> None:
 def test_the_named_command_shows_the_refusal_of_ssh(tmp_path: Path) -> None:
     config = tmp_path / "a config"
     config.write_text("Host eos\n")
-    with pytest.raises(BadSshConfig, match="70000") as caught:
+    with pytest.raises(SshConfigError, match="70000") as caught:
         resolve("eos", str(config), "alice", 70000)
     named = caught.value.fix.split("`")[1]
     shown = subprocess.run(["sh", "-c", named], capture_output=True, text=True, check=False)
@@ -241,14 +241,14 @@ def test_the_home_of_a_user_that_there_is_not_stays_as_it_is(tmp_path: Path) -> 
     settings = asked(tmp_path, "IdentityFile ~no-such-user/key\nGlobalKnownHostsFile ~no-such-user/hosts\n")
     assert settings.identity_files == ("~no-such-user/key",)
     assert settings.known_hosts[-1] == Path("~no-such-user/hosts")
-    with pytest.raises(BadSshConfig, match="~no-such-user/config"):
+    with pytest.raises(SshConfigError, match="~no-such-user/config"):
         resolve("eos", "~no-such-user/config")
 
 
 def test_a_configuration_that_hangs_is_given_up(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(openssh, "_RESOLVE_DEADLINE_S", 0.5)
     started = tmp_path / "started"
-    with pytest.raises(BadSshConfig, match="Match exec"):
+    with pytest.raises(SshConfigError, match="Match exec"):
         asked(tmp_path, f'Match exec "echo $$ > {started}; sleep 60"\n  User alice\n')
     pid = int(started.read_text())
     until(lambda: not _runs(pid), "what the configuration started has ended")
@@ -264,7 +264,7 @@ def test_without_ssh_there_are_plain_settings(monkeypatch: pytest.MonkeyPatch, t
     settings = settings_of(replace(PROFILE, host="alice@eos"))
     assert (settings.host, settings.user, settings.port, settings.proxy_jump) == ("eos", "alice", 22, ())
     assert settings.known_hosts[0] == Path("~/.ssh/known_hosts").expanduser()
-    with pytest.raises(BadSshConfig, match="other"):
+    with pytest.raises(SshConfigError, match="other"):
         settings_of(replace(PROFILE, ssh_config="/other"))
 
 

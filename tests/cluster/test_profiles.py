@@ -7,10 +7,10 @@ from typing import Any
 
 import pytest
 
-from llmb_tui.cluster.profile_check import WrongField
-from llmb_tui.cluster.profiles import ProfileProblem, load_profiles, save_profile
+from llmb_tui.cluster.profile_check import InvalidFieldError
+from llmb_tui.cluster.profiles import ProfileError, load_profiles, save_profile
 from llmb_tui.cluster.slurm.profile import SlurmProfile
-from llmb_tui.errors import Trouble
+from llmb_tui.errors import LlmbError
 from tests.kit.runs import slurm
 
 EOS = SlurmProfile("eos", "login.eos.example", "acct", "batch", "/lustre/llmb")
@@ -124,7 +124,7 @@ def test_saving_again_replaces(tmp_path: Path) -> None:
     ],
 )
 def test_a_value_that_cannot_be_right_is_refused_by_field(tmp_path: Path, field: str, value: object) -> None:
-    with pytest.raises(WrongField, match=field) as caught:
+    with pytest.raises(InvalidFieldError, match=field) as caught:
         save_profile(tmp_path, replace(EOS, **{field.partition(".")[0]: value}))  # type: ignore[arg-type]
     assert (caught.value.field, caught.value.exit_code) == (field, 1)
     assert caught.value.fix
@@ -159,7 +159,7 @@ GOOD = 'name = "eos"\nhost = "h"\naccount = "a"\npartition = "p"\ninstall_dir = 
 )
 def test_a_file_that_does_not_fit_is_named_with_its_field(tmp_path: Path, content: str, field: str) -> None:
     (tmp_path / "eos.toml").write_text(content)
-    with pytest.raises(Trouble) as caught:
+    with pytest.raises(LlmbError) as caught:
         load_profiles(tmp_path)
     assert str(tmp_path / "eos.toml") in caught.value.what
     assert field in caught.value.what
@@ -168,7 +168,7 @@ def test_a_file_that_does_not_fit_is_named_with_its_field(tmp_path: Path, conten
 
 def test_bytes_that_are_no_text(tmp_path: Path) -> None:
     (tmp_path / "eos.toml").write_bytes(b"\xff\xfe")
-    with pytest.raises(Trouble, match=r"eos\.toml"):
+    with pytest.raises(LlmbError, match=r"eos\.toml"):
         load_profiles(tmp_path)
 
 
@@ -176,7 +176,7 @@ def test_bytes_that_are_no_text(tmp_path: Path) -> None:
     "name", ["HF_TOKEN", "WANDB_API_KEY", "MY_SECRET", "DB_PASSWORD", "NGC_APIKEY", "HFTOKEN", "KEY"]
 )
 def test_a_secret_is_refused_with_the_reason_and_not_repeated(tmp_path: Path, name: str) -> None:
-    with pytest.raises(WrongField, match="asks for a secret") as caught:
+    with pytest.raises(InvalidFieldError, match="asks for a secret") as caught:
         save_profile(tmp_path, replace(EOS, env=((name, "hunter22"),)))
     assert "hunter22" not in str(caught.value)
     assert list(tmp_path.iterdir()) == []
@@ -186,7 +186,7 @@ def test_a_secret_is_refused_with_the_reason_and_not_repeated(tmp_path: Path, na
     "changes", [{"env": (("X", "hf_abcdefghijklmnopqrstuvwx"),)}, {"notice": "nvapi-" + "x1" * 20}]
 )
 def test_a_value_that_is_plainly_a_key_is_refused_wherever_it_stands(tmp_path: Path, changes: dict[str, Any]) -> None:
-    with pytest.raises(WrongField, match="asks for a secret") as caught:
+    with pytest.raises(InvalidFieldError, match="asks for a secret") as caught:
         save_profile(tmp_path, replace(EOS, **changes))
     assert "abcdef" not in str(caught.value)
     assert "x1x1" not in str(caught.value)
@@ -218,7 +218,7 @@ def test_the_file_is_made_for_people(tmp_path: Path) -> None:
 )
 def test_a_fault_is_placed_by_line_and_field(tmp_path: Path, content: str, line: int, field: str) -> None:
     (tmp_path / "eos.toml").write_text(content)
-    with pytest.raises(ProfileProblem) as caught:
+    with pytest.raises(ProfileError) as caught:
         load_profiles(tmp_path)
     assert (caught.value.line, caught.value.field) == (line, field)
 
@@ -226,7 +226,7 @@ def test_a_fault_is_placed_by_line_and_field(tmp_path: Path, content: str, line:
 def test_a_broken_file_can_be_passed_over_with_a_word(tmp_path: Path) -> None:
     save_profile(tmp_path, EOS)
     (tmp_path / "broken.toml").write_text("name = 1\n")
-    told: list[ProfileProblem] = []
+    told: list[ProfileError] = []
     assert load_profiles(tmp_path, told.append) == (EOS,)
     assert [problem.file.name for problem in told] == ["broken.toml"]
 

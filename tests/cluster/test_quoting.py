@@ -8,7 +8,7 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from llmb_tui.cluster.quoting import command_line, one_line, shell_join
-from llmb_tui.errors import Trouble
+from llmb_tui.errors import LlmbError
 from llmb_tui.language.text import clean, clean_line
 from tests.conftest import NOT_RUN
 
@@ -60,7 +60,7 @@ def test_plain_words_stay_readable() -> None:
 
 @pytest.mark.parametrize("argument", ["a\0b", "\udc80"])
 def test_an_argument_that_no_command_can_receive_is_refused(argument: str) -> None:
-    with pytest.raises(Trouble) as caught:
+    with pytest.raises(LlmbError) as caught:
         shell_join(["echo", argument])
     assert caught.value.exit_code == 1
 
@@ -74,7 +74,7 @@ def test_one_line_returns_printable_text(value: str) -> None:
     "value", ["a\nb", "a\rb", "a\0b", "\x1b[31m", "tab\t", "\u2028", "a\u202eb", "a\u034fb", "\x85", "\udc80"]
 )
 def test_one_line_refuses_the_rest_and_says_which_value(value: str) -> None:
-    with pytest.raises(Trouble, match="the partition") as caught:
+    with pytest.raises(LlmbError, match="the partition") as caught:
         one_line(value, "the partition")
     assert caught.value.exit_code == 1
     assert "\x1b" not in str(caught.value)
@@ -88,7 +88,7 @@ REPLACED = "\N{REPLACEMENT CHARACTER}"
 def test_one_line_never_lets_a_second_line_through(value: str) -> None:
     try:
         accepted = one_line(value, "it")
-    except Trouble:
+    except LlmbError:
         return
     assert len(accepted.splitlines()) <= 1
     assert REPLACED not in clean_line(accepted.replace(REPLACED, ""))

@@ -11,7 +11,7 @@ from types import SimpleNamespace
 import pytest
 
 from llmb_tui.cluster import reconnector
-from llmb_tui.cluster.failures import AuthenticationFailed, LoginNeeded, Unreachable
+from llmb_tui.cluster.failures import AuthenticationError, LoginNeededError, UnreachableError
 from llmb_tui.cluster.link import Link
 from llmb_tui.cluster.prompter import Prompter
 from llmb_tui.cluster.slurm.cluster import SlurmCluster
@@ -51,7 +51,7 @@ def test_a_login_with_a_code_is_never_repeated_unbidden(
     until(lambda: session.state == "needs-login")
 
     for use in (lambda: session.run(["true"]), lambda: session.stream(["true"]), session.connect):
-        with pytest.raises(LoginNeeded):
+        with pytest.raises(LoginNeededError):
             use()
 
     assert session.health.note == "needs you to log in again"
@@ -99,9 +99,9 @@ def test_a_user_who_cancels_may_log_in_later(node: LoginNode, opened: Callable[[
     session.connect(person)
     node.cut()
     until(lambda: session.state == "needs-login")
-    with pytest.raises(AuthenticationFailed):
+    with pytest.raises(AuthenticationError):
         session.connect(person)
-    with pytest.raises(LoginNeeded):
+    with pytest.raises(LoginNeededError):
         session.run(["true"])
     session.connect(person)
     assert session.state == "live"
@@ -113,7 +113,7 @@ def test_the_first_connection_may_ask_as_often_as_it_takes(
     wants_a_code(node, "111111")
     person = Person(answers=[None, "111111"])
     session = opened(SlurmCluster(node.profile()))
-    with pytest.raises(AuthenticationFailed):
+    with pytest.raises(AuthenticationError):
         session.connect(person)
     assert session.state == "lost"
     session.connect(person)
@@ -168,7 +168,7 @@ def test_another_host_key_than_the_accepted_one_is_left_to_a_person(
     node.host_keys = [make_key(node.directory / "other_host_key")]
     node.cut()
     until(lambda: session.state == "needs-login")
-    with pytest.raises(LoginNeeded):
+    with pytest.raises(LoginNeededError):
         session.run(["true"])
     session.connect(person)
     assert len({fingerprint for _, _, fingerprint in person.host_keys}) == 2
@@ -184,7 +184,7 @@ def test_a_login_that_is_refused_later_is_left_to_a_person(
     node.cut()
     until(lambda: session.state == "needs-login")
     tried = len(node.transports)
-    with pytest.raises(LoginNeeded):
+    with pytest.raises(LoginNeededError):
         session.run(["true"])
     assert len(node.transports) == tried
     node.user_key = mine
@@ -233,13 +233,13 @@ def test_an_unreachable_host_is_tried_again_by_itself_and_the_note_says_when(
 
 def test_programs_that_lost_the_same_host_do_not_come_back_in_step(monkeypatch: pytest.MonkeyPatch) -> None:
     def dial(_: Prompter) -> Link:
-        raise Unreachable("away")
+        raise UnreachableError("away")
 
     monkeypatch.setattr(reconnector, "time", SimpleNamespace(monotonic=lambda: 1000.0))  # a clock that stands
     pauses = []
     for _ in range(8):
         lost = reconnector.Reconnector(dial, "away")
-        with pytest.raises(Unreachable):
+        with pytest.raises(UnreachableError):
             lost.live()
         pauses.append(lost._pause_left_s)
     assert min(pauses) >= reconnector.FIRST_PAUSE_S
@@ -251,7 +251,7 @@ def test_a_person_does_not_wait_for_the_pause(
 ) -> None:
     monkeypatch.setattr(reconnector, "FIRST_PAUSE_S", 300.0)
     session = opened(SlurmCluster(replace(node.profile(), port=1)))
-    with pytest.raises(Unreachable):
+    with pytest.raises(UnreachableError):
         session.connect()
     session.profile = node.profile()
     connecting = threading.Thread(target=session.connect, args=(Person(),), daemon=True)

@@ -11,13 +11,13 @@ from typing import Any
 import pytest
 
 from llmb_tui.cluster import reconnector
-from llmb_tui.cluster.failures import AuthenticationFailed, Disconnected, Unreachable
-from llmb_tui.cluster.prompter import Prompter, Unattended
+from llmb_tui.cluster.failures import AuthenticationError, DisconnectedError, UnreachableError
+from llmb_tui.cluster.prompter import NonInteractivePrompter, Prompter
 from llmb_tui.cluster.slurm.cluster import SlurmCluster
 from llmb_tui.cluster.slurm.profile import SlurmProfile
 from llmb_tui.cluster.ssh.connect import connect
 from llmb_tui.cluster.ssh.connection import Connection
-from llmb_tui.errors import Trouble
+from llmb_tui.errors import LlmbError
 from tests.cluster.login_node import PASSWORD, LoginNode, Person
 from tests.kit.waiting import until
 
@@ -68,14 +68,14 @@ def test_a_look_in_which_the_connection_breaks_is_made_again_twice(node: LoginNo
         looks.append(session.run(["echo", "seen"]).stdout)
         if len(looks) <= cuts:
             node.cut()
-            raise Disconnected("The connection broke.")
+            raise DisconnectedError("The connection broke.")
         return looks[-1]
 
-    assert session.patiently(lambda: look(2)) == "seen\n"
+    assert session.retry_after_disconnect(lambda: look(2)) == "seen\n"
     assert len(looks) == 3
     looks.clear()
-    with pytest.raises(Disconnected):
-        session.patiently(lambda: look(3))
+    with pytest.raises(DisconnectedError):
+        session.retry_after_disconnect(lambda: look(3))
     assert len(looks) == 3
 
 
@@ -87,19 +87,19 @@ def test_a_look_over_a_session_that_was_closed_is_not_made_again(session: SlurmC
         session.close()
         session.run(["true"])
 
-    with pytest.raises(Disconnected):
-        session.patiently(look)
+    with pytest.raises(DisconnectedError):
+        session.retry_after_disconnect(look)
     assert len(looks) == 1
 
 
 def test_a_command_whose_outcome_is_unknown_is_not_run_again(node: LoginNode, session: SlurmCluster) -> None:
-    outcome: list[Trouble] = []
+    outcome: list[LlmbError] = []
 
     def submit() -> None:
         try:
             session.run_script("echo x >> submissions; sleep 60")
-        except Trouble as trouble:
-            outcome.append(trouble)
+        except LlmbError as error:
+            outcome.append(error)
 
     thread = threading.Thread(target=submit)
     thread.start()
@@ -107,7 +107,7 @@ def test_a_command_whose_outcome_is_unknown_is_not_run_again(node: LoginNode, se
     node.cut()
     thread.join(10)
 
-    assert isinstance(outcome[0], Disconnected)
+    assert isinstance(outcome[0], DisconnectedError)
     assert session.run(["cat", "submissions"]).stdout == "x\n"
 
 
@@ -148,13 +148,13 @@ def test_threads_that_wait_for_a_try_share_its_failure(node: LoginNode) -> None:
     node.factors = ("password",)
     person = Slow()
     session = SlurmCluster(node.profile())
-    failures: list[Trouble] = []
+    failures: list[LlmbError] = []
 
     def attempt(use: Callable[[], object]) -> None:
         try:
             use()
-        except Trouble as trouble:
-            failures.append(trouble)
+        except LlmbError as error:
+            failures.append(error)
 
     first = threading.Thread(target=attempt, args=(lambda: session.connect(person),))
     first.start()
@@ -169,7 +169,7 @@ def test_threads_that_wait_for_a_try_share_its_failure(node: LoginNode) -> None:
     for thread in [first, *others]:
         thread.join(60)
 
-    assert [type(failure) for failure in failures] == [AuthenticationFailed] * 4
+    assert [type(failure) for failure in failures] == [AuthenticationError] * 4
     assert len(person.prompts) == 1
     session.close()
 
@@ -181,20 +181,20 @@ def test_a_caller_with_a_prompter_is_asked_after_a_failed_try_without_one(
     knocking, may_go_on = threading.Event(), threading.Event()
 
     def slowly(profile: SlurmProfile, prompter: Prompter, **keys: Any) -> Connection:
-        if isinstance(prompter, Unattended):
+        if isinstance(prompter, NonInteractivePrompter):
             knocking.set()
             may_go_on.wait(60)
         return connect(profile, prompter, **keys)
 
     monkeypatch.setattr("llmb_tui.cluster.ssh.connect.connect", slowly)
     session = SlurmCluster(node.profile())
-    failures: list[Trouble] = []
+    failures: list[LlmbError] = []
 
     def in_background() -> None:
         try:
             session.run(["true"])
-        except Trouble as trouble:
-            failures.append(trouble)
+        except LlmbError as error:
+            failures.append(error)
 
     person = Person(answers=[PASSWORD])
     background = threading.Thread(target=in_background)
@@ -207,7 +207,7 @@ def test_a_caller_with_a_prompter_is_asked_after_a_failed_try_without_one(
     for thread in (background, attended):
         thread.join(60)
 
-    assert [type(failure) for failure in failures] == [AuthenticationFailed]
+    assert [type(failure) for failure in failures] == [AuthenticationError]
     assert session.state == "live"
     assert len(person.prompts) == 1
     session.close()
@@ -243,7 +243,7 @@ def test_a_caller_without_a_prompter_shares_the_login_of_one_with_it(node: Login
 
 def test_a_command_asks_no_question_even_if_it_is_the_first(node: LoginNode, session: SlurmCluster) -> None:
     node.factors = ("password",)
-    with pytest.raises(AuthenticationFailed, match="was not answered"):
+    with pytest.raises(AuthenticationError, match="was not answered"):
         session.run(["true"])
     assert session.state == "lost"
     person = Person(answers=[PASSWORD])
@@ -256,7 +256,7 @@ def test_a_broken_connection_and_a_failed_try_show_as_lost(node: LoginNode, sess
     node.cut()
     until(lambda: session.state == "lost")
     node.close()
-    with pytest.raises(Unreachable):
+    with pytest.raises(UnreachableError):
         session.run(["true"])
     assert session.state == "lost"
 
@@ -265,7 +265,7 @@ def test_failed_tries_are_spaced(closed_port: int, node: LoginNode) -> None:
     session = SlurmCluster(replace(node.profile(), port=closed_port))
     started = time.monotonic()
     for _ in range(3):
-        with pytest.raises(Unreachable):
+        with pytest.raises(UnreachableError):
             session.run(["true"])
     assert time.monotonic() - started >= 1.5  # 0.5 s, then 1 s
     session.close()
@@ -275,7 +275,7 @@ def test_a_closed_session_stays_closed(node: LoginNode, session: SlurmCluster) -
     session.run(["true"])
     session.close()
     assert session.state == "closed"
-    with pytest.raises(Disconnected, match="closed by this program"):
+    with pytest.raises(DisconnectedError, match="closed by this program"):
         session.run(["true"])
     assert len(node.transports) == 1
 
@@ -285,15 +285,15 @@ def test_closing_ends_a_thread_that_waits_for_its_next_try(
 ) -> None:
     monkeypatch.setattr(reconnector, "FIRST_PAUSE_S", 60.0)
     session = SlurmCluster(replace(node.profile(), port=closed_port))
-    failures: list[Trouble] = []
+    failures: list[LlmbError] = []
 
     def run() -> None:
         try:
             session.run(["true"])
-        except Trouble as trouble:
-            failures.append(trouble)
+        except LlmbError as error:
+            failures.append(error)
 
-    with pytest.raises(Unreachable):
+    with pytest.raises(UnreachableError):
         session.connect()
     thread = threading.Thread(target=run)
     thread.start()

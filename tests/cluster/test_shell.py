@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from llmb_tui.cluster.failures import DeadlinePassed, Disconnected
-from llmb_tui.cluster.prompter import Unattended
+from llmb_tui.cluster.failures import DeadlineError, DisconnectedError
+from llmb_tui.cluster.prompter import NonInteractivePrompter
 from llmb_tui.cluster.slurm.cluster import SlurmCluster
 from llmb_tui.cluster.ssh import heartbeat, shell
 from llmb_tui.cluster.ssh.connect import connect
@@ -20,7 +20,7 @@ from tests.kit.waiting import until
 
 @pytest.fixture
 def connection(node: LoginNode) -> Iterator[Connection]:
-    connection = connect(node.profile(), Unattended())
+    connection = connect(node.profile(), NonInteractivePrompter())
     yield connection
     connection.close()
 
@@ -66,7 +66,7 @@ def test_after_its_deadline_a_read_only_command_is_killed_with_its_child_process
     node: LoginNode, connection: Connection
 ) -> None:
     first = shell_of(connection)
-    with pytest.raises(DeadlinePassed):
+    with pytest.raises(DeadlineError):
         look(connection, "sleep 60 & echo $! > pid; wait", deadline_s=0.5)
     pid = int((node.home / "pid").read_text())
     until(lambda: not is_running(pid) and not is_running(first))
@@ -111,7 +111,7 @@ def test_the_heartbeat_keeps_it(node: LoginNode, monkeypatch: pytest.MonkeyPatch
     """Thirty times: a machine that is busy may miss some."""
     monkeypatch.setattr(shell, "SILENCE_S", 3)
     monkeypatch.setattr(heartbeat, "_ASK_EVERY_S", 0.1)
-    connection = connect(node.profile(), Unattended())
+    connection = connect(node.profile(), NonInteractivePrompter())
     pid = shell_of(connection)
     connection.run(["sleep", "3.5"])
     assert shell_of(connection) == pid
@@ -139,10 +139,10 @@ def test_a_connection_that_breaks_under_a_look_leaves_its_outcome_unknown(
     node: LoginNode, connection: Connection
 ) -> None:
     shell_of(connection)
-    failures: list[Disconnected] = []
+    failures: list[DisconnectedError] = []
 
     def run() -> None:
-        with pytest.raises(Disconnected, match="broke") as caught:
+        with pytest.raises(DisconnectedError, match="broke") as caught:
             look(connection, "touch begun; sleep 60")
         failures.append(caught.value)
 
@@ -186,7 +186,7 @@ def test_answers_are_bytes_whatever_perl_is_set_to(
 
 def test_it_makes_room_on_a_server_with_one_session_and_does_not_come_back(node: LoginNode) -> None:
     node.max_sessions = 1
-    connection = connect(node.profile(), Unattended())
+    connection = connect(node.profile(), NonInteractivePrompter())
     pid = shell_of(connection)
     assert connection.run(["echo", "here"], deadline_s=30).stdout == "here\n"
     until(lambda: not is_running(pid))

@@ -7,7 +7,7 @@ import subprocess
 from collections.abc import Sequence
 from pathlib import Path
 
-from llmb_tui.cluster.failures import DeadlinePassed
+from llmb_tui.cluster.failures import DeadlineError
 from llmb_tui.cluster.link import Completed
 from llmb_tui.cluster.slurm.cluster import SlurmCluster
 from llmb_tui.preflight.needs import Needs
@@ -49,7 +49,7 @@ class SlowSlurm(SlurmCluster):
         env = os.environ | {"PATH": f"{self._folder}:{os.environ['PATH']}", "CLOCK": str(self._clock)}
         done = subprocess.run(argv, env=env, capture_output=True, text=True, check=False)
         if sum(self.took_s) > deadline_s:
-            raise DeadlinePassed("It took longer.", "", "")
+            raise DeadlineError("It took longer.", "", "")
         return Completed(done.returncode, done.stdout, done.stderr)
 
 

@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from llmb_tui.cluster.slurm.params import Option, parse_slurm_params, sbatch_options
-from llmb_tui.errors import Trouble
+from llmb_tui.errors import LlmbError
 from tests.cluster.examples import PROFILE
 
 
@@ -68,7 +68,7 @@ def test_the_grammar_is_the_recipes(text: str, options: tuple[Option, ...]) -> N
     ],
 )
 def test_an_invalid_parameter_is_refused_with_a_reason(text: str, words: str) -> None:
-    with pytest.raises(Trouble) as caught:
+    with pytest.raises(LlmbError) as caught:
         parse_slurm_params(text)
     assert words in caught.value.why
     assert caught.value.exit_code == 1
@@ -91,5 +91,5 @@ def test_fields_of_a_profile_come_first_then_its_parameters() -> None:
 @pytest.mark.parametrize("params", ["qos=b", "qo=b"])
 def test_a_parameter_that_repeats_a_field_is_refused(params: str) -> None:
     assert sbatch_options(replace(PROFILE, slurm_params="qos=b")) == (("qos", "b"),)
-    with pytest.raises(Trouble, match="also set by the profile's field qos"):
+    with pytest.raises(LlmbError, match="also set by the profile's field qos"):
         sbatch_options(replace(PROFILE, qos="a", slurm_params=params))

@@ -19,6 +19,7 @@ from llmb_tui.cluster.job_words import pending_reason, words_of_job
 from llmb_tui.cluster.link import Completed
 from llmb_tui.cluster.slurm.accounting import STORED_COLUMNS, complete_records, parse_sacct, unless_it_hangs
 from llmb_tui.cluster.slurm.client import look_commands, parse_bad_nodes, read_jobs
+from llmb_tui.cluster.slurm.errors import AccountingError, SlurmError
 from llmb_tui.cluster.slurm.partition import (
     Gpus,
     NodeGroup,
@@ -29,8 +30,7 @@ from llmb_tui.cluster.slurm.partition import (
     parse_time,
 )
 from llmb_tui.cluster.slurm.queue import SEPARATOR, parse_squeue
-from llmb_tui.cluster.slurm.trouble import AccountingTrouble, SlurmTrouble
-from llmb_tui.errors import Trouble
+from llmb_tui.errors import LlmbError
 
 if TYPE_CHECKING:
     from llmb_tui.cluster.slurm.cluster import SlurmCluster
@@ -171,7 +171,7 @@ def test_without_accounting_the_queue_is_enough() -> None:
 
 def test_a_queue_that_fails_says_nothing_about_any_job() -> None:
     said = "slurm_load_jobs error: Unable to contact slurm controller (connect failure)\n"
-    with pytest.raises(SlurmTrouble) as caught:
+    with pytest.raises(SlurmError) as caught:
         read_jobs({**answers("", SACCT_22_05), "squeue": Answer(1, said)}, ["2"])
     assert "Unable to contact" in caught.value.why
     assert "controller" in caught.value.fix
@@ -179,7 +179,7 @@ def test_a_queue_that_fails_says_nothing_about_any_job() -> None:
 
 @pytest.mark.parametrize("answer", [Answer(124, ""), Answer(1, "sacct: error: a\nsacct: error: Connection refused\n")])
 def test_failed_accounting_is_distinguished_from_a_hanging_controller_in_one_line(answer: Answer) -> None:
-    with pytest.raises(AccountingTrouble) as caught:
+    with pytest.raises(AccountingError) as caught:
         read_jobs(answers("", answer), ["1"])
     assert "slurmdbd" in caught.value.why
     assert "Slurm's controller answers" in caught.value.why
@@ -226,7 +226,7 @@ def test_another_program_in_place_of_the_shell_is_quoted() -> None:
         def run_script(self, *_: object, **__: object) -> Completed:
             return Completed(1, "This account is currently not available.\n", "")
 
-    with pytest.raises(Trouble, match="runs no commands") as caught:
+    with pytest.raises(LlmbError, match="runs no commands") as caught:
         run_batch(cast("SlurmCluster", Nologin()), {"id": "id"}, 1.0)
     assert "This account is currently not available." in caught.value.why
 
@@ -240,20 +240,20 @@ def test_a_job_says_why_it_waits_and_how_it_ended() -> None:
 def test_accounting_that_fails_matters_only_for_jobs_that_left_the_queue() -> None:
     failed = Answer(1, "sacct: error: Problem talking to the database: Connection refused\n")
     assert read_jobs(answers(SQUEUE_22_05, failed), ["11", "12"])["11"].state == "RUNNING"
-    with pytest.raises(AccountingTrouble, match="sacct") as caught:
+    with pytest.raises(AccountingError, match="sacct") as caught:
         read_jobs(answers(SQUEUE_22_05, failed), ["11", "999"])
     assert caught.value.queued["11"].state == "RUNNING"
-    with pytest.raises(SlurmTrouble):
+    with pytest.raises(SlurmError):
         read_jobs(answers(SQUEUE_22_05, failed))
 
 
 def test_a_batch_that_was_cut_short_is_a_failure_of_slurm() -> None:
-    with pytest.raises(SlurmTrouble):
+    with pytest.raises(SlurmError):
         read_jobs({"squeue": NO_ANSWER, "sacct": NO_ANSWER})
 
 
 def test_a_command_that_was_ended_at_its_limit_says_so() -> None:
-    with pytest.raises(SlurmTrouble, match="did not answer in time") as caught:
+    with pytest.raises(SlurmError, match="did not answer in time") as caught:
         read_jobs({**answers(), "squeue": Answer(124, "")})
     assert "hangs" in caught.value.why
 
@@ -264,7 +264,7 @@ def test_nodes_that_do_not_work_are_named_once_with_slurms_reason() -> None:
 
 
 def test_a_message_of_slurm_is_clean() -> None:
-    with pytest.raises(SlurmTrouble) as caught:
+    with pytest.raises(SlurmError) as caught:
         read_jobs({**answers(), "squeue": Answer(127, "sh: squeue: not \x1b[31mfound\x07\n")})
     assert "\x1b" not in str(caught.value)
     assert "module load slurm" in caught.value.fix

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from llmb_tui.cluster.cluster import SchedulerTrouble
-from llmb_tui.cluster.failures import ObserverMode
+from llmb_tui.cluster.cluster import SchedulerError
+from llmb_tui.cluster.failures import ReadOnlyError
 from llmb_tui.cluster.runai.cluster import RunaiCluster
 from llmb_tui.cluster.runai.profile import RunaiProfile
 from llmb_tui.cluster.slurm.cluster import SlurmCluster
@@ -19,12 +19,12 @@ def test_support_for_suspending_is_known_without_a_question() -> None:
     assert (RUNAI.can_suspend, SLURM.can_suspend) == (True, False)
     cluster = SlurmCluster(SLURM)
     for change in (cluster.suspend, cluster.resume):
-        with pytest.raises(SchedulerTrouble, match="does not let users suspend"):
+        with pytest.raises(SchedulerError, match="does not let users suspend"):
             change("7")
 
 
 def test_observer_mode_refuses_it() -> None:
     cluster = RunaiCluster(RUNAI)
     for change in (cluster.suspend, cluster.resume, cluster.cancel):
-        with pytest.raises(ObserverMode):
+        with pytest.raises(ReadOnlyError):
             change("7")

@@ -6,9 +6,9 @@ import threading
 
 import pytest
 
-from llmb_tui.cluster.failures import DeadlinePassed, Disconnected, GaveWay
+from llmb_tui.cluster.failures import DeadlineError, DisconnectedError, StreamPreemptedError
 from llmb_tui.cluster.link import Stream
-from llmb_tui.cluster.prompter import Unattended
+from llmb_tui.cluster.prompter import NonInteractivePrompter
 from llmb_tui.cluster.slurm.cluster import SlurmCluster
 from llmb_tui.cluster.ssh import channel_slots
 from llmb_tui.cluster.ssh.connect import connect
@@ -20,7 +20,7 @@ from tests.kit.waiting import until
 @pytest.fixture
 def connection(node: LoginNode) -> Connection:
     node.max_sessions = 1
-    return connect(node.profile(), Unattended())
+    return connect(node.profile(), NonInteractivePrompter())
 
 
 def begun(connection: Connection) -> Stream:
@@ -33,9 +33,9 @@ def begun(connection: Connection) -> Stream:
 def test_a_stream_gives_way_to_a_command_and_may_begin_again(connection: Connection) -> None:
     stream = begun(connection)
     assert connection.run(["echo", "here"], deadline_s=30).stdout == "here\n"
-    with pytest.raises(GaveWay) as caught:
+    with pytest.raises(StreamPreemptedError) as caught:
         stream.read(10)
-    assert isinstance(caught.value, Disconnected)
+    assert isinstance(caught.value, DisconnectedError)
     assert connection.alive
     begun(connection).close()
     connection.close()
@@ -45,7 +45,7 @@ def test_received_bytes_of_a_stream_are_returned_before_its_error(connection: Co
     stream = connection.stream(["sh", "-c", "echo one; cat; exit"])
     until(lambda: connection.run(["true"], deadline_s=30))
     assert stream.read(10) == b"one\n"
-    with pytest.raises(GaveWay):
+    with pytest.raises(StreamPreemptedError):
         stream.read(10)
     connection.close()
 
@@ -53,7 +53,7 @@ def test_received_bytes_of_a_stream_are_returned_before_its_error(connection: Co
 def test_a_stream_has_its_turn_first(connection: Connection, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(channel_slots, "_TURN_S", 3600.0)
     stream = begun(connection)
-    with pytest.raises(DeadlinePassed):
+    with pytest.raises(DeadlineError):
         connection.run(["true"], deadline_s=1)
     assert stream.read(0.1) is None
     connection.close()
@@ -63,7 +63,7 @@ def test_streams_take_turns_too(connection: Connection, monkeypatch: pytest.Monk
     monkeypatch.setattr(channel_slots, "_TURN_S", 0.1)
     first = begun(connection)
     second = begun(connection)
-    with pytest.raises(GaveWay):
+    with pytest.raises(StreamPreemptedError):
         first.read(10)
     assert second.read(0.1) is None
     connection.close()
@@ -72,10 +72,10 @@ def test_streams_take_turns_too(connection: Connection, monkeypatch: pytest.Monk
 def test_the_oldest_stream_gives_way(node: LoginNode, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(channel_slots, "_TURN_S", 0.1)
     node.max_sessions = 3
-    connection = connect(node.profile(), Unattended())
+    connection = connect(node.profile(), NonInteractivePrompter())
     streams = [begun(connection) for _ in range(3)]
     connection.run(["true"], deadline_s=30)
-    with pytest.raises(GaveWay):
+    with pytest.raises(StreamPreemptedError):
         streams[0].read(10)
     assert [stream.read(0.1) for stream in streams[1:]] == [None, None]
     connection.close()
@@ -85,7 +85,7 @@ def test_a_refused_session_is_not_requested_all_the_time(node: LoginNode, connec
     first = threading.Thread(target=connection.run_script, args=("while [ ! -e go ]; do sleep 0.05; done",))
     first.start()
     until(lambda: node.sessions_at_once == 1)
-    with pytest.raises(DeadlinePassed):
+    with pytest.raises(DeadlineError):
         connection.run(["true"], deadline_s=2)
     (node.home / "go").touch()
     first.join(20)
@@ -98,7 +98,7 @@ def test_the_number_of_sessions_after_a_refusal_is_forgotten_in_time(
 ) -> None:
     """Until then streams take turns; from then on nobody has to give way."""
     node.max_sessions = 1
-    connection = connect(node.profile(), Unattended())
+    connection = connect(node.profile(), NonInteractivePrompter())
     stream = begun(connection)
     connection.run(["true"], deadline_s=30)
     stream.close()
@@ -114,7 +114,7 @@ def test_commands_that_hang_there_do_not_keep_the_others_out(node: LoginNode) ->
     """A command that was given up keeps its session for as long as it hangs; a new connection has new ones."""
     node.max_sessions = 1
     session = SlurmCluster(node.profile())
-    with pytest.raises(DeadlinePassed):
+    with pytest.raises(DeadlineError):
         session.run_script("exec sleep 60", deadline_s=0.5)
     assert session.run(["echo", "here"], deadline_s=30).stdout == "here\n"
     assert len(node.transports) == 2

@@ -10,7 +10,7 @@ from collections.abc import Callable
 import pytest
 
 from llmb_tui.cluster import tcp
-from llmb_tui.cluster.failures import Unreachable
+from llmb_tui.cluster.failures import UnreachableError
 from llmb_tui.cluster.runai.https import HttpsServer, trusting
 from llmb_tui.cluster.ssh.openssh import HostSettings
 from llmb_tui.cluster.ssh.sockets import open_tcp
@@ -62,7 +62,7 @@ def test_all_addresses_that_are_silent_take_no_longer_than_one(
 ) -> None:
     monkeypatch.setenv("NO_PROXY", "*")
     resolve_to(monkeypatch, *[SILENT] * 4)
-    with pytest.raises(Unreachable):
+    with pytest.raises(UnreachableError):
         way()
     assert 0.0 < clock.now_s < 10.001
 

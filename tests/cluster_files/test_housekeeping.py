@@ -10,19 +10,19 @@ from typing import Any
 
 import pytest
 
-from llmb_tui.cluster.failures import Disconnected, ObserverMode
+from llmb_tui.cluster.failures import DisconnectedError, ReadOnlyError
 from llmb_tui.cluster.slurm.cluster import SlurmCluster
 from llmb_tui.cluster.slurm.profile import SlurmProfile
 from llmb_tui.cluster_files.housekeeping import (
-    Belonging,
     BelongingsListing,
-    belongings,
+    InstallItem,
     chosen,
+    install_items,
     judged,
     measured,
     remove,
 )
-from llmb_tui.errors import Trouble
+from llmb_tui.errors import LlmbError
 from llmb_tui.launch.run import Run
 from llmb_tui.launch.spec import UpstreamSpec
 from llmb_tui.plan.make import plan
@@ -69,8 +69,8 @@ class Place:
         )
         return replace(run, **fields)
 
-    def things(self, *runs: Run) -> dict[str, Belonging]:
-        found, _ = belongings(self.session, CATALOG, runs, {})
+    def things(self, *runs: Run) -> dict[str, InstallItem]:
+        found, _ = install_items(self.session, CATALOG, runs, {})
         return {thing.path: thing for thing in found}
 
     def remove(self, *names: str, runs: tuple[Run, ...] = ()) -> tuple[str, ...]:
@@ -139,7 +139,7 @@ def test_only_chosen_items_are_removed(place: Place) -> None:
     assert place.left() == [path for path in before if path != IMAGE]
     assert place.remove("a", f"{EXPERIMENT}/e_a", runs=(place.run(),)) == (f"{EXPERIMENT}/e_a",)
     assert place.left() == [path for path in before if path != IMAGE and not path.startswith(EXPERIMENT)]
-    with pytest.raises(Trouble, match="is not an item of this program"):
+    with pytest.raises(LlmbError, match="is not an item of this program"):
         place.remove(IMAGE)
 
 
@@ -170,7 +170,7 @@ def test_a_run_that_is_not_over_or_not_known_stays(place: Place, fields: dict[st
     run = place.run(**fields)
     before = place.left()
     assert why in place.things(run)[f"{EXPERIMENT}/e_a"].kept
-    with pytest.raises(Trouble, match="cannot be removed"):
+    with pytest.raises(LlmbError, match="cannot be removed"):
         place.remove(f"{EXPERIMENT}/e_a", runs=(run,))
     assert place.left() == before
 
@@ -244,7 +244,7 @@ def test_a_checkpoint_elsewhere_keeps_no_item(place: Place) -> None:
 
 def test_a_checkpoint_that_a_suite_is_to_load_stays_before_its_runs_are_stored(place: Place) -> None:
     to_load = {f"{place.install}/{SAVED}/last": "Suite s1 (nightly) is to load from it."}
-    found, _ = belongings(place.session, CATALOG, (place.run(),), {}, to_load)
+    found, _ = install_items(place.session, CATALOG, (place.run(),), {}, to_load)
     kept = {thing.path: thing.kept for thing in found if thing.kept}
     assert kept == dict.fromkeys((SAVED, f"{EXPERIMENT}/e_a"), "Suite s1 (nightly) is to load from it.")
 
@@ -265,11 +265,11 @@ def test_items_used_by_another_profile_in_the_same_directory_stay(place: Place, 
 
 def test_items_of_an_active_suite_stay(place: Place) -> None:
     held = {"not-sent": "Suite s1 (nightly) is active."}
-    found, _ = belongings(place.session, CATALOG, (place.run(),), held)
+    found, _ = install_items(place.session, CATALOG, (place.run(),), held)
     kept = {thing.kind: thing.kept for thing in found}
     assert kept["image"] == kept["environment"] == "Suite s1 (nightly) is active. It may need it."
     assert kept["run"] == ""
-    found, _ = belongings(place.session, CATALOG, (place.run(),), {"a": "Suite s1 (nightly) is active."})
+    found, _ = install_items(place.session, CATALOG, (place.run(),), {"a": "Suite s1 (nightly) is active."})
     assert {thing.kept for thing in found if thing.kind in ("run", "checkpoint")} == {"Suite s1 (nightly) is active."}
 
 
@@ -342,7 +342,7 @@ def test_a_path_that_became_a_link_is_not_removed(place: Place, path: str) -> No
     if path == "images":
         (place.install / "images").rename(place.elsewhere / "images")
         os.symlink(place.elsewhere / "images", place.install / "images")
-    removal = remove(place.session, [Belonging("image", path)])
+    removal = remove(place.session, [InstallItem("image", path)])
     assert removal.removed == ()
     assert "link" in removal.kept[path] or "no longer exists" in removal.kept[path]
     assert (place.elsewhere / "precious.sqsh").read_text() == "precious"
@@ -352,7 +352,7 @@ def test_an_install_directory_that_is_a_link_itself_is_where_it_leads(place: Pla
     os.symlink(place.install, tmp_path / "by-link")
     profile = replace(place.session.profile, install_dir=str(tmp_path / "by-link"))
     session = SlurmCluster(profile)
-    found, _ = belongings(session, CATALOG, (), {})
+    found, _ = install_items(session, CATALOG, (), {})
     assert remove(session, chosen(found, [IMAGE])).removed == (IMAGE,)
     assert not (place.install / IMAGE).exists()
     session.close()
@@ -377,7 +377,7 @@ def test_a_foreign_name_is_counted_and_not_touched(place: Place, name: str) -> N
     for folder in ("images", "venvs", EXPERIMENT, f"{EXPERIMENT}/e_a"):
         place.write(f"{folder}/{name}.sqsh/e_b/code/nemo_experiments/{name}/checkpoints/x")
     before = place.left()
-    found, more = belongings(place.session, CATALOG, (place.run(),), {})
+    found, more = install_items(place.session, CATALOG, (place.run(),), {})
     usual = {IMAGE, "venvs/nemotron4-25.04", f"{EXPERIMENT}/e_a"}
     assert {thing.path for thing in found if not thing.kept and thing.kind != "checkpoint"} == usual
     assert more or name == "-rf"
@@ -387,7 +387,7 @@ def test_a_foreign_name_is_counted_and_not_touched(place: Place, name: str) -> N
 
 def test_items_beyond_the_limit_are_counted(place: Place, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("llmb_tui.cluster_files.housekeeping._MOST", 2)
-    found, more = belongings(place.session, CATALOG, (), {})
+    found, more = install_items(place.session, CATALOG, (), {})
     assert (len(found), more) == (2, 2)
 
 
@@ -400,7 +400,7 @@ def test_a_removal_that_was_cut_is_finished_by_the_next(place: Place, monkeypatc
         if "discard.sh" in script:
             sent.append(len(args))
             if len(sent) in (1, 3):
-                raise Disconnected("eos", may_have_run=True)
+                raise DisconnectedError("eos", may_have_run=True)
         return answer
 
     monkeypatch.setattr(SlurmCluster, "run_script", cut)
@@ -430,7 +430,7 @@ def test_the_trash_of_another_user_blocks_nothing(place: Place) -> None:
 
 def test_a_trash_that_leads_away_is_refused(place: Place) -> None:
     os.symlink(place.elsewhere, place.install / TRASH)
-    with pytest.raises(Trouble, match="cannot be used"):
+    with pytest.raises(LlmbError, match="cannot be used"):
         place.remove(IMAGE)
     assert (place.install / IMAGE).exists()
     assert (place.elsewhere / "precious.sqsh").read_text() == "precious"
@@ -444,17 +444,17 @@ def test_an_earlier_trash_behind_a_link_is_not_touched(place: Place) -> None:
 
 def test_read_only_mode_removes_nothing(place: Place) -> None:
     place.session.read_only = True
-    with pytest.raises(ObserverMode):
-        remove(place.session, [Belonging("image", IMAGE)])
+    with pytest.raises(ReadOnlyError):
+        remove(place.session, [InstallItem("image", IMAGE)])
     assert (place.install / IMAGE).exists()
 
 
 def test_a_missing_directory_is_reported(place: Place) -> None:
     session = SlurmCluster(replace(place.session.profile, install_dir="/nowhere/at/all"))
-    with pytest.raises(Trouble, match="/nowhere/at/all"):
-        belongings(session, CATALOG, (), {})
-    with pytest.raises(Trouble, match="has no install directory"):
-        belongings(SlurmCluster(replace(session.profile, install_dir="/")), CATALOG, (), {})
+    with pytest.raises(LlmbError, match="/nowhere/at/all"):
+        install_items(session, CATALOG, (), {})
+    with pytest.raises(LlmbError, match="has no install directory"):
+        install_items(SlurmCluster(replace(session.profile, install_dir="/")), CATALOG, (), {})
     session.close()
 
 

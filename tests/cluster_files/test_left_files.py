@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from llmb_tui.cluster_files.left_files import FileKind, kind_of, parse_listing
-from llmb_tui.errors import Trouble
+from llmb_tui.errors import LlmbError
 from llmb_tui.language.text import clean_line
 
 ALL: frozenset[FileKind] = frozenset(("profile", "trace", "log"))
@@ -83,7 +83,7 @@ def test_whatever_the_server_says_a_file_lies_below_the_folder(name: str) -> Non
 
 @pytest.mark.parametrize("folder", ["", "relative", "/a\x1b[2J", "/caf\ufffd"])
 def test_a_folder_that_cannot_be_named_is_refused(folder: str) -> None:
-    with pytest.raises(Trouble):
+    with pytest.raises(LlmbError):
         parse_listing([("folder", folder, ""), file("./a.out")], ALL)
 
 

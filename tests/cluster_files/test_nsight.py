@@ -10,7 +10,7 @@ import pytest
 from llmb_tui.cluster.local import LocalConnection
 from llmb_tui.cluster.slurm.cluster import SlurmCluster
 from llmb_tui.cluster_files.nsight import parse_kernels, summarize
-from llmb_tui.errors import Trouble
+from llmb_tui.errors import LlmbError
 from tests.cluster.login_node import SHELL_PRINTS, LoginNode
 from tests.kit.programs import all_but
 
@@ -85,7 +85,7 @@ def test_output_of_a_login_shell_is_not_part_of_the_answer(nsys: Path, tmp_path:
 
 def test_a_profile_without_kernels_is_reported(nsys: Path) -> None:
     put(nsys, "SKIPPED: /tmp/profile.sqlite does not contain CUDA kernel data.\n")
-    with pytest.raises(Trouble, match="gives no result"):
+    with pytest.raises(LlmbError, match="gives no result"):
         summarize(LocalConnection("here"), "/l/profile_1.nsys-rep")
 
 

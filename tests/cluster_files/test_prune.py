@@ -15,13 +15,13 @@ import pytest
 from llmb_tui.cluster.job import Job
 from llmb_tui.cluster.slurm.profile import SlurmProfile
 from llmb_tui.cluster_files.prune import loaded_by_suites, local_logs, remove_log
-from llmb_tui.errors import Trouble
+from llmb_tui.errors import LlmbError
 from llmb_tui.history import History
 from llmb_tui.launch.run import Run
 from llmb_tui.launch.runs import Runs
 from llmb_tui.plan.selection import RunOptions
 from llmb_tui.services import Services
-from llmb_tui.store.paths import Places
+from llmb_tui.store.paths import UserPaths
 from llmb_tui.suites.suite import make_suite
 from llmb_tui.watch.job_poller import JobPoller
 from llmb_tui.watch.monitor import Monitor
@@ -41,7 +41,7 @@ FAILED = LOG[: len(LOG) // 3] + "\ntorch.OutOfMemoryError: CUDA out of memory. T
 
 @pytest.fixture
 def runs(tmp_path: Path) -> Runs:
-    return Runs(Places(tmp_path / "config", tmp_path / "state"))
+    return Runs(UserPaths(tmp_path / "config", tmp_path / "state"))
 
 
 def over(run_id: str, **fields: Any) -> Run:
@@ -147,7 +147,7 @@ def test_a_log_that_changed_since_it_was_listed_stays(runs: Runs) -> None:
     ]
     for change in changes:
         change()
-        with pytest.raises(Trouble, match="was not removed"):
+        with pytest.raises(LlmbError, match="was not removed"):
             remove_log(runs, log)
         assert (folder / "log").exists()
 
@@ -157,9 +157,9 @@ def test_a_log_in_use_by_another_program_stays(runs: Runs) -> None:
     (log,) = local_logs(runs, LATER, {}).removable
     with (folder / "log").open("rb") as file:
         fcntl.flock(file, fcntl.LOCK_EX)
-        with pytest.raises(Trouble, match="working on it"):
+        with pytest.raises(LlmbError, match="working on it"):
             remove_log(runs, log)
-    with runs.lock("a"), pytest.raises(Trouble, match="working on it"):
+    with runs.lock("a"), pytest.raises(LlmbError, match="working on it"):
         remove_log(runs, log)
     remove_log(runs, log)
     assert not (folder / "log").exists()
@@ -179,7 +179,7 @@ def test_an_interrupted_removal_is_repeated(runs: Runs, monkeypatch: pytest.Monk
         unlink(path, missing_ok)
 
     monkeypatch.setattr(Path, "unlink", cut)
-    with pytest.raises(Trouble):
+    with pytest.raises(LlmbError):
         prune(runs, "a")
     monkeypatch.undo()
     assert gone == ["log"]
@@ -199,7 +199,7 @@ class NoLogOfIt:
     def look(self, _: object) -> dict[str, Job]:
         return {}
 
-    def patiently(self, ask: Callable[[], str]) -> str:
+    def retry_after_disconnect(self, ask: Callable[[], str]) -> str:
         return ask()
 
     def accounting(self, _: object) -> str:
@@ -262,7 +262,7 @@ def test_the_verb_shows_first_removes_with_a_yes_and_the_lists_say_the_same(runs
 
 
 def test_an_active_suite_names_the_checkpoints_that_it_loads(runs: Runs) -> None:
-    services = Services(Places(*(runs.directory.parents[1] / name for name in ("config", "state"))))
+    services = Services(UserPaths(*(runs.directory.parents[1] / name for name in ("config", "state"))))
     services.clusters.save(SlurmProfile("eos", "eos", "acct", "batch", "/lustre/llmb"))
     loads = replace(NEMOTRON, options=RunOptions(load_checkpoint="/lustre/llmb/saved"))
     kept = services.suites.keep(make_suite("nightly", "eos", [(NEMOTRON, "direct"), (loads, "direct")]))
@@ -273,7 +273,7 @@ def test_an_active_suite_names_the_checkpoints_that_it_loads(runs: Runs) -> None
 
 def test_the_runs_of_an_active_suite_keep_their_logs(runs: Runs) -> None:
     root = runs.directory.parents[1]
-    services = Services(Places(root / "config", root / "state"))
+    services = Services(UserPaths(root / "config", root / "state"))
     services.clusters.save(SlurmProfile("eos", "127.0.0.1", "acct", "batch", "/lustre"))
     suite = make_suite("nightly", "eos", [(NEMOTRON, "direct"), (NEMOTRON, "direct")])
     kept = services.suites.keep(suite)

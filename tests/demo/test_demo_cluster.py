@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from llmb_tui.demo.cluster import DemoCluster
-from llmb_tui.errors import Trouble
+from llmb_tui.errors import LlmbError
 from tests.demo.demo_client import SPEED, Client
 from tests.kit.demo import end_jobs
 from tests.kit.waiting import until
@@ -60,7 +60,7 @@ def test_jobs_of_another_version_are_put_aside(tmp_path: Path) -> None:
 
 
 def test_one_folder_has_one_running_cluster(cluster: DemoCluster) -> None:
-    with pytest.raises(Trouble, match="already running"):
+    with pytest.raises(LlmbError, match="already running"):
         DemoCluster(cluster.root).start()
     assert Client(cluster.profile).run("true").code == 0
 
@@ -71,7 +71,7 @@ def test_a_cluster_whose_programs_cannot_run_accepts_no_login_and_unlocks_its_fo
     with monkeypatch.context() as noexec:
         noexec.setattr(os, "access", lambda *_: False)
         cluster = DemoCluster(tmp_path)
-        with pytest.raises(Trouble, match="cannot be run"):
+        with pytest.raises(LlmbError, match="cannot be run"):
             cluster.start()
         assert cluster.server is None
     with DemoCluster(tmp_path) as cluster:

@@ -9,12 +9,12 @@ from typing import NamedTuple
 import pytest
 
 from llmb_tui.cluster.job_words import pending_reason
-from llmb_tui.diagnosis.load import RuleProblem, example_problems, load_rules
+from llmb_tui.diagnosis.load import RuleError, example_problems, load_rules
 from llmb_tui.diagnosis.rules import rules, use_own_rules
-from llmb_tui.errors import Trouble
+from llmb_tui.errors import LlmbError
 from llmb_tui.launch.step_state import explain as explain_step
 from llmb_tui.services import Services
-from llmb_tui.store.paths import Places
+from llmb_tui.store.paths import UserPaths
 from llmb_tui.watch.failure import worst
 
 GOOD = """\
@@ -127,7 +127,7 @@ def test_a_broken_file_is_named_with_line_and_key(folder: Path, broken: Break) -
     file = folder / "site.toml"
     assert broken.old in GOOD
     file.write_text(GOOD.replace(broken.old, broken.new, 1))
-    with pytest.raises(RuleProblem) as caught:
+    with pytest.raises(RuleError) as caught:
         load_rules([folder])
     problem = caught.value
     assert (problem.file, problem.field, problem.line) == (file, broken.field, broken.line)
@@ -156,8 +156,8 @@ def test_examples_are_tried(  # noqa: PLR0917
 
 def test_a_broken_file_is_told_once_and_passed_over(folder: Path, tmp_path: Path) -> None:
     (folder / "broken.toml").write_text("[[install]]\nwords = 1\n")
-    told: list[Trouble] = []
-    services = Services(Places(tmp_path / "config", tmp_path / "state"))
+    told: list[LlmbError] = []
+    services = Services(UserPaths(tmp_path / "config", tmp_path / "state"))
     services.on_broken_file = told.append
     assert services.catalog is services.catalog
     assert rules("install").match("Killed") is not None
@@ -167,7 +167,7 @@ def test_a_broken_file_is_told_once_and_passed_over(folder: Path, tmp_path: Path
 
 def test_nobody_to_tell_is_no_reason_to_stop(folder: Path, tmp_path: Path) -> None:
     (folder / "broken.toml").write_text("[[install]]\nwords = 1\n")
-    Services(Places(tmp_path / "config", tmp_path / "state"))
+    Services(UserPaths(tmp_path / "config", tmp_path / "state"))
     assert pending_reason("Resources").startswith("It is next")
 
 

@@ -9,7 +9,7 @@ import pytest
 from llmb_tui.cluster.batch import Answer
 from llmb_tui.cluster.job_words import pending_reason
 from llmb_tui.cluster.runai.values import Event, Workload, reason_of
-from llmb_tui.cluster.slurm.trouble import slurm_trouble
+from llmb_tui.cluster.slurm.errors import slurm_error
 from llmb_tui.diagnosis.load import builtin_rules_dir, example_problems, load_rules
 from llmb_tui.diagnosis.rule import STAGES, WEIGHTS, FailureStage, Rule
 from llmb_tui.diagnosis.rules import rules
@@ -92,8 +92,8 @@ def test_a_reason_for_waiting_is_a_sentence(case: Case) -> None:
 @of("slurm")
 def test_a_slurm_command_that_failed_says_what_to_do(case: Case) -> None:
     code, _, said = case.text.partition("\n")
-    trouble = slurm_trouble("squeue", Answer(int(code.removeprefix("exit code ")), said))
-    assert trouble.fix == f"{case.rule.reason} {case.rule.fix}"
+    error = slurm_error("squeue", Answer(int(code.removeprefix("exit code ")), said))
+    assert error.fix == f"{case.rule.reason} {case.rule.fix}"
 
 
 @of("workload")
@@ -109,9 +109,9 @@ def test_why_a_workload_waits_is_told_before_its_clusters_words(case: Case) -> N
 
 @of("launch")
 def test_a_launch_that_failed_goes_on_after_what_did_not_happen(case: Case) -> None:
-    trouble = launch_failure(case.text)
-    assert trouble.what.startswith("The job was not submitted: ")
-    assert case.text in trouble.why
+    error = launch_failure(case.text)
+    assert error.what.startswith("The job was not submitted: ")
+    assert case.text in error.why
 
 
 def test_a_log_is_searched_for_few_words() -> None:

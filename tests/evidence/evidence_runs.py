@@ -16,7 +16,7 @@ from llmb_tui.launch.direct.spec_of import launch_spec
 from llmb_tui.launch.run import Run
 from llmb_tui.launch.runs import Runs
 from llmb_tui.plan.selection import Selection
-from llmb_tui.store.paths import Places
+from llmb_tui.store.paths import UserPaths
 from tests.kit.runs import NEMOTRON, intended_run, request_for
 from tests.launch.launch_cases import PROFILE, RUN_ID
 
@@ -65,7 +65,7 @@ class Laptop:
     """One operator's memory of runs."""
 
     def __init__(self, folder: Path) -> None:
-        self.places = Places(folder / "config", folder / "state")
+        self.places = UserPaths(folder / "config", folder / "state")
         self.runs = Runs(self.places)
 
     def add(

@@ -21,7 +21,7 @@ import pytest
 
 from llmb_tui.cluster.slurm.profile import SlurmProfile
 from llmb_tui.cluster_files.prune import local_logs, remove_log
-from llmb_tui.errors import Trouble
+from llmb_tui.errors import LlmbError
 from llmb_tui.evidence.export import Exporter
 from llmb_tui.evidence.secret_search import SecretSearch, known_secrets
 from llmb_tui.evidence.verify import verify
@@ -124,7 +124,7 @@ def test_a_run_that_may_still_change_is_refused(
 ) -> None:
     laptop.add()
     laptop.runs.save(replace(laptop.runs.load(RUN_ID), **changes))  # type: ignore[arg-type]
-    with pytest.raises(Trouble, match=why) as caught:
+    with pytest.raises(LlmbError, match=why) as caught:
         laptop.export(tmp_path / "a.tar.zst")
     assert caught.value.exit_code == 1
     assert not (tmp_path / "a.tar.zst").exists()
@@ -135,20 +135,20 @@ def test_a_file_that_exists_is_not_overwritten_and_no_part_of_one_stays(
 ) -> None:
     laptop.add()
     target = tmp_path / "out" / "a.tar.zst"
-    with pytest.raises(Trouble, match="no directory"):
+    with pytest.raises(LlmbError, match="no directory"):
         laptop.export(target)
     target.parent.mkdir()
     target.symlink_to("nowhere")
-    with pytest.raises(Trouble, match="not overwritten"):
+    with pytest.raises(LlmbError, match="not overwritten"):
         laptop.export(target)
     target.unlink()
     monkeypatch.setattr("os.link", taken(target))
-    with pytest.raises(Trouble, match="not overwritten"):
+    with pytest.raises(LlmbError, match="not overwritten"):
         laptop.export(target)
     assert target.read_text() == "somebody else's"
     target.unlink()
     monkeypatch.setattr("llmb_tui.evidence.export.unpack", lambda *_: None)
-    with pytest.raises(Trouble, match="read back"):
+    with pytest.raises(LlmbError, match="read back"):
         laptop.export(target)
     assert list(target.parent.iterdir()) == []
 
@@ -159,7 +159,7 @@ def test_a_log_whose_archive_could_not_be_verified_is_named(
     monkeypatch.setattr("llmb_tui.evidence.pack._ALWAYS_FINE", 1 << 20)
     monkeypatch.setattr("llmb_tui.evidence.pack._RATIO", 2)
     laptop.add(log=log_text() + "the same warning\n" * 100_000)
-    with pytest.raises(Trouble, match="could not be verified") as caught:
+    with pytest.raises(LlmbError, match="could not be verified") as caught:
         laptop.export(tmp_path / "a.tar.zst")
     assert f"runs/{RUN_ID}/log has 1.7" in caught.value.why
     assert "more runs" in caught.value.fix
@@ -174,7 +174,7 @@ def test_a_full_disk_is_reported_for_the_written_file(
     private.mkdir(parents=True)
     (private / "log").symlink_to("/dev/full")
     monkeypatch.setattr("tempfile.mkdtemp", lambda **_: str(tmp_path / "private"))
-    with pytest.raises(Trouble) as caught:
+    with pytest.raises(LlmbError) as caught:
         laptop.export(tmp_path / "a.tar.zst")
     assert caught.value.what == f"Could not write {private / 'log'}."
     assert (caught.value.why, caught.value.fix) == ("No space left on device.", "Free some space.")
@@ -193,7 +193,7 @@ def test_an_unreadable_log_is_reported_for_that_log(
         return opened(path, *given, **named)
 
     monkeypatch.setattr(Path, "open", refused)
-    with pytest.raises(Trouble, match=f"^Could not read {log}"):
+    with pytest.raises(LlmbError, match=f"^Could not read {log}"):
         laptop.export(tmp_path / "a.tar.zst")
 
 
@@ -260,7 +260,7 @@ def test_a_harmless_value_of_a_secrets_variable_stops_no_export(tmp_path: Path, 
 def test_a_secret_stops_the_export_and_is_not_repeated(laptop: Laptop, tmp_path: Path) -> None:
     laptop.add(log=f"one\ntwo\n+ export X={TOKEN}\n{log_text()}")
     for anonymous in (False, True):
-        with pytest.raises(Trouble) as caught:
+        with pytest.raises(LlmbError) as caught:
             laptop.export(tmp_path / "a.tar.zst", anonymous=anonymous)
         said = str(caught.value)
         assert f"runs/{RUN_ID}/log, line 3, contains a Hugging Face token" in said
@@ -279,7 +279,7 @@ def test_every_file_is_searched(laptop: Laptop, tmp_path: Path, name: str) -> No
         path.write_text(json.dumps({"reason": "r", "fix": "", "line": TOKEN, "weight": 1}))
     else:
         path.write_text((path.read_text() if path.exists() else "") + TOKEN)
-    with pytest.raises(Trouble, match=name):
+    with pytest.raises(LlmbError, match=name):
         laptop.export(tmp_path / "a.tar.zst")
 
 
@@ -289,7 +289,7 @@ def test_secrets_of_the_keyring_are_found_whatever_their_form(
     kept = {"ngc": "plain words of mine", "hugging-face": None}
     monkeypatch.setattr(secret_store, "read", kept.get)
     laptop.add(log=log_text() + "told: plain words of mine\n")
-    with pytest.raises(Trouble, match="the NGC API key of the keyring") as caught:
+    with pytest.raises(LlmbError, match="the NGC API key of the keyring") as caught:
         laptop.export(tmp_path / "a.tar.zst")
     assert "plain words" not in str(caught.value)
 
@@ -298,11 +298,11 @@ def test_a_keyring_that_stays_locked_stops_the_export(
     laptop: Laptop, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def locked(_: str) -> None:
-        raise secret_store.NotKept("", "The keyring is locked, and was not unlocked.")
+        raise secret_store.SecretStoreError("", "The keyring is locked, and was not unlocked.")
 
     laptop.add()
     monkeypatch.setattr(secret_store, "read", locked)
-    with pytest.raises(Trouble, match="keyring") as caught:
+    with pytest.raises(LlmbError, match="keyring") as caught:
         laptop.export(tmp_path / "a.tar.zst")
     assert "Unlock" in caught.value.fix
 
@@ -434,7 +434,7 @@ def test_accounting_that_is_not_utf8_is_included_unchanged(laptop: Laptop, tmp_p
 
 def test_a_name_that_is_a_word_of_the_log_stops_the_anonymous_export(laptop: Laptop, tmp_path: Path) -> None:
     laptop.add(log=log_text().replace(USER, "iteration"))
-    with pytest.raises(Trouble, match="would change its content"):
+    with pytest.raises(LlmbError, match="would change its content"):
         laptop.export(tmp_path / "a.tar.zst", anonymous=True)
     assert laptop.export(tmp_path / "a.tar.zst").runs == (RUN_ID,)
 
@@ -457,7 +457,7 @@ def test_a_name_that_is_a_word_of_the_preset_stops_the_anonymous_export(
     """Otherwise `verify` would reject what is honest."""
     laptop.add(profile=profile)
     exporter = Exporter(laptop.runs, [profile], laptop.places.presets, threshold=0.95)
-    with pytest.raises(Trouble, match="would change its content") as caught:
+    with pytest.raises(LlmbError, match="would change its content") as caught:
         exporter.export([RUN_ID], tmp_path / "a.tar.zst", anonymous=True)
     assert re.search(where, caught.value.why), caught.value.why
     assert caught.value.exit_code == 1
@@ -472,7 +472,7 @@ def test_a_name_that_is_a_word_of_the_suites_document_stops_the_anonymous_export
     laptop.add(profile=profile)
     suite = Suite("noise", "repeat", "eos", (SuiteRow("a row", NEMOTRON, "direct", RUN_ID),), digest="d", id="s1")
     exporter = Exporter(laptop.runs, [profile], laptop.places.presets, threshold=0.95)
-    with pytest.raises(Trouble, match="Suite s1 was not exported"):
+    with pytest.raises(LlmbError, match="Suite s1 was not exported"):
         exporter.export([RUN_ID], tmp_path / "a.tar.zst", [suite], anonymous=True)
 
 

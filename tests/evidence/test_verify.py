@@ -16,16 +16,16 @@ from typing import Any
 import pytest
 
 from llmb_tui.cluster.slurm.profile import SlurmProfile
-from llmb_tui.errors import Trouble
+from llmb_tui.errors import LlmbError
 from llmb_tui.evidence.against_preset import PresetCheck
 from llmb_tui.evidence.export import Exporter
-from llmb_tui.evidence.manifest import NotThisArchive
+from llmb_tui.evidence.manifest import ArchiveError
 from llmb_tui.evidence.pack import unpack
 from llmb_tui.evidence.verify import verify
 from llmb_tui.launch.run import Run
 from llmb_tui.launch.upstream.procedure import upstream_spec
 from llmb_tui.plan.selection import RunOptions, Selection
-from llmb_tui.store.paths import Places
+from llmb_tui.store.paths import UserPaths
 from llmb_tui.toml.read import builtin_dir
 from tests.evidence.evidence_files import SEAL, forged, members, packed, sealed, tar_of, tar_with, written
 from tests.evidence.evidence_runs import GOLDEN, SITE, Laptop, log_text
@@ -70,7 +70,7 @@ def refused(data: bytes, folder: Path) -> str:
     """Why bytes are no archive."""
     file = folder / "tampered.tar.zst"
     file.write_bytes(data)
-    with pytest.raises(NotThisArchive) as caught:
+    with pytest.raises(ArchiveError) as caught:
         verify(file)
     assert caught.value.exit_code == 1
     return caught.value.why
@@ -592,7 +592,7 @@ def test_pipes_folders_and_missing_files_are_rejected(tmp_path: Path) -> None:
 
     os.mkfifo(tmp_path / "pipe")
     for name, why in (("pipe", "not a regular file"), (".", ""), ("nothing", "No such file")):
-        with pytest.raises(Trouble) as caught:
+        with pytest.raises(LlmbError) as caught:
             verify(tmp_path / name)
         assert caught.value.exit_code == 1
         assert why in caught.value.why
@@ -603,7 +603,7 @@ def test_nothing_is_left_behind_and_nothing_of_this_machine_is_asked(
 ) -> None:
     monkeypatch.setenv("TMPDIR", str(tmp_path))
     monkeypatch.setattr("tempfile.tempdir", None)
-    monkeypatch.setattr(Places, "of_user", None)
+    monkeypatch.setattr(UserPaths, "of_user", None)
     assert verify(archive).agrees
     assert list(tmp_path.iterdir()) == []
 

@@ -13,7 +13,7 @@ import pytest
 
 import llmb_tui
 from llmb_tui.cli.arguments import parser
-from llmb_tui.errors import Trouble
+from llmb_tui.errors import LlmbError
 from tests.baseline.answers import copy_home
 from tests.kit import verbs
 
@@ -57,7 +57,7 @@ def words(command: str) -> list[str]:
 
 
 def accepts(arguments: list[str]) -> None:
-    """Raises Trouble for what the parser refuses; after `--help` and `--version` the parser exits."""
+    """Raises LlmbError for what the parser refuses; after `--help` and `--version` the parser exits."""
     with contextlib.suppress(SystemExit):
         parser().parse_args(arguments)
 
@@ -113,8 +113,8 @@ def test_every_command_of_a_sentence_is_parsed(command: str) -> None:
         given.append("--help")
     try:
         accepts(given)
-    except Trouble as trouble:
-        if "required" not in trouble.what:
+    except LlmbError as error:
+        if "required" not in error.what:
             raise
         accepts([*given, ITEM])
 
@@ -126,7 +126,7 @@ def test_messages_are_searched() -> None:
 
 @pytest.mark.parametrize("command", ["jobs --nowhere", "nothing", "suite begin x", "secrets x --give both"])
 def test_what_the_program_does_not_know_would_be_found(command: str) -> None:
-    with pytest.raises(Trouble):
+    with pytest.raises(LlmbError):
         accepts(words(f"llmb-tui {command}"))
 
 

@@ -32,8 +32,8 @@ from llmb_tui.plan.selection import (
     RunOptions,
     Selection,
 )
-from llmb_tui.ui.panes.review import beside
-from llmb_tui.wizard.answers import Answers, answer, answers_of, command, selection, settled, value_of
+from llmb_tui.ui.panes.review import extra_facts
+from llmb_tui.wizard.answers import Answers, answer, answers_of, command, selection, value_of, with_defaults
 from llmb_tui.wizard.choices import no_typing, switches
 from llmb_tui.wizard.gates import summary
 from llmb_tui.wizard.steps import StepId
@@ -102,11 +102,11 @@ def test_a_field_goes_from_the_wizard_to_the_command_line_and_back(catalog: Cata
     if field.of:
         answers = answer(answers, field.of, ON)
     answers = answer(answers, field.name, typed)
-    chosen = selection(catalog, settled(catalog, answers))
+    chosen = selection(catalog, with_defaults(catalog, answers))
 
     assert value_of(answers, field.name) == typed
     assert chosen is not None
-    assert chosen != selection(catalog, settled(catalog, answer(answers, field.name, "")))
+    assert chosen != selection(catalog, with_defaults(catalog, answer(answers, field.name, "")))
     words = command(chosen, None).split()
     assert field.flag in words
     assert read_request(catalog, selection_mapping(parser().parse_args(words[1:]))) == chosen
@@ -115,8 +115,8 @@ def test_a_field_goes_from_the_wizard_to_the_command_line_and_back(catalog: Cata
 
 @pytest.mark.parametrize("option", OPTIONS, ids=lambda one: one.name)
 def test_an_option_is_offered_by_the_wizard_and_named_in_the_review(catalog: Catalog, option: Field) -> None:
-    offered = [one.field for one in switches(catalog, settled(catalog, Answers()))] + list(
-        no_typing(catalog, settled(catalog, Answers()))
+    offered = [one.field for one in switches(catalog, with_defaults(catalog, Answers()))] + list(
+        no_typing(catalog, with_defaults(catalog, Answers()))
     )
     assert offered.count(option.name) == 1
     assert (option.kind == "switch") != bool(option.prompt)
@@ -125,7 +125,7 @@ def test_an_option_is_offered_by_the_wizard_and_named_in_the_review(catalog: Cat
         return
     chosen = Selection("llama3.1", "25.04", "8b", "h100", "bf16", 64, options=with_option(option))
     as_if_every_recipe_had_it = replace(plan(catalog, chosen), problems=())
-    assert [str(name).strip() for name, _ in beside(as_if_every_recipe_had_it)] == [option.word]
+    assert [str(name).strip() for name, _ in extra_facts(as_if_every_recipe_had_it)] == [option.word]
     assert option.word in summary(state_of(catalog, answers_of(chosen)), StepId.SCALE)
 
 

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from llmb_tui.launch.runs import Runs
-from llmb_tui.store.paths import CONFIG_VARIABLE, STATE_VARIABLE, Places
+from llmb_tui.store.paths import CONFIG_VARIABLE, STATE_VARIABLE, UserPaths
 from tests.kit.runs import make_run
 
 HEAVY = ("textual", "paramiko", "pydantic", "nemo_run", "rich", "numpy", "yaml")
@@ -37,7 +37,7 @@ def test_help_loads_nothing_heavy() -> None:
 def test_a_list_of_runs_that_asks_no_cluster_loads_no_ssh(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     for variable in (CONFIG_VARIABLE, STATE_VARIABLE):
         monkeypatch.setenv(variable, str(tmp_path))
-    Runs(Places.of_user()).save(make_run(job_state="COMPLETED"))
+    Runs(UserPaths.of_user()).save(make_run(job_state="COMPLETED"))
     loaded = loaded_by("import llmb_tui.cli\nllmb_tui.cli.main(['jobs', '--json'])")
     assert "pydantic" in loaded
     assert loaded.isdisjoint({"paramiko", "textual", "asyncio", "nemo_run", "numpy"})
@@ -69,13 +69,13 @@ def test_pure_rooms_need_only_the_standard_library(room: str) -> None:
 
 FIRST_FRAME = """
 import sys
-from llmb_tui.cli.screen import Places, Services
+from llmb_tui.cli.screen import UserPaths, Services
 from llmb_tui.ui.app import LlmbApp
 from llmb_tui.ui.screens.wizard import WizardScreen
 
 painted = []
 WizardScreen._start = lambda screen: (painted.extend(sys.modules), screen.app.exit())
-LlmbApp(Services(Places.of_user())).run(headless=True)
+LlmbApp(Services(UserPaths.of_user())).run(headless=True)
 print(*painted, file=sys.stderr)
 """
 

@@ -9,7 +9,7 @@ import pytest
 
 from llmb_tui.cluster.profiles import save_profile
 from llmb_tui.demo.cluster import DemoCluster
-from llmb_tui.store.paths import Places
+from llmb_tui.store.paths import UserPaths
 from tests.journey.journey_selections import Call
 from tests.kit import verbs
 from tests.kit.verbs import Completed
@@ -19,12 +19,12 @@ FAST = 600.0
 
 
 @pytest.fixture
-def places(tmp_path: Path) -> Places:
-    return Places(tmp_path / "config", tmp_path / "state")
+def places(tmp_path: Path) -> UserPaths:
+    return UserPaths(tmp_path / "config", tmp_path / "state")
 
 
 @pytest.fixture
-def cluster(tmp_path: Path, places: Places, request: pytest.FixtureRequest) -> Iterator[DemoCluster]:
+def cluster(tmp_path: Path, places: UserPaths, request: pytest.FixtureRequest) -> Iterator[DemoCluster]:
     with DemoCluster(tmp_path / "cluster", speed=getattr(request, "param", FAST)) as demo:
         save_profile(places.clusters, demo.profile)
         yield demo
@@ -42,14 +42,14 @@ def checked(by: Callable[[tuple[str, ...], dict[str, str]], Completed], home: Pa
 
 
 @pytest.fixture
-def call(places: Places, tmp_path: Path) -> Call:
+def call(places: UserPaths, tmp_path: Path) -> Call:
     """Verbs in this process."""
     assert places.config.parent == tmp_path
     return checked(verbs.run, tmp_path)
 
 
 @pytest.fixture
-def program(places: Places, tmp_path: Path) -> Call:
+def program(places: UserPaths, tmp_path: Path) -> Call:
     """Verbs as programs: each knows only what is on the disk, and imports NeMo-Run for itself."""
     assert places.config.parent == tmp_path
     return checked(verbs.start, tmp_path)

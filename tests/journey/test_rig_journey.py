@@ -14,7 +14,7 @@ from textual.widgets import Input
 
 from llmb_tui.cluster.slurm.profile import SlurmProfile
 from llmb_tui.services import Services
-from llmb_tui.store.paths import Places
+from llmb_tui.store.paths import UserPaths
 from llmb_tui.ui.app import LlmbApp
 from llmb_tui.ui.dialogs import Secret
 from llmb_tui.ui.screens.run import RunScreen
@@ -52,7 +52,7 @@ def brought_image(rig: Rig) -> Path:
     return directory
 
 
-def saved(places: Places, profile: SlurmProfile) -> Services:
+def saved(places: UserPaths, profile: SlurmProfile) -> Services:
     services = Services(places)
     services.clusters.save(profile)
     return services
@@ -69,7 +69,7 @@ def remote_log(services: Services) -> bytes:
     return Path(direct_spec(run).log.path(run.job_ids[0])).read_bytes()
 
 
-async def test_from_a_second_factor_to_a_verdict(rig: Rig, places: Places, install_dir: Path) -> None:
+async def test_from_a_second_factor_to_a_verdict(rig: Rig, places: UserPaths, install_dir: Path) -> None:
     services = saved(places, rig.profile("mfa", install_dir=str(install_dir)))
     app = LlmbApp(services)
     async with app.run_test(size=SIZE) as pilot:
@@ -96,7 +96,7 @@ async def test_from_a_second_factor_to_a_verdict(rig: Rig, places: Places, insta
 
 
 async def test_a_line_that_is_cut_while_the_run_goes_on_loses_nothing(
-    rig: Rig, places: Places, install_dir: Path, line: Line
+    rig: Rig, places: UserPaths, install_dir: Path, line: Line
 ) -> None:
     rig.set("speed", "20")
     services = saved(places, line.profile(rig.profile(install_dir=str(install_dir))))

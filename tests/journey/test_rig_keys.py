@@ -7,7 +7,7 @@ from pathlib import Path
 from textual.widgets import Input, Static
 
 from llmb_tui.services import Services
-from llmb_tui.store.paths import Places
+from llmb_tui.store.paths import UserPaths
 from llmb_tui.ui.app import LlmbApp
 from llmb_tui.ui.screens.keys import KeysDialog
 from llmb_tui.ui.screens.wizard import WizardScreen
@@ -18,7 +18,7 @@ from tests.rig.cluster import Rig
 KEY = "nvapi-0123456789abcdef0123456789abcdef"
 
 
-async def test_an_image_that_is_refused_is_fetched_with_a_key_typed_on_the_screen(rig: Rig, places: Places) -> None:
+async def test_an_image_that_is_refused_is_fetched_with_a_key_typed_on_the_screen(rig: Rig, places: UserPaths) -> None:
     rig.set("needs-key", KEY)
     services = Services(places)
     services.clusters.save(rig.profile(name="rig", install_dir=str(rig.new_dir())))
@@ -42,5 +42,5 @@ async def test_an_image_that_is_refused_is_fetched_with_a_key_typed_on_the_scree
     assert not [path for path in kept(places) if KEY in path.read_text(errors="replace")]
 
 
-def kept(places: Places) -> list[Path]:
+def kept(places: UserPaths) -> list[Path]:
     return [path for root in (places.config, places.state) for path in root.rglob("*") if path.is_file()]

@@ -13,7 +13,7 @@ from llmb_tui.launch.readiness import ClusterEvidence
 from llmb_tui.plan.make import plan
 from llmb_tui.plan.selection import Selection
 from llmb_tui.services import Services
-from llmb_tui.store.paths import Places
+from llmb_tui.store.paths import UserPaths
 from llmb_tui.ui.app import LlmbApp
 from llmb_tui.ui.dialogs import Secret
 from llmb_tui.ui.screens.run import RunScreen
@@ -30,7 +30,7 @@ def _nobody_else_answers(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.fixture
-def run_id(rig: Rig, places: Places) -> str:
+def run_id(rig: Rig, places: UserPaths) -> str:
     """A run whose training hangs at its eighth step, submitted earlier."""
     rig.set("faults/hang-at-step", "8")
     services = Services(places)
@@ -51,7 +51,7 @@ async def watch(pilot: Pilot[None]) -> None:
     await until(pilot, lambda: shown_run_state(pilot).progress.steps_done >= 7, "the run's steps are seen")
 
 
-async def test_a_link_that_hangs_is_noticed_and_comes_back(rig: Rig, places: Places, run_id: str) -> None:
+async def test_a_link_that_hangs_is_noticed_and_comes_back(rig: Rig, places: UserPaths, run_id: str) -> None:
     with Line(rig.port("login")) as line:
         services = Services(places)
         services.clusters.save(line.profile(slurm(services.clusters.profile("rig"))))
@@ -67,7 +67,9 @@ async def test_a_link_that_hangs_is_noticed_and_comes_back(rig: Rig, places: Pla
             assert shown_run_state(pilot).run_id == run_id
 
 
-async def test_a_second_factor_is_asked_for_only_when_a_person_wants_it(rig: Rig, places: Places, run_id: str) -> None:
+async def test_a_second_factor_is_asked_for_only_when_a_person_wants_it(
+    rig: Rig, places: UserPaths, run_id: str
+) -> None:
     with Line(rig.port("mfa")) as line:
         services = Services(places)
         install_dir = slurm(services.clusters.profile("rig")).install_dir
@@ -90,7 +92,7 @@ async def test_a_second_factor_is_asked_for_only_when_a_person_wants_it(rig: Rig
             assert shown_run_state(pilot).run_id == run_id
 
 
-async def test_a_controller_that_hangs_is_told_from_a_dead_link(rig: Rig, places: Places, run_id: str) -> None:
+async def test_a_controller_that_hangs_is_told_from_a_dead_link(rig: Rig, places: UserPaths, run_id: str) -> None:
     app = LlmbApp(Services(places))
     async with app.run_test(size=SIZE) as pilot:
         await watch(pilot)

@@ -23,7 +23,7 @@ from llmb_tui.cluster.runai.profile import RunaiProfile
 from llmb_tui.demo.runai import documents
 from llmb_tui.evidence.pack import unpack
 from llmb_tui.services import Services
-from llmb_tui.store.paths import Places
+from llmb_tui.store.paths import UserPaths
 from llmb_tui.ui.app import LlmbApp
 from llmb_tui.wizard.steps import StepId
 from tests.kit import verbs
@@ -111,8 +111,8 @@ def person(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Person]:
         yield made
 
 
-def tmp_path_places(home: Path) -> Places:
-    return Places(home / "config", home / "state")
+def tmp_path_places(home: Path) -> UserPaths:
+    return UserPaths(home / "config", home / "state")
 
 
 def test_from_a_wrong_secret_to_a_verdict_and_no_secret_is_left_behind(person: Person) -> None:

@@ -12,7 +12,7 @@ from textual.pilot import Pilot
 from llmb_tui.cluster.runai.cluster import runai_of
 from llmb_tui.cluster.runai.profile import RunaiProfile
 from llmb_tui.services import Services
-from llmb_tui.store.paths import Places
+from llmb_tui.store.paths import UserPaths
 from llmb_tui.ui.app import LlmbApp
 from llmb_tui.ui.dialogs import Confirm
 from llmb_tui.ui.screens.llmb_runs import LlmbRunsScreen
@@ -44,7 +44,7 @@ def site(tmp_path: Path) -> Iterator[FaultySite]:
         yield started
 
 
-def opened(places: Places, profile: RunaiProfile, secret: str) -> LlmbApp:
+def opened(places: UserPaths, profile: RunaiProfile, secret: str) -> LlmbApp:
     services = Services(places, timing=Timing(look_every_s=0.5))
     services.clusters.save(profile)
     runai_of(services.clusters.cluster(profile)).secret.give(secret)
@@ -80,7 +80,7 @@ async def agree(pilot: Pilot[None], key: str) -> str:
     return asked
 
 
-async def test_from_the_first_screen_to_a_verdict_on_runai(places: Places, site: FaultySite) -> None:
+async def test_from_the_first_screen_to_a_verdict_on_runai(places: UserPaths, site: FaultySite) -> None:
     app = opened(places, site.profile, site.app_secret)
     async with app.run_test(size=SIZE) as pilot:
         await walk(pilot)
@@ -109,7 +109,7 @@ async def test_from_the_first_screen_to_a_verdict_on_runai(places: Places, site:
         await until(pilot, lambda: "there is no login node" in on_screen(app), "why nothing is listed")
 
 
-async def test_without_a_kubeconfig_the_log_is_missed_and_a_cancel_deletes(places: Places, site: FaultySite) -> None:
+async def test_without_a_kubeconfig_the_log_is_missed_and_a_cancel_deletes(places: UserPaths, site: FaultySite) -> None:
     app = opened(places, replace(site.profile, kubeconfig=None), site.app_secret)
     async with app.run_test(size=SIZE) as pilot:
         await walk(pilot)

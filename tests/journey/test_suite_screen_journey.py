@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from llmb_tui.services import Services
-from llmb_tui.store.paths import Places
+from llmb_tui.store.paths import UserPaths
 from llmb_tui.ui.app import LlmbApp
 from llmb_tui.ui.dialogs import Confirm
 from llmb_tui.ui.screens.run import RunScreen
@@ -20,7 +20,7 @@ QUICK = Timing(read_every_s=0.5, look_every_s=0.5, settle_every_s=0.5)
 
 
 @pytest.mark.usefixtures("cluster")
-async def test_from_choices_to_verdicts(places: Places) -> None:
+async def test_from_choices_to_verdicts(places: UserPaths) -> None:
     services = Services(places, timing=QUICK)
     app = LlmbApp(services)
     async with app.run_test(size=SIZE) as pilot:

@@ -16,7 +16,7 @@ from llmb_tui.demo.slurm.store import Store
 from llmb_tui.plan.make import plan
 from llmb_tui.plan.selection import Selection
 from llmb_tui.services import Services
-from llmb_tui.store.paths import Places
+from llmb_tui.store.paths import UserPaths
 from llmb_tui.watch.timing import Timing
 from tests.journey.conftest import checked
 from tests.journey.journey_selections import NEMOTRON, Call
@@ -51,7 +51,7 @@ def _quick() -> Iterator[None]:
 def demo(home: Path) -> Iterator[DemoCluster]:
     """One cluster for all, on which the recipe is installed."""
     with DemoCluster(home / "cluster", speed=FAST) as cluster:
-        save_profile(Places(home / "config", home / "state").clusters, cluster.profile)
+        save_profile(UserPaths(home / "config", home / "state").clusters, cluster.profile)
         checked(verbs.run, home)("install", "demo", *NEMOTRON)
         yield cluster
         end_jobs(cluster)
@@ -160,10 +160,10 @@ def test_a_chain_is_ended_by_slurm_alone(suite: Call, demo: DemoCluster, home: P
 
 def test_what_all_rows_have_in_common_is_asked_of_the_cluster_once(demo: DemoCluster, home: Path) -> None:
     assert demo.server
-    services = Services(Places(home / "config", home / "state"))
+    services = Services(UserPaths(home / "config", home / "state"))
     session = services.clusters.login_node("demo")
     session.connect()
-    launcher, calls, checked_ = services.launcher.asking_once(), [], []
+    launcher, calls, checked_ = services.launcher.with_answer_cache(), [], []
     for scale in (16, 32, 32):
         selection = Selection("nemotron4", "25.04", "15b", "h100", "fp8", scale)
         request = services.request("demo", plan(services.catalog, selection))

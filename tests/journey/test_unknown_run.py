@@ -12,7 +12,7 @@ from llmb_tui.demo.cluster import DemoCluster
 from llmb_tui.launch.runs import Runs
 from llmb_tui.plan import make
 from llmb_tui.services import Services
-from llmb_tui.store.paths import Places
+from llmb_tui.store.paths import UserPaths
 from llmb_tui.ui.app import LlmbApp
 from tests.journey.journey_selections import NEMOTRON, Call
 from tests.kit.demo import fault
@@ -22,7 +22,7 @@ from tests.kit.runs import delivery_of, direct_spec
 
 
 @pytest.fixture
-def unknown(call: Call, cluster: DemoCluster, places: Places) -> str:
+def unknown(call: Call, cluster: DemoCluster, places: UserPaths) -> str:
     """Id of a run that was submitted, of which the answer was lost."""
     fault(cluster, "hang-at-step", "3")
     call("install", cluster.profile.name, *NEMOTRON)
@@ -31,13 +31,13 @@ def unknown(call: Call, cluster: DemoCluster, places: Places) -> str:
     return run_id
 
 
-def _forget(places: Places, run_id: str) -> None:
+def _forget(places: UserPaths, run_id: str) -> None:
     runs = Runs(places)
     runs.save(replace(runs.load(run_id), submission="unknown", job_ids=(), note="The cluster has not answered yet."))
 
 
 @pytest.mark.parametrize("cluster", [100.0], indirect=True)  # faster, the job could be out of time before its cancel
-def test_jobs_watch_and_cancel_ask_by_themselves(call: Call, places: Places, unknown: str) -> None:
+def test_jobs_watch_and_cancel_ask_by_themselves(call: Call, places: UserPaths, unknown: str) -> None:
     (known,) = json.loads(call("jobs", "--json").stdout)
     assert (known["id"], len(known["job_ids"])) == (unknown, 1)
     _forget(places, unknown)
@@ -59,7 +59,7 @@ def test_a_cluster_that_does_not_answer_leaves_it_unknown(call: Call, cluster: D
     assert "Nothing was cancelled" in done.stderr
 
 
-def test_a_submission_that_never_began_is_withdrawn(call: Call, places: Places, unknown: str) -> None:
+def test_a_submission_that_never_began_is_withdrawn(call: Call, places: UserPaths, unknown: str) -> None:
     run = Runs(places).load(unknown)
     for trace in Path(delivery_of(run).place.folder).iterdir():
         trace.unlink()
@@ -71,7 +71,7 @@ def test_a_submission_that_never_began_is_withdrawn(call: Call, places: Places, 
     assert json.loads(call("cancel", unknown, "--json").stdout) == {"id": unknown, "cancelled": []}
 
 
-def test_an_intent_is_sent_once_and_as_it_was_agreed_to(call: Call, cluster: DemoCluster, places: Places) -> None:
+def test_an_intent_is_sent_once_and_as_it_was_agreed_to(call: Call, cluster: DemoCluster, places: UserPaths) -> None:
     call("install", cluster.profile.name, *NEMOTRON)
     services = Services(places)
     plan = make.plan(services.catalog, SELECTION)
@@ -100,7 +100,7 @@ def test_without_a_terminal_and_yes_nothing_is_even_asked(call: Call, cluster: D
     assert json.loads(call("jobs", "--json").stdout) == []
 
 
-async def test_the_runs_own_screen_asks_when_it_is_opened(places: Places, unknown: str) -> None:
+async def test_the_runs_own_screen_asks_when_it_is_opened(places: UserPaths, unknown: str) -> None:
     app = LlmbApp(Services(places))
     async with app.run_test(size=SIZE) as pilot:
         await loaded(pilot)
@@ -109,7 +109,7 @@ async def test_the_runs_own_screen_asks_when_it_is_opened(places: Places, unknow
     assert Runs(places).load(unknown).submission == "submitted"
 
 
-async def test_the_list_of_runs_asks_by_itself(places: Places, unknown: str) -> None:
+async def test_the_list_of_runs_asks_by_itself(places: UserPaths, unknown: str) -> None:
     app = LlmbApp(Services(places))
     async with app.run_test(size=SIZE) as pilot:
         await loaded(pilot)

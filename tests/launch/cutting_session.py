@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any, Literal
 
-from llmb_tui.cluster.failures import Disconnected
+from llmb_tui.cluster.failures import DisconnectedError
 from llmb_tui.cluster.link import Completed
 from llmb_tui.cluster.slurm.cluster import SlurmCluster
 from llmb_tui.cluster.slurm.profile import SlurmProfile
@@ -36,4 +36,4 @@ class CuttingSession(SlurmCluster):
         if self._when == "answer lost":
             super().run_script(*words, **options)
         self.cut()
-        raise Disconnected("The connection broke.", may_have_run=self._when != "never sent")
+        raise DisconnectedError("The connection broke.", may_have_run=self._when != "never sent")

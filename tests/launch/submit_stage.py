@@ -15,7 +15,7 @@ from llmb_tui.launch.run import Run
 from llmb_tui.launch.runs import Runs
 from llmb_tui.launch.submit import reconcile, submit_once
 from llmb_tui.store.journal import Journal
-from llmb_tui.store.paths import Places
+from llmb_tui.store.paths import UserPaths
 from tests.kit.runs import delivery_of, direct_spec
 from tests.launch.launch_cases import MakeRun, replace_command
 
@@ -58,7 +58,7 @@ class Stage:
         self.profile = self.cluster.profile
         self.session = SlurmCluster(self.profile)
         self.session.connect()
-        self.runs = Runs(Places(folder / "config", folder / "state"))
+        self.runs = Runs(UserPaths(folder / "config", folder / "state"))
         self.journal = Journal(folder / "journal.jsonl")
         self.run = make_run(self.profile)
         self.next_job_is_of(self.run)

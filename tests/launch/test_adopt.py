@@ -8,12 +8,12 @@ from pathlib import Path
 import pytest
 
 from llmb_tui.catalog.catalog import Catalog
-from llmb_tui.errors import Trouble
+from llmb_tui.errors import LlmbError
 from llmb_tui.launch.llmb.import_run import ImportableRun, import_run, importable_runs
 from llmb_tui.launch.llmb.llmb_run import LlmbRun
 from llmb_tui.launch.llmb.run import run_of
 from llmb_tui.launch.runs import Runs
-from llmb_tui.store.paths import Places
+from llmb_tui.store.paths import UserPaths
 from llmb_tui.store.settings import THRESHOLD
 from llmb_tui.watch.events import LogRead
 from llmb_tui.watch.progress import fold
@@ -66,7 +66,7 @@ job_config:
 
 @pytest.fixture
 def runs(tmp_path: Path) -> Runs:
-    return Runs(Places(tmp_path / "config", tmp_path / "state"))
+    return Runs(UserPaths(tmp_path / "config", tmp_path / "state"))
 
 
 def found(config: str = CONFIG, folder: str = FOLDER, **texts: str) -> LlmbRun:
@@ -242,7 +242,7 @@ def test_a_run_without_a_matching_preset_has_a_reason(
     run = one(catalog, runs, found(CONFIG.replace(before, after, 1)))
     assert run.plan is None
     assert words in run.why_not
-    with pytest.raises(Trouble) as caught:
+    with pytest.raises(LlmbError) as caught:
         import_run(catalog, runs, "eos", run)
     assert caught.value.exit_code == 1
     assert runs.all() == ()
@@ -263,7 +263,7 @@ def test_a_run_with_impossible_numbers_is_not_opened_and_not_stored(
     config = CONFIG.replace("scale: 256", f"scale: {scale}")
     run = one(catalog, runs, found(config, FOLDER.replace("_gbs64", batch)))
     assert words in run.why_not
-    with pytest.raises(Trouble, match="cannot be opened") as caught:
+    with pytest.raises(LlmbError, match="cannot be opened") as caught:
         import_run(catalog, runs, "eos", run)
     assert caught.value.exit_code == 1
     assert runs.listing() == ((), ())
@@ -286,7 +286,7 @@ def test_it_is_stored_as_a_run_of_llmb_run(catalog: Catalog, runs: Runs) -> None
     run = import_run(catalog, runs, "eos", one(catalog, runs, found()))
     assert (run.procedure, run.spec, run.submission, run.job_ids) == ("llmb", None, "submitted", ("48123",))
     assert (run.created_at, run.submitted_at, run.log) == (1769029518.0, 1769029518.0, found().log)
-    assert (run.rule.kind, run.log_format, run.cluster, run.going) == ("mean", "nemo2", "eos", True)
+    assert (run.rule.kind, run.log_format, run.cluster, run.is_active) == ("mean", "nemo2", "eos", True)
     assert runs.load(run.id) == run
     with pytest.raises(TypeError, match="no LaunchSpec"):
         _ = direct_spec(run)

@@ -15,7 +15,7 @@ from llmb_tui.launch.procedure import Procedure
 from llmb_tui.launch.procedure_loader import procedure
 from llmb_tui.launch.procedures import PROCEDURES
 from llmb_tui.plan.selection import OLD_PROCEDURES, ProcedureId
-from llmb_tui.store.paths import Places
+from llmb_tui.store.paths import UserPaths
 from tests.kit.program_copy import ProgramCopy
 
 TOY = Path(__file__).parent / "toy"
@@ -52,7 +52,7 @@ class Program(ProgramCopy):
 def program(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Program]:
     home = tmp_path_factory.mktemp("toy")
     with DemoCluster(home / "cluster", speed=600.0) as demo:
-        save_profile(Places(home / "config", home / "state").clusters, demo.profile)
+        save_profile(UserPaths(home / "config", home / "state").clusters, demo.profile)
         yield Program(home, demo.profile.name)
 
 

@@ -11,7 +11,7 @@ import pytest
 from omegaconf import OmegaConf
 
 from llmb_tui.catalog.catalog import Catalog
-from llmb_tui.errors import Trouble
+from llmb_tui.errors import LlmbError
 from llmb_tui.launch.files import base_configuration
 from llmb_tui.launch.spec import LaunchSpec
 from llmb_tui.plan.selection import Overrides, RunOptions
@@ -179,7 +179,7 @@ def test_overrides_that_hydra_takes(override: str) -> None:
     ],
 )
 def test_contradicting_fields_and_overrides_are_reported(fields: dict[str, object], override: str, why: str) -> None:
-    with pytest.raises(Trouble) as caught:
+    with pytest.raises(LlmbError) as caught:
         base_configuration(fields, [override])
     assert caught.value.why == f"In the settings of the recipe's preset, {why}"
     assert caught.value.exit_code == 1

@@ -17,14 +17,14 @@ from typing import Any
 import pytest
 
 from llmb_tui.catalog.catalog import Catalog
-from llmb_tui.cluster.failures import DeadlinePassed
+from llmb_tui.cluster.failures import DeadlineError
 from llmb_tui.cluster.link import Completed
 from llmb_tui.cluster.remote_text import remote_text
 from llmb_tui.cluster.slurm.cluster import SlurmCluster
 from llmb_tui.cluster.slurm.profile import SlurmProfile
 from llmb_tui.demo.cluster import DemoCluster
 from llmb_tui.demo.slurm.store import Store
-from llmb_tui.errors import Trouble
+from llmb_tui.errors import LlmbError
 from llmb_tui.launch.direct.install import direct_install, entry_path
 from llmb_tui.launch.install import Installer
 from llmb_tui.launch.step_state import StepState
@@ -295,7 +295,7 @@ def test_a_check_that_is_killed_on_the_login_node_is_repeated(
 
     monkeypatch.setattr(SlurmCluster, "run", once_ended)
     stage.go()
-    silences: list[Trouble] = []
+    silences: list[LlmbError] = []
     states = make_installer().run(lambda _: None, threading.Event(), silences.append)
     assert [state.status for state in states] == ["done"] * 3
     assert [silence.what for silence in silences] == ["The install steps could not be checked."]
@@ -317,7 +317,7 @@ def test_an_empty_image_file_does_not_count(stage: Stage, make_installer: MakeIn
 
 def test_a_directory_that_cannot_be_made_is_reported(stage: Stage, make_installer: MakeInstaller) -> None:
     stage.install.write_text("a file is in the way")
-    with pytest.raises(Trouble, match="cannot be written"):
+    with pytest.raises(LlmbError, match="cannot be written"):
         make_installer().run(lambda _: None, threading.Event())
 
 
@@ -326,7 +326,7 @@ def test_a_step_that_does_not_start_is_reported(
 ) -> None:
     monkeypatch.setattr("llmb_tui.launch.install._STARTS_WITHIN_S", 0.5)
     replace_command(stage.cluster.root, "nohup", "")
-    with pytest.raises(Trouble, match="Directories: the step did not start"):
+    with pytest.raises(LlmbError, match="Directories: the step did not start"):
         make_installer().run(lambda _: None, threading.Event())
 
 
@@ -401,8 +401,8 @@ def test_an_unanswered_start_is_reported_and_finally_given_up(
 ) -> None:
     """The cluster can be looked at, and nothing can be written there."""
     monkeypatch.setattr("llmb_tui.launch.install._LINK_PATIENCE_S", 0.2)
-    monkeypatch.setattr(Installer, "_start", lambda *_: DeadlinePassed("No answer in time."))
-    silences: list[Trouble] = []
-    with pytest.raises(DeadlinePassed):
+    monkeypatch.setattr(Installer, "_start", lambda *_: DeadlineError("No answer in time."))
+    silences: list[LlmbError] = []
+    with pytest.raises(DeadlineError):
         make_installer().run(lambda _: None, threading.Event(), silences.append)
     assert len(silences) > 1

@@ -9,7 +9,7 @@ from typing import Any, cast
 import pytest
 
 from llmb_tui.cluster.session import Session
-from llmb_tui.errors import Trouble
+from llmb_tui.errors import LlmbError
 from llmb_tui.launch.install import Installer
 from llmb_tui.launch.install_step import InstallStep, StepJob
 from tests.launch.launch_cases import PROFILE
@@ -65,6 +65,6 @@ def test_files_of_a_job_may_appear_a_minute_later(install: Any) -> None:
 
 
 def test_a_step_without_any_trace_did_not_start(install: Any) -> None:
-    with pytest.raises(Trouble, match="did not start on the cluster") as caught:
+    with pytest.raises(LlmbError, match="did not start on the cluster") as caught:
         install(Looks(*["missing"] * 9, every_s=10), STEP)
     assert caught.value.why == "The cluster has shown no trace of it for 30 s."

@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import pytest
 
-from llmb_tui.errors import Trouble
+from llmb_tui.errors import LlmbError
 from llmb_tui.launch.run import Run
 from llmb_tui.launch.upstream.output import launch_failure, launch_reason, may_have_been_submitted
 from tests.kit.runs import delivery_of
@@ -87,22 +87,22 @@ def test_the_stored_reason_of_a_failed_launch(exit_code: int | None, words: str,
     ],
 )
 def test_explanations_of_a_failed_launch(note: str, what: str, fix: str) -> None:
-    trouble = launch_failure(note)
-    assert trouble.what.startswith("The job was not submitted: ")
-    assert what in trouble.what
-    assert fix in trouble.fix
-    assert note in trouble.why
+    error = launch_failure(note)
+    assert error.what.startswith("The job was not submitted: ")
+    assert what in error.what
+    assert fix in error.fix
+    assert note in error.why
 
 
 def test_slurms_own_words_are_explained_as_in_the_direct_procedure(make_run: MakeRun) -> None:
     run = _refused(make_run(), "sbatch: Batch job submission failed: Invalid qos specification")
-    trouble = explained(run)
-    assert trouble.what.startswith("Slurm rejected the job: account `research_llm_bench` may not use its default QOS")
-    assert trouble.why == "sbatch said: Batch job submission failed: Invalid qos specification"
+    error = explained(run)
+    assert error.what.startswith("Slurm rejected the job: account `research_llm_bench` may not use its default QOS")
+    assert error.why == "sbatch said: Batch job submission failed: Invalid qos specification"
     assert explained(_refused(run, "TP: unbound variable")).what.startswith("The job was not submitted: ")
 
 
-def explained(run: Run) -> Trouble:
+def explained(run: Run) -> LlmbError:
     return delivery_of(run).refusal(run)
 
 

@@ -14,7 +14,7 @@ from llmb_tui.catalog.catalog import Catalog
 from llmb_tui.cluster.slurm.client import find_jobs
 from llmb_tui.cluster.slurm.cluster import SlurmCluster
 from llmb_tui.demo.cluster import DemoCluster
-from llmb_tui.errors import Trouble
+from llmb_tui.errors import LlmbError
 from llmb_tui.launch.direct.install import direct_install
 from llmb_tui.launch.direct.render import render
 from llmb_tui.launch.install import Installer
@@ -23,7 +23,7 @@ from llmb_tui.launch.runs import Runs
 from llmb_tui.launch.submit import submit_once
 from llmb_tui.request import RunRequest
 from llmb_tui.store.journal import Journal
-from llmb_tui.store.paths import Places
+from llmb_tui.store.paths import UserPaths
 from tests.kit.demo import drop_connections, end_jobs, fault
 from tests.kit.runs import delivery_of, direct_spec
 from tests.kit.waiting import until
@@ -63,7 +63,7 @@ class Desk:
     """Records of runs on this machine."""
 
     def __init__(self, folder: Path) -> None:
-        self.runs = Runs(Places(folder / "config", folder / "state"))
+        self.runs = Runs(UserPaths(folder / "config", folder / "state"))
         self.journal = Journal(folder / "journal.jsonl")
 
     def submit(self, session: SlurmCluster, run: Run) -> Run:
@@ -134,7 +134,7 @@ def test_rejections_quote_slurm_and_have_a_fix(
     for path in (direct_spec(run).container_image, direct_spec(run).copies[0][0]):
         session.run(["mkdir", "-p", path.rpartition("/")[0]])
         session.write_file(path, b"hsqs")
-    with pytest.raises(Trouble) as caught:
+    with pytest.raises(LlmbError) as caught:
         submit_once(session, desk.runs, desk.journal, run, wrong_script)
     assert caught.value.what.startswith("Slurm rejected the job: ")
     assert REFUSED[wrong] in caught.value.fix
@@ -148,7 +148,7 @@ def test_a_controller_that_is_down_is_reported_and_nothing_is_queued(
     cluster: DemoCluster, installed: SlurmCluster, desk: Desk, make_run: MakeRun
 ) -> None:
     fault(cluster, "controller-down")
-    with pytest.raises(Trouble) as caught:
+    with pytest.raises(LlmbError) as caught:
         desk.submit(installed, make_run(cluster.profile))
     assert "controller" in caught.value.fix
     fault(cluster, "controller-down", None)

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from llmb_tui.catalog.catalog import Catalog
 from llmb_tui.catalog.rows import rows
 from llmb_tui.cluster.slurm.profile import SlurmProfile
-from llmb_tui.errors import Trouble
+from llmb_tui.errors import LlmbError
 from llmb_tui.launch.direct.option_effects import NETWORK_NOTE, NETWORK_README
 from llmb_tui.launch.direct.spec_of import checked, launch_spec
 from llmb_tui.launch.naming import new_run_id
@@ -138,7 +138,7 @@ def test_every_published_row_becomes_a_job(catalog: Catalog) -> None:
 def test_a_plan_with_an_error_cannot_become_a_job(catalog: Catalog, make_plan: MakePlan) -> None:
     made = make_plan("nemotron4@25.04", "15b", "h100", "fp8", 7)
     assert not made.launchable
-    with pytest.raises(Trouble) as caught:
+    with pytest.raises(LlmbError) as caught:
         launch_spec(RunRequest(catalog.recipe("nemotron4"), made, PROFILE), RUN_ID)
     assert caught.value.exit_code == 1
 
@@ -165,7 +165,7 @@ def test_a_plan_with_an_error_cannot_become_a_job(catalog: Catalog, make_plan: M
     ],
 )
 def test_values_that_do_not_fit_into_a_script_are_refused(make_spec: MakeSpec, change: dict[str, str]) -> None:
-    with pytest.raises(Trouble) as caught:
+    with pytest.raises(LlmbError) as caught:
         make_spec("nemotron4@25.04", "15b", "h100", "fp8", 64, profile=replace(PROFILE, **change))  # type: ignore[arg-type]
     assert caught.value.exit_code == 1
     assert "\n" not in caught.value.what
@@ -181,7 +181,7 @@ def test_a_list_of_partitions_and_an_unusual_path_are_accepted(make_spec: MakeSp
 def test_no_accepted_value_can_leave_its_word(make_spec: MakeSpec, value: str) -> None:
     try:
         checked(replace(make_spec("nemotron4@25.04", "15b", "h100", "fp8", 64), account=value))
-    except Trouble:
+    except LlmbError:
         return
     assert not set(value) & set(" \t\n\r\\'\"`$&|;<>()[]{}*?!#~%,:/")
     assert not value.startswith("-")
@@ -274,7 +274,7 @@ def test_a_hydra_recipe_has_no_mounts_of_its_own(make_spec: MakeSpec) -> None:
 )
 def test_a_spec_with_such_a_value_is_refused(make_spec: MakeSpec, change: dict[str, object]) -> None:
     spec = make_spec("nemotron4@25.04", "15b", "h100", "fp8", 64)
-    with pytest.raises(Trouble) as caught:
+    with pytest.raises(LlmbError) as caught:
         checked(replace(spec, **change))  # type: ignore[arg-type]
     assert caught.value.exit_code == 1
 
@@ -436,7 +436,7 @@ def test_a_checkpoint_is_mounted_at_its_own_path(make_spec: MakeSpec) -> None:
 def test_a_checkpoint_elsewhere_is_refused(catalog: Catalog, make_plan: MakePlan, path: str) -> None:
     made = make_plan(*NEMOTRON)
     made = replace(made, options=RunOptions(load_checkpoint=path), problems=())
-    with pytest.raises(Trouble) as caught:
+    with pytest.raises(LlmbError) as caught:
         launch_spec(RunRequest(catalog.recipe(NEMOTRON[0]), made, PROFILE), RUN_ID)
     assert caught.value.exit_code == 1
 

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from llmb_tui.errors import Trouble
+from llmb_tui.errors import LlmbError
 from llmb_tui.launch.refusal import NEVER_TAKEN
 from llmb_tui.launch.submission_status import probe
 from tests.kit.waiting import until
@@ -41,7 +41,7 @@ def _write_output(stage: Stage, job_id: str) -> None:
 @pytest.mark.usefixtures("_late")
 def test_a_submission_that_was_killed_is_withdrawn_when_slurm_has_had_its_time(stage: Stage) -> None:
     stage.on_sbatch(KILLED)
-    with pytest.raises(Trouble, match="was not submitted"):
+    with pytest.raises(LlmbError, match="was not submitted"):
         stage.submit()
     run = stage.runs.load(RUN_ID)
     assert (run.submission, run.note) == ("withdrawn", NEVER_TAKEN.format("sbatch"))
@@ -58,7 +58,7 @@ def test_before_that_it_stays_unknown(stage: Stage) -> None:
 @pytest.mark.usefixtures("_late")
 def test_a_lost_conversation_is_withdrawn_when_slurm_has_had_its_time(stage: Stage) -> None:
     stage.on_sbatch("echo 'sbatch: error: Socket timed out on send/recv operation' >&2; exit 1")
-    with pytest.raises(Trouble, match="was not submitted"):
+    with pytest.raises(LlmbError, match="was not submitted"):
         stage.submit()
     run = stage.runs.load(RUN_ID)
     assert run.submission == "withdrawn"
@@ -93,7 +93,7 @@ def test_while_slurm_cannot_be_asked_it_stays_unknown(stage: Stage) -> None:
     stage.on_sbatch(KILLED)
     stage.submit()
     replace_command(stage.cluster.root, "squeue", "echo 'Socket timed out on send/recv operation' >&2; exit 1")
-    with pytest.raises(Trouble, match="squeue"):
+    with pytest.raises(LlmbError, match="squeue"):
         stage.reconcile()
     assert stage.runs.load(RUN_ID).submission == "unknown"
 

@@ -20,7 +20,7 @@ from llmb_tui.preflight.needs import Needs, Sources
 from llmb_tui.preflight.secret import SecretNeed
 from llmb_tui.request import RunRequest
 from llmb_tui.store.journal import Journal
-from llmb_tui.store.paths import Places
+from llmb_tui.store.paths import UserPaths
 
 PROFILE = SlurmProfile(
     name="eos", host="eos", user="me", account="a", partition="batch", install_dir="/lustre/llmb", known_hosts="/k"
@@ -121,7 +121,7 @@ def test_a_target_is_complete_before_the_cluster_is_asked(catalog: Catalog, tmp_
     def no_cluster(profile: ClusterProfile) -> NoReturn:
         raise AssertionError(f"{profile.name} was asked")
 
-    places, sources = Places(tmp_path, tmp_path), Sources(registry="https://mirror.example")
+    places, sources = UserPaths(tmp_path, tmp_path), Sources(registry="https://mirror.example")
     runs, journal = Runs(places), Journal(tmp_path / "journal")
     launcher = Launcher(no_cluster, catalog, runs, journal, Policy(), sources, lambda spec: spec.run_id)
     made = plan(catalog, Selection("nemotron4", "25.04", "15b", "h100", "fp8", 64))

@@ -8,18 +8,18 @@ from pathlib import Path
 
 import pytest
 
-from llmb_tui.errors import Trouble
+from llmb_tui.errors import LlmbError
 from llmb_tui.launch.note import Note
 from llmb_tui.launch.notes import LONGEST_NOTE, Notes
 from llmb_tui.launch.runs import Runs
-from llmb_tui.store.paths import Places
+from llmb_tui.store.paths import UserPaths
 from tests.kit import verbs
 from tests.kit.runs import make_run
 
 
 @pytest.fixture
 def runs(tmp_path: Path) -> Runs:
-    runs = Runs(Places(tmp_path / "config", tmp_path / "state"))
+    runs = Runs(UserPaths(tmp_path / "config", tmp_path / "state"))
     for run_id in ("one", "two"):
         runs.save(make_run(run_id, job_state="COMPLETED"))
     return runs
@@ -66,7 +66,7 @@ def test_a_damaged_file_says_nothing(runs: Runs, notes: Notes, text: str) -> Non
 def test_a_damaged_file_is_not_written_over(runs: Runs, notes: Notes) -> None:
     file = runs.folder("one") / "note.json"
     file.write_text("{")
-    with pytest.raises(Trouble, match="holds no note"):
+    with pytest.raises(LlmbError, match="holds no note"):
         notes.change("one", "new")
     assert file.read_text() == "{"
 
@@ -76,7 +76,7 @@ def test_a_link_is_not_read_as_a_note(runs: Runs, notes: Notes, tmp_path: Path) 
     elsewhere.write_text('{"note": "secret"}')
     (runs.folder("one") / "note.json").symlink_to(elsewhere)
     assert notes.of("one") == Note()
-    with pytest.raises(Trouble, match="symbolic link"):
+    with pytest.raises(LlmbError, match="symbolic link"):
         notes.change("one", "new")
     assert elsewhere.read_text() == '{"note": "secret"}'
 
@@ -101,14 +101,14 @@ def test_a_manually_edited_note_is_cleaned_and_bounded(runs: Runs, notes: Notes)
     ],
 )
 def test_invalid_notes_are_refused(notes: Notes, text: str | None, tags: tuple[str, ...], words: str) -> None:
-    with pytest.raises(Trouble, match=words) as refused:
+    with pytest.raises(LlmbError, match=words) as refused:
         notes.change("one", text, tags)
     assert refused.value.exit_code == 1
     assert notes.of("one") == Note()
 
 
 def test_an_unknown_run_gets_no_note(notes: Notes) -> None:
-    with pytest.raises(Trouble, match="There is no run three") as refused:
+    with pytest.raises(LlmbError, match="There is no run three") as refused:
         notes.change("three", "said")
     assert refused.value.exit_code == 1
 

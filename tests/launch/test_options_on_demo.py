@@ -26,7 +26,7 @@ from llmb_tui.plan.selection import RunOptions
 from llmb_tui.preflight.secret import SecretValue
 from llmb_tui.request import RunRequest
 from llmb_tui.store.journal import Journal
-from llmb_tui.store.paths import Places
+from llmb_tui.store.paths import UserPaths
 from tests.kit.demo import end_jobs
 from tests.kit.waiting import until
 from tests.launch.launch_cases import ROWS, MakePlan
@@ -69,7 +69,7 @@ class Bench:
             Path(path).parent.mkdir(parents=True, exist_ok=True)
             Path(path).write_bytes(text)
         run = Run.of(request, spec, 0.0)
-        runs = Runs(Places(self.folder / "config", self.folder / "state"))
+        runs = Runs(UserPaths(self.folder / "config", self.folder / "state"))
         self.script = render(spec)
         (job_id,) = submit_once(self.session, runs, Journal(self.folder / "journal.jsonl"), run, self.script).job_ids
         task = Path(spec.task_dir)

@@ -12,7 +12,7 @@ import pytest
 from llmb_tui.catalog.catalog import Catalog
 from llmb_tui.launch.direct.option_effects import with_network_lines
 from llmb_tui.launch.direct.spec_of import bound
-from llmb_tui.launch.settings import Applied, applied
+from llmb_tui.launch.settings import ResolvedSettings, resolve_settings
 from llmb_tui.request import RunRequest
 from llmb_tui.watch.parse import StepParser
 from tests.launch.launch_cases import PROFILE, ROWS, MakePlan
@@ -23,12 +23,14 @@ PRINTED = "".join(f"<{word}>" for word in HOSTILE[2:])
 
 
 @pytest.fixture(scope="module")
-def settings(catalog: Catalog, make_plan: MakePlan) -> Applied:
+def settings(catalog: Catalog, make_plan: MakePlan) -> ResolvedSettings:
     row = ROWS["nemotron4-340b-25.12"]
-    return applied(RunRequest(catalog.recipe(row[0]), make_plan(*row), PROFILE))
+    return resolve_settings(RunRequest(catalog.recipe(row[0]), make_plan(*row), PROFILE))
 
 
-def _task(settings: Applied, folder: Path, local: int, numactl: str | None) -> subprocess.CompletedProcess[str]:
+def _task(
+    settings: ResolvedSettings, folder: Path, local: int, numactl: str | None
+) -> subprocess.CompletedProcess[str]:
     """Run one task of a node whose numactl is this shell script; None: it has none."""
     programs = folder / "bin"
     programs.mkdir()
@@ -45,7 +47,9 @@ def _task(settings: Applied, folder: Path, local: int, numactl: str | None) -> s
 
 
 @pytest.mark.parametrize(("local", "node"), [(0, 0), (1, 0), (2, 1), (3, 1)])
-def test_a_task_is_bound_to_the_node_of_its_number(settings: Applied, tmp_path: Path, local: int, node: int) -> None:
+def test_a_task_is_bound_to_the_node_of_its_number(
+    settings: ResolvedSettings, tmp_path: Path, local: int, node: int
+) -> None:
     done = _task(settings, tmp_path, local, 'echo "$1 $2 $3" >>"$LOG"; shift 2; exec "$@"')
     assert (done.stdout, done.stderr, done.returncode) == (PRINTED, "", 0)
     assert (tmp_path / "log").read_text().splitlines() == [
@@ -55,7 +59,7 @@ def test_a_task_is_bound_to_the_node_of_its_number(settings: Applied, tmp_path: 
 
 @pytest.mark.parametrize("numactl", [None, 'echo "<$1> is invalid" >&2; exit 1'])
 def test_a_task_that_cannot_be_bound_runs_unbound_and_says_so(
-    settings: Applied, tmp_path: Path, numactl: str | None
+    settings: ResolvedSettings, tmp_path: Path, numactl: str | None
 ) -> None:
     done = _task(settings, tmp_path, 3, numactl)
     assert (done.stdout, done.returncode) == (PRINTED, 0)
@@ -65,7 +69,7 @@ def test_a_task_that_cannot_be_bound_runs_unbound_and_says_so(
     assert parser.unbound == {7}, "the verdict names it"
 
 
-def test_a_failed_training_is_not_run_twice(settings: Applied, tmp_path: Path) -> None:
+def test_a_failed_training_is_not_run_twice(settings: ResolvedSettings, tmp_path: Path) -> None:
     command = bound(("bash", "-c", 'echo once >>"$LOG"; exit 3'), settings, PROFILE)
     (tmp_path / "numactl").write_text('#!/bin/sh\nshift 2\nexec "$@"\n')
     (tmp_path / "numactl").chmod(0o755)
@@ -78,13 +82,13 @@ def test_a_failed_training_is_not_run_twice(settings: Applied, tmp_path: Path) -
     assert (tmp_path / "log").read_text() == "once\n"
 
 
-def test_nothing_is_bound_without_the_recipe_or_the_profile(settings: Applied) -> None:
+def test_nothing_is_bound_without_the_recipe_or_the_profile(settings: ResolvedSettings) -> None:
     assert bound(HOSTILE, replace(settings, tasks_per_numa_node=None), PROFILE) == HOSTILE
     assert bound(HOSTILE, settings, replace(PROFILE, numa_binding=False)) == HOSTILE
     assert bound(HOSTILE, settings, replace(PROFILE, cpus_per_task=8)) == HOSTILE
 
 
-def _variables(settings: Applied, **environment: str) -> list[str]:
+def _variables(settings: ResolvedSettings, **environment: str) -> list[str]:
     """NCCL's variables in a training, in the order of their names."""
     program = ("sh", "-c", "env | sort | grep ^NCCL_ || :")
     command = bound(with_network_lines(program), settings, PROFILE)
@@ -92,7 +96,7 @@ def _variables(settings: Applied, **environment: str) -> list[str]:
     return done.stdout.decode().splitlines()
 
 
-def test_only_the_first_rank_of_a_node_lets_nccl_write_its_network_lines(settings: Applied) -> None:
+def test_only_the_first_rank_of_a_node_lets_nccl_write_its_network_lines(settings: ResolvedSettings) -> None:
     wanted = ["NCCL_DEBUG=INFO", "NCCL_DEBUG_FILE=/nemo_run/nccl/%h.%p", "NCCL_DEBUG_SUBSYS=INIT,NET"]
     for placed in (settings, replace(settings, tasks_per_numa_node=None)):
         assert _variables(placed, SLURM_LOCALID="0", SLURM_PROCID="8") == wanted
@@ -101,7 +105,7 @@ def test_only_the_first_rank_of_a_node_lets_nccl_write_its_network_lines(setting
         assert _variables(placed, SLURM_LOCALID="0", NCCL_DEBUG="WARN") == ["NCCL_DEBUG=WARN"]
 
 
-def test_the_training_gets_its_arguments_and_its_exit_code_behind_the_variables(settings: Applied) -> None:
+def test_the_training_gets_its_arguments_and_its_exit_code_behind_the_variables(settings: ResolvedSettings) -> None:
     unbound = replace(settings, tasks_per_numa_node=None)
     for local in ("0", "1"):
         done = subprocess.run(

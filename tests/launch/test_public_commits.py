@@ -12,7 +12,7 @@ import pytest
 
 from llmb_tui.catalog.catalog import Catalog
 from llmb_tui.catalog.upstream import Commit
-from llmb_tui.cluster.failures import DeadlinePassed
+from llmb_tui.cluster.failures import DeadlineError
 from llmb_tui.cluster.link import Completed
 from llmb_tui.launch.step_state import StepState
 from llmb_tui.launch.upstream.commits import commit_objections, commits_group, look_for_commits
@@ -42,7 +42,7 @@ class Silent:
     """A session whose git host swallows what it is asked."""
 
     def run_script(self, *_: object, **__: object) -> Completed:
-        raise DeadlinePassed("No answer came in time.")
+        raise DeadlineError("No answer came in time.")
 
 
 @pytest.fixture

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from llmb_tui.catalog.catalog import Catalog
-from llmb_tui.cluster.failures import ObserverMode
+from llmb_tui.cluster.failures import ReadOnlyError
 from llmb_tui.cluster.slurm.cluster import SlurmCluster
 from llmb_tui.launch.direct.install import direct_install
 from llmb_tui.launch.direct.render import render
@@ -17,7 +17,7 @@ from llmb_tui.launch.install import Installer
 from llmb_tui.launch.launcher import Launcher
 from llmb_tui.launch.policy import Policy
 from llmb_tui.launch.prepared import PreparedRun
-from llmb_tui.launch.readiness import ClusterEvidence, NotReady, blockers, impossible, observed
+from llmb_tui.launch.readiness import ClusterEvidence, NotReadyError, blockers, impossible, read_only_problems
 from llmb_tui.launch.runs import Runs
 from llmb_tui.launch.secrets import forget_secret, put_secret
 from llmb_tui.launch.step_state import StepState
@@ -27,7 +27,7 @@ from llmb_tui.preflight.secret import SecretValue
 from llmb_tui.request import RunRequest
 from llmb_tui.services import Services
 from llmb_tui.store.journal import Journal
-from llmb_tui.store.paths import Places
+from llmb_tui.store.paths import UserPaths
 from tests.kit.runs import intended_run
 from tests.launch.launch_cases import PROFILE, ROWS, RUN_ID, MakePlan
 
@@ -98,7 +98,7 @@ def test_observer_mode_is_the_flags_or_the_profiles(request_: RunRequest) -> Non
     (profile,) = blockers(watched, ANYTHING, READY)
     assert flag.field == profile.field == "observer"
     assert ("--read-only" in flag.reason, "profile" in profile.reason) == (True, True)
-    assert observed(PROFILE, ANYTHING) == ()
+    assert read_only_problems(PROFILE, ANYTHING) == ()
 
 
 @pytest.mark.parametrize(
@@ -114,11 +114,11 @@ def test_observer_mode_is_the_flags_or_the_profiles(request_: RunRequest) -> Non
 def test_submit_itself_refuses_before_anything_happens(
     request_: RunRequest, tmp_path: Path, policy: Policy, evidence: ClusterEvidence, said: tuple[str, int]
 ) -> None:
-    places = Places(tmp_path / "config", tmp_path / "state")
+    places = UserPaths(tmp_path / "config", tmp_path / "state")
     runs, journal = Runs(places), Journal(places.journal)
     launcher = Launcher(Services(places).clusters.cluster, Catalog(()), runs, journal, policy, Sources(), render)
     run = intended_run(request_, RUN_ID)
-    with pytest.raises(NotReady, match=said[0]) as refused:
+    with pytest.raises(NotReadyError, match=said[0]) as refused:
         launcher.submit(PreparedRun(request_, run, "#!/bin/sh"), evidence)
     assert (refused.value.exit_code, bool(refused.value.fix)) == (said[1], True)
     assert (runs.has(RUN_ID), journal.read()) == (False, [])
@@ -136,14 +136,14 @@ CHANGES: dict[str, Callable[[SlurmCluster, RunRequest], object]] = {
 @pytest.mark.parametrize("change", CHANGES)
 def test_whatever_changes_a_cluster_is_refused_without_a_connection(request_: RunRequest, change: str) -> None:
     session = SlurmCluster(replace(PROFILE, read_only=True))
-    with pytest.raises(ObserverMode, match="is read-only") as refused:
+    with pytest.raises(ReadOnlyError, match="is read-only") as refused:
         CHANGES[change](session, request_)
     assert (refused.value.exit_code, bool(refused.value.fix)) == (1, True)
     assert session.state != "live"
 
 
 def test_a_session_is_read_only_by_the_flag_too(tmp_path: Path) -> None:
-    places = Places(tmp_path / "config", tmp_path / "state")
+    places = UserPaths(tmp_path / "config", tmp_path / "state")
     for flag, by_profile in ((False, False), (True, False), (False, True)):
         services = Services(places, read_only=flag)
         services.clusters.save(replace(PROFILE, read_only=by_profile))

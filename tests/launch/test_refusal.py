@@ -9,7 +9,7 @@ import pytest
 from llmb_tui.cluster.slurm.partition import Partition, parse_partitions
 from llmb_tui.diagnosis.load import builtin_rules_dir, load_rules
 from llmb_tui.diagnosis.rule import FACTS, Rule
-from llmb_tui.errors import Trouble
+from llmb_tui.errors import LlmbError
 from llmb_tui.launch.refusal import (
     NEVER_SENT,
     PartitionLookup,
@@ -39,7 +39,7 @@ def _refused(run: Run, words: str, exit_code: int = 1) -> Run:
     return replace(run, submission="refused", note=reason(exit_code, words))
 
 
-def explained(run: Run, words: str, exit_code: int = 1, partitions: PartitionLookup = tuple) -> Trouble:
+def explained(run: Run, words: str, exit_code: int = 1, partitions: PartitionLookup = tuple) -> LlmbError:
     """Explanation of a message for the user."""
     return refusal(_refused(run, words, exit_code), direct_spec(run), partitions)
 
@@ -160,11 +160,11 @@ CASES = [
 @pytest.mark.parametrize(("words", "what", "mend", "exit_code"), CASES)
 def test_each_refusal_has_a_message(run: Run, words: str, what: str, mend: str, exit_code: int) -> None:
     there = [_partition("batch", 4, 4), _partition("debug", 2, 0.5), _partition("long", 4, None)]
-    trouble = explained(run, words, partitions=lambda: there)
-    assert trouble.what.startswith("Slurm rejected the job: ")
-    assert what in trouble.what
-    assert mend in trouble.fix
-    assert trouble.exit_code == exit_code
+    error = explained(run, words, partitions=lambda: there)
+    assert error.what.startswith("Slurm rejected the job: ")
+    assert what in error.what
+    assert mend in error.fix
+    assert error.exit_code == exit_code
     assert not may_have_been_accepted(255, words)
 
 
@@ -179,19 +179,19 @@ def test_slurms_own_words_are_quoted(run: Run, words: str) -> None:
 
 def test_an_unknown_message_may_be_the_clusters_fault(run: Run) -> None:
     """Only what is known to be wrong with the request answers 1."""
-    trouble = explained(run, "sbatch: error: Batch job submission failed: The moon is in the wrong house")
-    assert (trouble.what, trouble.exit_code) == ("Slurm rejected the job.", 2)
+    error = explained(run, "sbatch: error: Batch job submission failed: The moon is in the wrong house")
+    assert (error.what, error.exit_code) == ("Slurm rejected the job.", 2)
     assert explained(run, "sbatch: error: Batch job submission failed: Partition in DOWN state").exit_code == 2
 
 
 @pytest.mark.parametrize("rule", [rule for file in load_rules([builtin_rules_dir()]) for rule in file.rules.submit])
 def test_every_rule_continues_the_sentence_about_the_rejection(run: Run, rule: Rule) -> None:
     for words in rule.examples:
-        trouble = explained(run, words)
-        who, _, reason_of_it = trouble.what.partition(": ")
+        error = explained(run, words)
+        who, _, reason_of_it = error.what.partition(": ")
         assert who == ("The job was not submitted" if rule.unreachable else "Slurm rejected the job")
         assert reason_of_it
-        assert trouble.exit_code == rule.exit_code
+        assert error.exit_code == rule.exit_code
 
 
 def test_rules_may_use_only_known_facts_of_a_run(run: Run) -> None:
@@ -207,16 +207,16 @@ def _partition(name: str, nodes: int, hours: float | None) -> Partition:
 
 def test_a_rejection_is_explained_even_without_partitions(run: Run) -> None:
     words = f"{FAILED}Requested time limit is invalid (missing or exceeds some limit)"
-    trouble = explained(run, words)
-    assert trouble.what == (
+    error = explained(run, words)
+    assert error.what == (
         "Slurm rejected the job: partition `batch` does not give that much time, the run asks for 6 h."
     )
-    assert "or choose another partition" in trouble.fix
+    assert "or choose another partition" in error.fix
 
 
 def test_a_rejection_names_the_defaults_of_unset_options(make_run: MakeRun) -> None:
-    trouble = explained(make_run(), f"{FAILED}Invalid qos specification")
-    assert "may not use its default QOS" in trouble.what
+    error = explained(make_run(), f"{FAILED}Invalid qos specification")
+    assert "may not use its default QOS" in error.what
 
 
 @pytest.mark.parametrize(
@@ -228,25 +228,25 @@ def test_a_rejection_names_the_defaults_of_unset_options(make_run: MakeRun) -> N
     ],
 )
 def test_a_slurm_that_was_not_asked_has_not_refused(run: Run, words: str, exit_code: int, what: str, mend: str) -> None:
-    trouble = explained(run, words, exit_code)
-    assert trouble.what.startswith("The job was not submitted: ")
-    assert what in trouble.what
-    assert mend in trouble.fix
-    assert trouble.exit_code == 2
+    error = explained(run, words, exit_code)
+    assert error.what.startswith("The job was not submitted: ")
+    assert what in error.what
+    assert mend in error.fix
+    assert error.exit_code == 2
     assert not may_have_been_accepted(exit_code, words)
 
 
 def test_an_unknown_message_is_passed_on(run: Run) -> None:
-    trouble = explained(run, "sbatch: error: the moon is full")
-    assert (trouble.what, trouble.why) == ("Slurm rejected the job.", "sbatch said: the moon is full")
-    assert "administrators" in trouble.fix
+    error = explained(run, "sbatch: error: the moon is full")
+    assert (error.what, error.why) == ("Slurm rejected the job.", "sbatch said: the moon is full")
+    assert "administrators" in error.fix
     assert explained(run, "", 7).why == "sbatch said: sbatch ended with exit code 7 and no message."
 
 
 def test_a_withdrawn_submission_was_not_refused(run: Run) -> None:
-    trouble = withdrawal(replace(run, submission="withdrawn", note=NEVER_SENT))
-    assert trouble.what == "The job was not submitted."
-    assert "again" in trouble.fix
+    error = withdrawal(replace(run, submission="withdrawn", note=NEVER_SENT))
+    assert error.what == "The job was not submitted."
+    assert "again" in error.fix
 
 
 # Slurm's words for a conversation that broke, and may have been heard.

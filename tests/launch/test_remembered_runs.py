@@ -12,7 +12,7 @@ import pytest
 from llmb_tui.catalog.recipe import Recipe
 from llmb_tui.cluster.job import Job
 from llmb_tui.cluster.slurm.profile import SlurmProfile
-from llmb_tui.errors import Trouble
+from llmb_tui.errors import LlmbError
 from llmb_tui.launch.direct.spec_of import launch_spec
 from llmb_tui.launch.run import Run
 from llmb_tui.launch.runs import Runs
@@ -21,7 +21,7 @@ from llmb_tui.launch.upstream.procedure import upstream_spec
 from llmb_tui.plan.resolved import selections
 from llmb_tui.plan.selection import ProcedureId
 from llmb_tui.request import RunRequest
-from llmb_tui.store.paths import Places
+from llmb_tui.store.paths import UserPaths
 from llmb_tui.watch.follow import LocalCopy
 from tests.kit.runs import CATALOG, request_for
 from tests.launch.launch_cases import MakeRun
@@ -31,7 +31,7 @@ MakeSpec = Callable[[RunRequest, str], LaunchSpec | UpstreamSpec]
 
 @pytest.fixture
 def runs(tmp_path: Path) -> Runs:
-    return Runs(Places(tmp_path / "config", tmp_path / "state"))
+    return Runs(UserPaths(tmp_path / "config", tmp_path / "state"))
 
 
 def test_a_run_is_read_back_as_it_was(runs: Runs, make_run: MakeRun) -> None:
@@ -83,19 +83,19 @@ def test_a_damaged_run_hides_no_other_and_is_not_passed_over(runs: Runs, make_ru
     runs.save(replace(make_run(), id="broken"))
     (runs.folder("broken") / "run.json").write_text('{"id": "broken"}')
     assert [run.id for run in runs.all()] == [make_run().id]
-    (trouble,) = runs.unreadable()
-    assert "broken" in trouble.what
+    (error,) = runs.unreadable()
+    assert "broken" in error.what
 
 
 def test_an_unknown_run_is_the_callers_mistake(runs: Runs) -> None:
-    with pytest.raises(Trouble) as caught:
+    with pytest.raises(LlmbError) as caught:
         runs.load("nosuchrun")
     assert caught.value.exit_code == 1
 
 
 @pytest.mark.parametrize("run_id", ["", "..", "a/b", "../../etc", "A", "a b", "a\n", "a" * 65])
 def test_only_ids_name_folders(runs: Runs, run_id: str) -> None:
-    with pytest.raises(Trouble) as caught:
+    with pytest.raises(LlmbError) as caught:
         runs.folder(run_id)
     assert caught.value.exit_code == 1
 
@@ -144,13 +144,13 @@ def test_a_link_in_a_runs_folder_costs_that_run_and_touches_nothing_elsewhere(
     path.unlink(missing_ok=True)
     path.symlink_to(outside)
     assert [run.id for run in runs.all()] == ["sound"]
-    (trouble,) = runs.unreadable()
-    assert trouble.what == f"{path} is a symbolic link, which this program never makes in a run's folder."
-    assert str(outside) in trouble.why
+    (error,) = runs.unreadable()
+    assert error.what == f"{path} is a symbolic link, which this program never makes in a run's folder."
+    assert str(outside) in error.why
     for use in (runs.load, lambda run_id: runs.lock(run_id).__enter__(), runs.save_log_read):
-        with pytest.raises(Trouble, match="symbolic link"):
+        with pytest.raises(LlmbError, match="symbolic link"):
             use("a1")
-    with pytest.raises(Trouble, match="Could not write"):
+    with pytest.raises(LlmbError, match="Could not write"):
         LocalCopy(path).take()
     assert (outside.read_bytes(), os.stat(outside).st_mtime_ns) == before
     path.unlink()
@@ -167,7 +167,7 @@ def test_a_runs_folder_that_is_a_link_is_refused(runs: Runs, make_run: MakeRun, 
     assert runs.all() == ()
     assert len(runs.unreadable()) == 2
     for use in (runs.load, lambda run_id: runs.lock(run_id).__enter__()):
-        with pytest.raises(Trouble, match="symbolic link"):
+        with pytest.raises(LlmbError, match="symbolic link"):
             use(real.name)
     assert sorted(path.name for path in elsewhere.iterdir()) == held
 

@@ -16,7 +16,7 @@ from hypothesis import HealthCheck, Phase, given, settings
 from hypothesis import strategies as st
 
 from llmb_tui.catalog.catalog import Catalog
-from llmb_tui.errors import Trouble
+from llmb_tui.errors import LlmbError
 from llmb_tui.launch.direct import render as room
 from llmb_tui.launch.direct.render import WarmRenderer, render
 from llmb_tui.launch.direct.spec_of import launch_spec
@@ -156,7 +156,7 @@ def test_an_option_of_sbatch_cannot_leave_its_line(make_spec: MakeSpec, value: s
 @pytest.mark.parametrize("value", ["$(touch /tmp/x)", "`id`", "$HOME", "mine --requeue", "mine # yours"])
 def test_an_option_that_a_shell_or_sbatch_might_read_is_not_rendered(make_spec: MakeSpec, value: str) -> None:
     spec = replace(make_spec("nemotron4@25.04", "15b", "h100", "fp8", 64), options=(("comment", value),))
-    with pytest.raises(Trouble, match="'comment' cannot be an sbatch option"):
+    with pytest.raises(LlmbError, match="'comment' cannot be an sbatch option"):
         render(spec)
 
 
@@ -181,7 +181,7 @@ def _run(script: str, folder: Path) -> tuple[list[str], list[str], dict[str, str
 
 def test_a_spec_from_elsewhere_is_checked_again(make_spec: MakeSpec) -> None:
     spec = replace(make_spec("nemotron4@25.04", "15b", "h100", "fp8", 64), partition="batch\n#SBATCH --wrap=id")
-    with pytest.raises(Trouble) as caught:
+    with pytest.raises(LlmbError) as caught:
         render(spec)
     assert caught.value.exit_code == 1
 
@@ -207,7 +207,7 @@ def test_a_nemo_run_that_cannot_start_is_reported_with_a_fix(
 
     monkeypatch.setattr(name, refuse)
     for renderer in (render, WarmRenderer()):
-        with pytest.raises(Trouble) as caught:
+        with pytest.raises(LlmbError) as caught:
             renderer(spec)
         assert (caught.value.why, caught.value.exit_code) == (f"{why}.", 2)
         assert fix in caught.value.fix
@@ -225,7 +225,7 @@ def test_a_broken_nemo_run_is_reported_with_its_own_message(
     _shadow_nemo_run(
         tmp_path, monkeypatch, "raise ModuleNotFoundError(\"No module named 'leptonai.api.v1' \\x1b[31m\")"
     )
-    with pytest.raises(Trouble) as caught:
+    with pytest.raises(LlmbError) as caught:
         render(spec)
     assert caught.value.why == "nemo-run: ModuleNotFoundError: No module named 'leptonai.api.v1'"
     assert caught.value.exit_code == 2
@@ -242,7 +242,7 @@ def test_a_nemo_run_that_hangs_is_ended_with_its_children(
         f"open({str(pids)!r}, 'w').write(str(child.pid))\ntime.sleep(600)"
     )
     _shadow_nemo_run(tmp_path, monkeypatch, code)
-    with pytest.raises(Trouble, match="could not be rendered"):
+    with pytest.raises(LlmbError, match="could not be rendered"):
         render(spec, deadline_s=3)
     assert _ended(pids.read_text())
 

@@ -16,7 +16,7 @@ from llmb_tui.catalog.catalog import Catalog
 from llmb_tui.cli import flags
 from llmb_tui.cluster.slurm.cluster import SlurmCluster
 from llmb_tui.demo.cluster import DemoCluster
-from llmb_tui.errors import Trouble
+from llmb_tui.errors import LlmbError
 from llmb_tui.launch.direct.install import direct_install
 from llmb_tui.launch.install import Installer
 from llmb_tui.launch.procedure_loader import secrets_of
@@ -80,7 +80,7 @@ def test_a_secret_need_names_its_source_and_the_waiting_time(catalog: Catalog, m
     "typed", ["", "   ", "short", "two words-of-a-key", 'a"quoted"key', "$(touch /tmp/x)", "a" * 600]
 )
 def test_an_invalid_key_is_refused_without_being_quoted(typed: str) -> None:
-    with pytest.raises(Trouble) as caught:
+    with pytest.raises(LlmbError) as caught:
         secret_of("ngc", typed)
     assert caught.value.exit_code == 1
     assert not typed.strip() or typed.strip() not in str(caught.value)
@@ -96,7 +96,7 @@ def test_no_repr_shows_a_key() -> None:
 
 
 def test_an_unknown_name_is_refused() -> None:
-    with pytest.raises(Trouble, match="No secret is named 'aws'"):
+    with pytest.raises(LlmbError, match="No secret is named 'aws'"):
         secret_of("aws", KEY)
 
 
@@ -183,7 +183,7 @@ def test_a_key_is_tested_whatever_a_login_shell_prints(
 
 def test_a_read_only_home_directory_is_reported(cluster: DemoCluster, session: SlurmCluster) -> None:
     (cluster.root / "home/.llmb-tui").write_text("a file is in the way")
-    with pytest.raises(Trouble, match="The NGC API key could not be written to the cluster") as caught:
+    with pytest.raises(LlmbError, match="The NGC API key could not be written to the cluster") as caught:
         put_secret(session, SecretValue("ngc", KEY))
     assert KEY not in str(caught.value)
 
@@ -344,7 +344,7 @@ def test_a_kept_key_can_be_given_again_and_forgotten(memory: Memory, session: Sl
         forget_secret(session, "ngc") == "The NGC API key is no longer on the cluster, nor in this computer's keyring."
     )
     assert memory.held == {}
-    with pytest.raises(Trouble, match="has no such API key"):
+    with pytest.raises(LlmbError, match="has no such API key"):
         give_secret(session, "ngc", None, keep=False)
 
 
@@ -361,7 +361,7 @@ def test_without_a_safe_keyring_nothing_is_kept(
     memory: Memory, monkeypatch: pytest.MonkeyPatch, use: Callable[[], object]
 ) -> None:
     monkeypatch.setattr(Memory, "priority", 0.5)  # as keyring rates files of plain text
-    with pytest.raises(secret_store.NotKept) as caught:
+    with pytest.raises(secret_store.SecretStoreError) as caught:
         use()
     assert caught.value.why == "This computer has no keyring, or no safe one."
     assert memory.held == {}

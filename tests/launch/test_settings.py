@@ -11,7 +11,7 @@ from llmb_tui.catalog.catalog import Catalog
 from llmb_tui.catalog.recipe import Recipe
 from llmb_tui.catalog.rows import rows
 from llmb_tui.catalog.settings import PLACEHOLDERS, SettingsGroup
-from llmb_tui.launch.settings import RESULTS_DIR, Applied, applied, plan_values
+from llmb_tui.launch.settings import RESULTS_DIR, ResolvedSettings, plan_values, resolve_settings
 from llmb_tui.plan.make import plan
 from llmb_tui.plan.plan import Plan
 from llmb_tui.plan.selection import Overrides, RunOptions, Selection
@@ -41,10 +41,10 @@ def flat(make_plan: MakePlan) -> Plan:
     return make_plan("llama3.1@25.04", "8b", "h100", "bf16", 8)
 
 
-def settings_of(catalog: Catalog, plan: Plan, *groups: SettingsGroup) -> Applied:
+def settings_of(catalog: Catalog, plan: Plan, *groups: SettingsGroup) -> ResolvedSettings:
     selection = plan.selection
     recipe = catalog.recipe(f"{selection.workload}@{selection.release}")
-    return applied(RunRequest(replace(recipe, settings=groups), plan, PROFILE))
+    return resolve_settings(RunRequest(replace(recipe, settings=groups), plan, PROFILE))
 
 
 @pytest.mark.parametrize(
@@ -228,10 +228,10 @@ def some_runs(catalog: Catalog, recipe: Recipe) -> list[Plan]:
 def test_every_group_of_every_preset_changes_some_run(catalog: Catalog) -> None:
     for recipe in catalog.recipes:
         plans = some_runs(catalog, recipe)
-        whole = [applied(RunRequest(recipe, each, PROFILE)) for each in plans]
+        whole = [resolve_settings(RunRequest(recipe, each, PROFILE)) for each in plans]
         for index, group in enumerate(recipe.settings):
             without = replace(recipe, settings=recipe.settings[:index] + recipe.settings[index + 1 :])
-            others = (applied(RunRequest(without, each, PROFILE)) for each in plans)
+            others = (resolve_settings(RunRequest(without, each, PROFILE)) for each in plans)
             changed = any(other != before for other, before in zip(others, whole, strict=True))  # the first one will do
             assert changed, f"{recipe.id}: group {index}, {group.source}"
 
@@ -242,4 +242,4 @@ def test_a_run_option_changes_no_setting_of_a_run_without_it(catalog: Catalog, f
     groups = tuple(group for group in recipe.settings if name not in group.when)
     assert len(groups) < len(recipe.settings)
     request = RunRequest(recipe, flat, PROFILE)
-    assert applied(request) == applied(replace(request, recipe=replace(recipe, settings=groups)))
+    assert resolve_settings(request) == resolve_settings(replace(request, recipe=replace(recipe, settings=groups)))

@@ -8,9 +8,9 @@ from pathlib import Path
 import pytest
 
 from llmb_tui.cluster.remote_text import remote_text
-from llmb_tui.errors import Trouble
+from llmb_tui.errors import LlmbError
 from llmb_tui.launch.install_step import InstallStep
-from llmb_tui.launch.step_state import read_probes, state_of, step_pace
+from llmb_tui.launch.step_state import read_probes, state_of, step_rate
 
 STEP = InstallStep("image-a", "Container image a", ("/i/a.sqsh",), "true", (), size="5–60 GB", image="a").missing
 PLAIN = InstallStep("plain", "Directories", ("/i",), "true", ()).missing
@@ -21,7 +21,7 @@ def running(cached: int = 0, written: int = 0, layers: int = 0, of: int = 0) -> 
 
 
 def test_a_download_says_bytes_layers_and_the_time_that_is_left() -> None:
-    pace, total = step_pace(), 20_000_000_000
+    pace, total = step_rate(), 20_000_000_000
     for now, cached in ((100.0, 0), (110.0, 2_000_000_000)):
         state = state_of(STEP, read_probes(running(cached, 0, 7, 66), 1)[0], total, pace, now)
     assert state.size == "2 GB of 20 GB downloaded, 6 of 66 layers, about 2 min left"
@@ -30,7 +30,7 @@ def test_a_download_says_bytes_layers_and_the_time_that_is_left() -> None:
 
 
 def test_no_time_is_left_out_of_thin_air() -> None:
-    pace = step_pace()
+    pace = step_rate()
     for now in (100.0, 130.0):
         state = state_of(STEP, read_probes(running(5_000_000_000, 0, 7, 66), 1)[0], None, pace, now)
     assert state.size == "5 GB downloaded, 6 of 66 layers"
@@ -39,7 +39,7 @@ def test_no_time_is_left_out_of_thin_air() -> None:
 
 def test_writing_the_image_says_how_much_is_written() -> None:
     state = state_of(
-        STEP, read_probes(running(9_000_000_000, 3_100_000_000, 67, 66), 1)[0], 9_000_000_000, step_pace(), 0.0
+        STEP, read_probes(running(9_000_000_000, 3_100_000_000, 67, 66), 1)[0], 9_000_000_000, step_rate(), 0.0
     )
     assert state.size == "3.1 GB written"
     assert state.bytes_of is None
@@ -47,7 +47,7 @@ def test_writing_the_image_says_how_much_is_written() -> None:
 
 def test_a_waiting_job_says_why_and_since_when_it_may_start() -> None:
     found = read_probes("= waiting 0 0 0 0 17\n?Resources|2026-11-21T12:00:00\n", 1)[0]
-    state = state_of(STEP, found, None, step_pace(), 0.0)
+    state = state_of(STEP, found, None, step_rate(), 0.0)
     assert state.status == "running"
     assert state.detail.startswith("Job 17 is waiting in the queue: ")
     assert state.detail.endswith("Slurm expects it to start at 2026-11-21T12:00:00.")
@@ -58,13 +58,13 @@ def test_a_greeting_before_the_answer_is_ignored() -> None:
     first, second = read_probes(f"{greeting}= done 7 0 0 0 -\n{running(5)}", 2)
     assert (first.state, first.written, first.log) == ("done", 7, ())
     assert (second.state, second.cached, len(second.log)) == ("running", 5, 1)
-    with pytest.raises(Trouble, match="could not be checked"):
+    with pytest.raises(LlmbError, match="could not be checked"):
         read_probes(greeting, 1)
 
 
 def test_a_job_that_ended_without_a_message_is_reported() -> None:
     state = state_of(
-        STEP, read_probes("= gone 0 0 0 0 17\n|[INFO] Extracting image layers...\n", 1)[0], None, step_pace(), 0.0
+        STEP, read_probes("= gone 0 0 0 0 17\n|[INFO] Extracting image layers...\n", 1)[0], None, step_rate(), 0.0
     )
     assert (state.status, state.detail) == ("failed", "[INFO] Extracting image layers...")
     assert state.reason == "Job 17 of this step ended without a message."
@@ -72,17 +72,17 @@ def test_a_job_that_ended_without_a_message_is_reported() -> None:
 
 
 def test_a_small_step_has_no_sizes() -> None:
-    assert state_of(PLAIN, read_probes(running(5, 5), 1)[0], None, step_pace(), 0.0).size == ""
+    assert state_of(PLAIN, read_probes(running(5, 5), 1)[0], None, step_rate(), 0.0).size == ""
 
 
 @pytest.mark.parametrize("said", ["", "no such thing", "= running 1 2 3\n", "= flying 0 0 0 0 -\n"])
 def test_another_answer_is_refused(said: str) -> None:
-    with pytest.raises(Trouble, match="could not be checked"):
+    with pytest.raises(LlmbError, match="could not be checked"):
         read_probes(said, 1)
 
 
 def test_gits_progress_gives_the_remaining_time() -> None:
-    pace = step_pace()
+    pace = step_rate()
     for now, words in ((100.0, "10% (100/1000), 1.00 MiB | 1.00 MiB/s"), (130.0, "40% (400/1000), 9.00 MiB")):
         found = read_probes(f"= running 0 0 0 0 7\n|Receiving objects:  {words}\n", 1)[0]
         state = state_of(PLAIN, found, None, pace, now)
@@ -109,13 +109,13 @@ SPINNER = "Building wheel for mamba-ssm (setup.py) ... -\b \b\\\b \b|\b \b/"
 )
 def test_progress_is_one_clean_line_of_bounded_length(log: list[str], detail: str) -> None:
     said = "".join(f"|{line}\n" for line in log)
-    state = state_of(PLAIN, read_probes(f"= running 0 0 0 0 -\n{said}", 1)[0], None, step_pace(), 0.0)
+    state = state_of(PLAIN, read_probes(f"= running 0 0 0 0 -\n{said}", 1)[0], None, step_rate(), 0.0)
     assert state.detail == detail
 
 
 def test_the_line_that_says_why_is_bounded_too() -> None:
     probe = read_probes("= failed 0 0 0 0 -\n|strange " + "x" * 4000 + "\n|\\ |\n", 1)[0]
-    state = state_of(PLAIN, probe, None, step_pace(), 0.0)
+    state = state_of(PLAIN, probe, None, step_rate(), 0.0)
     assert state.detail.startswith("strange xxx")
     assert len(state.detail) == 400
 

@@ -13,17 +13,17 @@ from types import SimpleNamespace
 
 import pytest
 
-from llmb_tui.cluster.failures import LoginNeeded
+from llmb_tui.cluster.failures import LoginNeededError
 from llmb_tui.cluster.slurm.cluster import SlurmCluster
-from llmb_tui.errors import Trouble
+from llmb_tui.errors import LlmbError
 from llmb_tui.launch.direct.install import entry_path
 from llmb_tui.launch.refusal import NEVER_SENT
 from llmb_tui.launch.run import Run
 from llmb_tui.launch.runs import Runs
 from llmb_tui.launch.submission_status import probe
-from llmb_tui.launch.submit import NotSent, reconcile, submit_once, withdraw
+from llmb_tui.launch.submit import NotSubmittedError, reconcile, submit_once, withdraw
 from llmb_tui.store import files
-from llmb_tui.store.paths import Places
+from llmb_tui.store.paths import UserPaths
 from tests.kit.demo import drop_connections
 from tests.kit.runs import direct_spec, start_late
 from tests.kit.waiting import until
@@ -72,7 +72,7 @@ def test_only_the_operator_writes_to_a_runs_folder_and_the_group_next_to_it_if_t
 
 def test_the_intent_is_on_the_disk_before_anything_reaches_the_cluster(stage: Stage) -> None:
     stage.cluster.stop()
-    with pytest.raises(Trouble):
+    with pytest.raises(LlmbError):
         stage.submit()
     assert stage.runs.load(RUN_ID).submission == "intended"
     assert stage.events() == ["intent"]
@@ -97,7 +97,7 @@ def test_submitting_at_once_from_many_threads_gives_one_job(stage: Stage) -> Non
 
 
 def test_two_machines_that_submit_the_same_run_give_one_job(stage: Stage) -> None:
-    other = Runs(Places(stage.folder / "config", stage.folder / "other state"))
+    other = Runs(UserPaths(stage.folder / "config", stage.folder / "other state"))
     elsewhere = SlurmCluster(stage.profile)
     elsewhere.connect()
     outcomes: list[Run] = []
@@ -114,7 +114,7 @@ def test_two_machines_that_submit_the_same_run_give_one_job(stage: Stage) -> Non
 
 def test_a_refusal_keeps_slurms_words(stage: Stage) -> None:
     stage.on_sbatch("printf 'sbatch: error: Invalid \\033[31maccount or account/partition combination\\n' >&2; exit 1")
-    with pytest.raises(Trouble) as caught:
+    with pytest.raises(LlmbError) as caught:
         stage.submit()
     assert caught.value.why == "sbatch said: Invalid account or account/partition combination"
     assert "sacctmgr" in caught.value.fix
@@ -127,7 +127,7 @@ def test_a_refusal_keeps_slurms_words(stage: Stage) -> None:
 def test_a_refused_run_stays_refused(stage: Stage) -> None:
     stage.on_sbatch("echo 'sbatch: error: Invalid account' >&2; exit 1")
     for _ in range(2):
-        with pytest.raises(Trouble, match="rejected"):
+        with pytest.raises(LlmbError, match="rejected"):
             stage.submit()
         stage.on_sbatch("")
     assert stage.jobs() == []
@@ -137,7 +137,7 @@ def test_a_refused_run_stays_refused(stage: Stage) -> None:
 def test_a_missing_install_is_found_before_the_submission_begins(stage: Stage, missing: str) -> None:
     path = Path(direct_spec(stage.run).container_image if missing == "image" else entry_path(stage.profile.install_dir))
     path.unlink()
-    with pytest.raises(Trouble) as caught:
+    with pytest.raises(LlmbError) as caught:
         stage.submit()
     assert str(path) in caught.value.what
     assert caught.value.exit_code == 1
@@ -148,7 +148,7 @@ def test_a_missing_install_is_found_before_the_submission_begins(stage: Stage, m
 
 def test_a_folder_that_cannot_be_made_is_reported(stage: Stage) -> None:
     (Path(stage.profile.install_dir) / "workloads").write_text("in the way")
-    with pytest.raises(Trouble, match="could not be made"):
+    with pytest.raises(LlmbError, match="could not be made"):
         stage.submit()
     assert stage.jobs() == []
 
@@ -163,7 +163,7 @@ def test_nothing_is_sent_if_this_machine_has_no_locks(
     with monkeypatch.context() as without_locks:
         # The demo's Slurm, in this very process, keeps its own.
         without_locks.setattr(files, "fcntl", SimpleNamespace(**{**vars(fcntl), "flock": refuse}))
-        with pytest.raises(Trouble) as caught:
+        with pytest.raises(LlmbError) as caught:
             stage.submit()
     assert os.strerror(number) in caught.value.why
     assert "LLMB_TUI_STATE_DIR" in caught.value.fix
@@ -283,7 +283,7 @@ def _cut_at(stage: Stage, run: Run, at: int, when: When) -> str:
     session = CuttingSession(stage.profile, lambda: drop_connections(stage.cluster), at, when)
     try:
         submit_once(session, stage.runs, stage.journal, run, SCRIPT)
-    except NotSent:
+    except NotSubmittedError:
         known = stage.runs.load(run.id)
         assert (known.submission, known.note) == ("intended", "The connection broke.")
     first = stage.runs.load(run.id).submission
@@ -309,7 +309,7 @@ def test_a_submission_that_was_withdrawn_cannot_begin_later(stage: Stage) -> Non
     probe(stage.session, stage.place, "start")
     start_late(stage.session, stage.place)
     assert stage.jobs() == []
-    with pytest.raises(Trouble, match="was not submitted") as caught:
+    with pytest.raises(LlmbError, match="was not submitted") as caught:
         stage.submit()
     assert caught.value.why == NEVER_SENT
 
@@ -332,7 +332,7 @@ def test_a_login_that_only_a_person_can_repeat_leaves_the_run_unknown(stage: Sta
 
 
 def _ask_for_a_code() -> None:
-    raise LoginNeeded("Somebody has to log in again.")
+    raise LoginNeededError("Somebody has to log in again.")
 
 
 def test_a_cluster_that_goes_away_after_the_start_leaves_the_run_unknown(stage: Stage) -> None:
@@ -358,14 +358,14 @@ def test_an_intent_is_withdrawn_and_never_sent_after_that(stage: Stage) -> None:
     stage.runs.save(stage.run)
     assert withdraw(stage.runs, stage.journal, stage.run).submission == "withdrawn"
     assert stage.events() == ["withdrawn"]
-    with pytest.raises(Trouble, match="was not submitted"):
+    with pytest.raises(LlmbError, match="was not submitted"):
         stage.submit()
     assert stage.jobs() == []
 
 
 def test_a_failure_before_the_submission_says_that_nothing_was_submitted(stage: Stage) -> None:
     session = CuttingSession(stage.profile, at=1, when="answer lost")
-    with pytest.raises(NotSent) as caught:
+    with pytest.raises(NotSubmittedError) as caught:
         submit_once(session, stage.runs, stage.journal, stage.run, SCRIPT)
     session.close()
     assert caught.value.what == "Nothing was submitted. The connection broke."
@@ -389,7 +389,7 @@ def test_an_interrupted_submission_reports_its_state(
 
     name = {"prepare": "llmb_tui.launch.login_node._prepare", "probe": "llmb_tui.launch.submission_status.probe"}[when]
     monkeypatch.setattr(name, interrupt)
-    with pytest.raises(Trouble, match=says) as caught:
+    with pytest.raises(LlmbError, match=says) as caught:
         stage.submit()
     assert (caught.value.run_id, caught.value.exit_code) == (RUN_ID, 130)
     assert RUN_ID in caught.value.fix
@@ -411,7 +411,7 @@ def test_an_intent_waits_until_slurm_can_say_that_it_has_no_job_of_it(stage: Sta
     stage.runs.save(stage.run)
     squeue = (Path(stage.cluster.root) / "bin/squeue").read_text()
     replace_command(stage.cluster.root, "squeue", "echo 'Socket timed out on send/recv operation' >&2; exit 1")
-    with pytest.raises(NotSent, match="squeue"):
+    with pytest.raises(NotSubmittedError, match="squeue"):
         stage.submit()
     assert (stage.runs.load(RUN_ID).submission, stage.jobs()) == ("intended", [])
     (Path(stage.cluster.root) / "bin/squeue").write_text(squeue)
@@ -420,8 +420,8 @@ def test_an_intent_waits_until_slurm_can_say_that_it_has_no_job_of_it(stage: Sta
 
 def test_an_intent_that_is_being_sent_is_not_withdrawn(stage: Stage) -> None:
     stage.runs.save(stage.run)
-    with stage.runs.lock(RUN_ID), pytest.raises(Trouble, match="being submitted"):
-        withdraw(Runs(Places(stage.folder / "config", stage.folder / "state")), stage.journal, stage.run)
+    with stage.runs.lock(RUN_ID), pytest.raises(LlmbError, match="being submitted"):
+        withdraw(Runs(UserPaths(stage.folder / "config", stage.folder / "state")), stage.journal, stage.run)
 
 
 def test_a_submitted_run_is_not_withdrawn(stage: Stage) -> None:
@@ -436,11 +436,11 @@ def test_a_full_disk_before_anything_is_stored_offers_no_run_that_is_not_there(
     stage: Stage, monkeypatch: pytest.MonkeyPatch, names: tuple[str, ...]
 ) -> None:
     def full(*_: object) -> None:
-        raise Trouble("Could not write run.json.", "No space left on device.", "Make room.")
+        raise LlmbError("Could not write run.json.", "No space left on device.", "Make room.")
 
     for name in names:
         monkeypatch.setattr(Runs, name, full)
-    with pytest.raises(NotSent) as caught:
+    with pytest.raises(NotSubmittedError) as caught:
         stage.submit()
     assert caught.value.fix == "Make room.\nSubmit it again."
     assert caught.value.run_id is None
@@ -452,7 +452,7 @@ def test_a_folder_that_cannot_be_made_here_offers_no_run_that_is_not_there(stage
     folder = stage.runs.folder(RUN_ID)
     folder.parent.mkdir(parents=True)
     folder.write_text("in the way")
-    with pytest.raises(NotSent, match=r"^Nothing was submitted\. Could not") as caught:
+    with pytest.raises(NotSubmittedError, match=r"^Nothing was submitted\. Could not") as caught:
         stage.submit()
     assert str(folder) in caught.value.what
     assert caught.value.fix.endswith("Submit it again.")
@@ -466,12 +466,12 @@ def test_a_full_disk_after_the_job_was_sent_names_the_job(stage: Stage, monkeypa
 
     def full(runs: Runs, run: Run) -> None:
         if run.submission == "submitted":
-            raise Trouble("Could not write run.json.", "No space left on device.")
+            raise LlmbError("Could not write run.json.", "No space left on device.")
         save(runs, run)
 
     with monkeypatch.context() as broken:
         broken.setattr(Runs, "save", full)
-        with pytest.raises(Trouble, match=r"Job 48123 of run .* was submitted") as caught:
+        with pytest.raises(LlmbError, match=r"Job 48123 of run .* was submitted") as caught:
             stage.submit()
     assert "No space left" in caught.value.why
     assert caught.value.run_id == RUN_ID
@@ -488,7 +488,7 @@ def test_a_link_on_the_way_to_the_folder_of_a_run_is_refused_with_its_name(stage
     if place.exists():
         shutil.rmtree(place)
     place.symlink_to(elsewhere)
-    with pytest.raises(Trouble, match="run's folder could not be made") as refused:
+    with pytest.raises(LlmbError, match="run's folder could not be made") as refused:
         stage.submit()
     assert f"{place} is a symbolic link" in refused.value.why
     assert list(elsewhere.iterdir()) == []

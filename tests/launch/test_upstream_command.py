@@ -14,7 +14,7 @@ import pytest
 from llmb_tui.catalog.catalog import Catalog
 from llmb_tui.catalog.rows import rows
 from llmb_tui.cluster.slurm.profile import SlurmProfile
-from llmb_tui.errors import Trouble
+from llmb_tui.errors import LlmbError
 from llmb_tui.launch.upstream.command import UpstreamCommand, differences, setup_command, upstream_command
 from llmb_tui.launch.upstream.paths import upstream_paths
 from llmb_tui.plan.make import plan
@@ -339,7 +339,7 @@ def test_no_value_means_anything_to_the_shell(
 
 
 def test_a_value_on_two_lines_is_refused(commands: Commands) -> None:
-    with pytest.raises(Trouble, match="does not print"):
+    with pytest.raises(LlmbError, match="does not print"):
         commands.launch(NEMOTRON, replace(PROFILE, env=(("ODD", "a\nb"),)))
 
 
@@ -377,6 +377,6 @@ def test_deviations_from_the_documentation_are_listed(catalog: Catalog) -> None:
 
 def test_a_recipe_without_known_scripts_has_no_command(catalog: Catalog, make_plan: MakePlan) -> None:
     recipe = replace(catalog.recipe("grok1@25.02"), upstream=None)
-    with pytest.raises(Trouble, match="cannot be launched with NVIDIA's own scripts") as caught:
+    with pytest.raises(LlmbError, match="cannot be launched with NVIDIA's own scripts") as caught:
         upstream_command(RunRequest(recipe, make_plan(*GROK), PROFILE))
     assert caught.value.exit_code == 1

@@ -11,7 +11,7 @@ from llmb_tui.catalog.catalog import Catalog
 from llmb_tui.cluster.job_log import JobLog
 from llmb_tui.cluster.slurm.client import Version
 from llmb_tui.cluster.slurm.profile import SlurmProfile
-from llmb_tui.errors import Trouble
+from llmb_tui.errors import LlmbError
 from llmb_tui.launch.run import Run
 from llmb_tui.launch.runs import Runs
 from llmb_tui.launch.spec import UpstreamSpec
@@ -20,7 +20,7 @@ from llmb_tui.launch.upstream.procedure import upstream_spec
 from llmb_tui.plan.plan import Plan
 from llmb_tui.plan.selection import Overrides
 from llmb_tui.request import RunRequest
-from llmb_tui.store.paths import Places
+from llmb_tui.store.paths import UserPaths
 from tests.launch.launch_cases import PROFILE, ROWS, RUN_ID, MakePlan
 
 GROK = "/lustre/llmb/published/grok1-25.02"
@@ -80,7 +80,7 @@ def test_a_run_of_either_procedure_is_remembered(catalog: Catalog, make_plan: Ma
     recipe = catalog.recipe("grok1@25.02")
     spec = replace(spec_of(catalog, plan), options=(("qos", "short"), ("requeue", None)))
     run = Run.of(RunRequest(recipe, plan, PROFILE, "upstream"), spec, 0.0)
-    runs = Runs(Places(tmp_path / "config", tmp_path / "state"))
+    runs = Runs(UserPaths(tmp_path / "config", tmp_path / "state"))
     runs.save(run)
     assert runs.load(RUN_ID) == run
     assert run.job_log == spec.log
@@ -88,7 +88,7 @@ def test_a_run_of_either_procedure_is_remembered(catalog: Catalog, make_plan: Ma
 
 def test_unsupported_selections_are_refused(catalog: Catalog, make_plan: MakePlan) -> None:
     plan = make_plan(*ROWS["nemotron4-25.04"], overrides=Overrides(gbs=512))
-    with pytest.raises(Trouble, match="NVIDIA's own scripts cannot launch this plan") as caught:
+    with pytest.raises(LlmbError, match="NVIDIA's own scripts cannot launch this plan") as caught:
         spec_of(catalog, plan)
     assert "GBS" in caught.value.why
     assert "direct procedure" in caught.value.fix

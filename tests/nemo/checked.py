@@ -15,7 +15,7 @@ from llmb_tui.catalog.load import load_presets
 from llmb_tui.catalog.recipe import Recipe
 from llmb_tui.catalog.rows import Row, rows
 from llmb_tui.launch.files import config_files
-from llmb_tui.launch.settings import applied
+from llmb_tui.launch.settings import resolve_settings
 from llmb_tui.plan.make import plan
 from llmb_tui.plan.plan import Plan
 from llmb_tui.plan.selection import NOTHING_MORE, RunOptions, Selection
@@ -88,7 +88,7 @@ def nemo_of(each: Build) -> str:
 def launch_file(each: Build, folder: Path) -> Path:
     """Write `launch.json` as a run takes it along."""
     request = RunRequest(each.recipe, each.plan, PROFILE)
-    files = dict(config_files(request, applied(request)))
+    files = dict(config_files(request, resolve_settings(request)))
     folder.mkdir()
     (folder / "launch.json").write_text(files["configs/launch.json"])
     return folder / "launch.json"

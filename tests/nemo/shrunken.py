@@ -16,7 +16,7 @@ from llmb_tui.catalog.load import read_preset
 from llmb_tui.catalog.recipe import Recipe
 from llmb_tui.launch.files import config_files
 from llmb_tui.launch.runai.workload import FILES, packed_files, start_script
-from llmb_tui.launch.settings import applied
+from llmb_tui.launch.settings import resolve_settings
 from llmb_tui.launch.spec import RunaiSpec
 from llmb_tui.plan.make import plan
 from llmb_tui.plan.selection import Selection
@@ -48,7 +48,7 @@ class Ended:
 def launch_file(recipe: Recipe, selection: Selection, **settings: Any) -> dict[str, Any]:
     """What the program writes into `launch.json` for a selection, with further settings at its end."""
     request = RunRequest(recipe, plan(Catalog((recipe,)), selection), PROFILE)
-    launch: dict[str, Any] = json.loads(dict(config_files(request, applied(request)))["configs/launch.json"])
+    launch: dict[str, Any] = json.loads(dict(config_files(request, resolve_settings(request)))["configs/launch.json"])
     return launch | {"settings": {name: v for name, v in launch["settings"].items() if name not in settings} | settings}
 
 

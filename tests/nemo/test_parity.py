@@ -16,7 +16,7 @@ import pytest
 
 from llmb_tui.catalog.recipe import Recipe
 from llmb_tui.catalog.rows import rows
-from llmb_tui.launch.settings import applied
+from llmb_tui.launch.settings import resolve_settings
 from llmb_tui.plan.selection import RunOptions
 from llmb_tui.request import RunRequest
 from tests.launch.launch_cases import PROFILE
@@ -130,7 +130,10 @@ def of(each: Build) -> str:
 
 def ours(each: Build, printed: dict[tuple[str, str], Facts]) -> Facts:
     """What our run sets."""
-    env = {f"env {name}": value for name, value in applied(RunRequest(each.recipe, each.plan, PROFILE)).env.items()}
+    env = {
+        f"env {name}": value
+        for name, value in resolve_settings(RunRequest(each.recipe, each.plan, PROFILE)).env.items()
+    }
     return env | {f"recipe {name}": value for name, value in printed[each.recipe.id, each.key].items()}
 
 

@@ -14,7 +14,7 @@ from pathlib import Path
 import pytest
 from textual.pilot import Pilot
 
-from llmb_tui.store.paths import Places
+from llmb_tui.store.paths import UserPaths
 from llmb_tui.ui.app import LlmbApp
 from llmb_tui.watch.parse import StepParser
 from llmb_tui.wizard.steps import StepId
@@ -30,9 +30,9 @@ PATIENCE_S = 150.0
 
 
 @pytest.fixture
-def places(tmp_path: Path) -> Places:
+def places(tmp_path: Path) -> UserPaths:
     """A user's directories, with the shrunken preset among the user's own."""
-    places = Places(tmp_path / "config", tmp_path / "state")
+    places = UserPaths(tmp_path / "config", tmp_path / "state")
     places.presets.mkdir(parents=True)
     shutil.copy(PRESET, places.presets)
     return places
@@ -48,7 +48,7 @@ async def watch_until(pilot: Pilot[None], true: Callable[[], bool]) -> None:
         await pilot.pause(0.05)
 
 
-async def test_from_the_screen_to_a_verdict(rig: Rig, places: Places, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_from_the_screen_to_a_verdict(rig: Rig, places: UserPaths, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv("SSH_AUTH_SOCK", raising=False)
     services = saved(places, rig.profile(install_dir=str(brought_image(rig)), **container_options(rig, "2.2.1")))
     app = LlmbApp(services)

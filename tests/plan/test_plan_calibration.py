@@ -9,7 +9,7 @@ from dataclasses import replace
 import pytest
 
 from llmb_tui.launch.procedures import PROCEDURES
-from llmb_tui.plan.calibration import MeasuredHere, OwnResult, measured_here
+from llmb_tui.plan.calibration import ClusterEstimate, ClusterResult, measured_here
 from llmb_tui.plan.plan import Plan
 from llmb_tui.plan.selection import ProcedureId
 
@@ -19,20 +19,20 @@ N15B = "nemotron4@25.04 15b h100 bf16"
 
 def ran(
     run_id: str, plan: Plan, ratio: float, *, ended_at: float = 0.0, procedure: ProcedureId = "direct"
-) -> OwnResult:
+) -> ClusterResult:
     """A run that took `ratio` times what its plan expects."""
     assert plan.estimate is not None
     title = PROCEDURES[procedure].title
-    return OwnResult(run_id, plan, plan.estimate.step_time_s * ratio, ended_at, procedure, title)
+    return ClusterResult(run_id, plan, plan.estimate.step_time_s * ratio, ended_at, procedure, title)
 
 
-def here(plan: Plan, *results: OwnResult) -> MeasuredHere:
+def here(plan: Plan, *results: ClusterResult) -> ClusterEstimate:
     found = measured_here(plan, results)
     assert found is not None
     return found
 
 
-def halves(found: MeasuredHere) -> tuple[float, float]:
+def halves(found: ClusterEstimate) -> tuple[float, float]:
     """Per cent below and above."""
     return (
         100 * (1 - found.low_s / found.step_time_s),
@@ -144,21 +144,23 @@ def test_other_gpu_types_and_runs_without_an_expectation_say_nothing(plan_of: Pl
     blind = replace(plan_of(N15B, 128), estimate=None)
     assert measured_here(plan, []) is None
     assert (
-        measured_here(plan, [ran("a", elsewhere, 1.0), OwnResult("b", blind, 3.0, 0.0, "direct", "direct procedure")])
+        measured_here(
+            plan, [ran("a", elsewhere, 1.0), ClusterResult("b", blind, 3.0, 0.0, "direct", "direct procedure")]
+        )
         is None
     )
 
 
 def test_the_same_configuration_answers_even_where_no_estimate_can(plan_of: PlanOf) -> None:
     blind = replace(plan_of(N15B, 64), estimate=None)
-    assert here(blind, OwnResult("a", blind, 3.0, 0.0, "upstream", "NVIDIA's own scripts")).step_time_s == 3.0
+    assert here(blind, ClusterResult("a", blind, 3.0, 0.0, "upstream", "NVIDIA's own scripts")).step_time_s == 3.0
     assert measured_here(blind, [ran("b", plan_of(N15B, 128), 1.0)]) is None
 
 
 @pytest.mark.parametrize("change", [{"mbs": 1}, {"gbs": 128}, {"layers": 16}])
 def test_another_layout_or_batch_is_another_configuration(plan_of: PlanOf, change: dict[str, int]) -> None:
     other = replace(plan_of(N15B, 64, **change), estimate=None)
-    assert measured_here(plan_of(N15B, 64), [OwnResult("a", other, 1.0, 0.0, "direct", "direct procedure")]) is None
+    assert measured_here(plan_of(N15B, 64), [ClusterResult("a", other, 1.0, 0.0, "direct", "direct procedure")]) is None
 
 
 def test_the_procedures_are_named(plan_of: PlanOf) -> None:

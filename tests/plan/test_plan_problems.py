@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 import pytest
 
-from llmb_tui.catalog.catalog import Catalog, Unknown
+from llmb_tui.catalog.catalog import Catalog, UnknownNameError
 from llmb_tui.plan.make import plan
 from llmb_tui.plan.plan import Plan, Problem
 from llmb_tui.plan.selection import Selection
@@ -149,7 +149,7 @@ def test_a_precision_that_the_recipe_does_not_have(catalog: Catalog) -> None:
 
 def test_names_that_no_preset_has_are_no_plan(catalog: Catalog) -> None:
     for names in (("nemotron4", "25.04", "8b", "h100"), ("nemotron4", "25.04", "15b", "a100")):
-        with pytest.raises(Unknown):
+        with pytest.raises(UnknownNameError):
             plan(catalog, Selection(*names, "bf16", 64))
 
 

@@ -10,10 +10,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from llmb_tui.catalog.catalog import Catalog, Unknown
+from llmb_tui.catalog.catalog import Catalog, UnknownNameError
 from llmb_tui.plan.document import document
 from llmb_tui.plan.make import plan
-from llmb_tui.plan.request import UnreadableRequest, plan_line, plan_request, read_request
+from llmb_tui.plan.request import InvalidRequestError, plan_line, plan_request, read_request
 from llmb_tui.plan.resolved import selections
 from llmb_tui.plan.selection import FIELDS, Overrides, RunOptions, Selection
 from tests.kit.runs import CATALOG
@@ -24,8 +24,8 @@ GOOD = {"workload": "nemotron4", "size": "15b", "gpu": "h100", "dtype": "bf16", 
 def refused(request: dict[str, Any]) -> tuple[str, tuple[str, ...]]:
     try:
         found = read_request(CATALOG, request)
-    except (UnreadableRequest, Unknown) as trouble:
-        return trouble.field, trouble.nearest
+    except (InvalidRequestError, UnknownNameError) as error:
+        return error.field, error.nearest
     pytest.fail(f"read as {found}")
 
 

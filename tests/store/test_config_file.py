@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from llmb_tui.store.settings import SettingProblem, Settings, keep_theme, load_settings, settings_in_force
+from llmb_tui.store.settings import SettingError, Settings, keep_theme, load_settings, settings_in_force
 
 Write = Callable[[str], Path]
 
@@ -70,7 +70,7 @@ def test_a_flag_takes_plain_words(tmp_path: Path) -> None:
 )
 def test_a_fault_of_the_file_is_named_by_line_and_key(write: Write, text: str, key: str, line: int, says: str) -> None:
     file = write(text)
-    with pytest.raises(SettingProblem) as caught:
+    with pytest.raises(SettingError) as caught:
         load_settings(file)
     problem = caught.value
     assert (problem.file, problem.line, problem.key, problem.exit_code) == (file, line, key, 1)
@@ -80,21 +80,21 @@ def test_a_fault_of_the_file_is_named_by_line_and_key(write: Write, text: str, k
 
 def test_a_fault_elsewhere_names_the_variable_or_the_flag(write: Write, monkeypatch: pytest.MonkeyPatch) -> None:
     file = write("[verdict]\nthreshold = 0.9\n")
-    with pytest.raises(SettingProblem, match=r"--set verdict\.threshold") as caught:
+    with pytest.raises(SettingError, match=r"--set verdict\.threshold") as caught:
         load_settings(file, ["verdict.threshold=high"])
     assert caught.value.file is None
-    with pytest.raises(SettingProblem, match=r"--set verdict\.threshold"):
+    with pytest.raises(SettingError, match=r"--set verdict\.threshold"):
         load_settings(file, ["verdict.threshold=true"])
-    with pytest.raises(SettingProblem, match="--set limits"):
+    with pytest.raises(SettingError, match="--set limits"):
         load_settings(file, [f"limits={'[' * 3000}"])
-    with pytest.raises(SettingProblem, match="KEY=VALUE"):
+    with pytest.raises(SettingError, match="KEY=VALUE"):
         load_settings(file, ["verdict"])
     monkeypatch.setenv("LLMB_TUI_LIMITS__GPU_HOURS", "many")
-    with pytest.raises(SettingProblem, match="LLMB_TUI_LIMITS__GPU_HOURS"):
+    with pytest.raises(SettingError, match="LLMB_TUI_LIMITS__GPU_HOURS"):
         load_settings(file)
     monkeypatch.delenv("LLMB_TUI_LIMITS__GPU_HOURS")
     monkeypatch.setenv("LLMB_TUI_KEYS", '{"app.quit": ')
-    with pytest.raises(SettingProblem, match="environment"):
+    with pytest.raises(SettingError, match="environment"):
         load_settings(file)
 
 
@@ -129,16 +129,16 @@ def test_a_theme_makes_the_file(tmp_path: Path) -> None:
 
 
 def test_an_invalid_table_is_named_whatever_follows(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    with pytest.raises(SettingProblem, match="--set verdict"):
+    with pytest.raises(SettingError, match="--set verdict"):
         load_settings(tmp_path / "none", ["verdict=1", "verdict.threshold=0.9"])
     monkeypatch.setenv("LLMB_TUI_VERDICT", "1")
     monkeypatch.setenv("LLMB_TUI_VERDICT__THRESHOLD", "0.9")
-    with pytest.raises(SettingProblem):
+    with pytest.raises(SettingError):
         load_settings(tmp_path / "none")
 
 
 def test_no_theme_is_kept_in_a_file_that_cannot_be_read(write: Write) -> None:
     file = write("[verdict\n")
-    with pytest.raises(SettingProblem, match="line 1"):
+    with pytest.raises(SettingError, match="line 1"):
         keep_theme(file, "nord")
     assert file.read_text(encoding="utf-8") == "[verdict\n"

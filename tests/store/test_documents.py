@@ -10,7 +10,7 @@ from typing import Any, Literal
 
 import pytest
 
-from llmb_tui.errors import Trouble
+from llmb_tui.errors import LlmbError
 from llmb_tui.plan.plan import Estimate, Memory, Parallelism, Plan, Problem, PublishedResult
 from llmb_tui.plan.selection import Overrides, Selection
 from llmb_tui.store.documents import load, save
@@ -100,7 +100,7 @@ def test_content_that_does_not_fit_is_a_trouble_naming_file_and_field(tmp_path: 
     path = tmp_path / "document.json"
     path.write_text(content)
 
-    with pytest.raises(Trouble) as caught:
+    with pytest.raises(LlmbError) as caught:
         load(path, Part)
 
     assert str(path) in caught.value.what
@@ -109,5 +109,5 @@ def test_content_that_does_not_fit_is_a_trouble_naming_file_and_field(tmp_path: 
 
 
 def test_no_such_file_is_a_trouble(tmp_path: Path) -> None:
-    with pytest.raises(Trouble, match="Could not read"):
+    with pytest.raises(LlmbError, match="Could not read"):
         load(tmp_path / "absent.json", Part)

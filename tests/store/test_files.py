@@ -7,9 +7,9 @@ from pathlib import Path
 
 import pytest
 
-from llmb_tui.errors import Trouble
+from llmb_tui.errors import LlmbError
 from llmb_tui.store.files import append_durable, make_private_directory, remove_leftovers, text_in, write_atomic
-from llmb_tui.store.paths import Places, expanded
+from llmb_tui.store.paths import UserPaths, expand_user
 
 
 def mode(path: Path) -> int:
@@ -65,7 +65,7 @@ def test_a_write_that_fails_leaves_the_old_content_and_nothing_else(tmp_path: Pa
     path = tmp_path / "file"
     path.mkdir()  # a file cannot replace a directory
 
-    with pytest.raises(Trouble) as caught:
+    with pytest.raises(LlmbError) as caught:
         write_atomic(path, b"two")
 
     assert str(path) in caught.value.what
@@ -83,7 +83,7 @@ def test_appending_creates_a_private_file_and_keeps_its_content(tmp_path: Path) 
 
 def test_a_directory_that_cannot_be_made_is_a_trouble(tmp_path: Path) -> None:
     (tmp_path / "file").write_bytes(b"")
-    with pytest.raises(Trouble, match="Could not create the directory"):
+    with pytest.raises(LlmbError, match="Could not create the directory"):
         append_durable(tmp_path / "file" / "sub" / "journal", b"x")
 
 
@@ -91,9 +91,9 @@ def test_in_the_home_of_a_user_that_there_is_not_nothing_is_read_and_nothing_mad
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.chdir(tmp_path)
-    path = expanded("~no-such-user/folder/file")
+    path = expand_user("~no-such-user/folder/file")
     assert text_in(path) == ""
-    with pytest.raises(Trouble, match="There is no directory ~no-such-user"):
+    with pytest.raises(LlmbError, match="There is no directory ~no-such-user"):
         write_atomic(path, b"x")
     assert list(tmp_path.iterdir()) == []
 
@@ -103,16 +103,16 @@ def test_in_the_home_of_a_user_that_there_is_not_nothing_is_read_and_nothing_mad
 
 
 def test_a_home_is_found_with_and_without_its_users_name() -> None:
-    assert expanded("~/a") == Path.home() / "a"
-    assert expanded("~root/a") == Path("~root/a").expanduser()
-    assert expanded("/a/~b") == Path("/a/~b")
+    assert expand_user("~/a") == Path.home() / "a"
+    assert expand_user("~root/a") == Path("~root/a").expanduser()
+    assert expand_user("/a/~b") == Path("/a/~b")
 
 
 def test_places_follow_the_environment(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("LLMB_TUI_CONFIG_DIR", str(tmp_path / "c"))
     monkeypatch.setenv("LLMB_TUI_STATE_DIR", str(tmp_path / "s"))
 
-    places = Places.of_user()
+    places = UserPaths.of_user()
 
     assert places.clusters == tmp_path / "c" / "clusters"
     assert places.presets == tmp_path / "c" / "presets"
@@ -125,7 +125,7 @@ def test_places_without_the_environment_are_absolute(monkeypatch: pytest.MonkeyP
     monkeypatch.delenv("LLMB_TUI_CONFIG_DIR", raising=False)
     monkeypatch.setenv("LLMB_TUI_STATE_DIR", "")
 
-    places = Places.of_user()
+    places = UserPaths.of_user()
 
     assert places.config.is_absolute()
     assert places.state.is_absolute()

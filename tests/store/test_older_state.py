@@ -11,7 +11,7 @@ import pytest
 from llmb_tui.cli import main
 from llmb_tui.cluster.slurm.profile import SlurmProfile
 from llmb_tui.services import Services
-from llmb_tui.store.paths import CONFIG_VARIABLE, STATE_VARIABLE, Places
+from llmb_tui.store.paths import CONFIG_VARIABLE, STATE_VARIABLE, UserPaths
 from llmb_tui.ui.wizard_effects import read_start
 from tests.kit.runs import delivery_of
 
@@ -19,15 +19,15 @@ DIRECT, UPSTREAM, LLMB = "251121080102aaaa", "251121090102bbbb", "llmb48123abcd"
 
 
 @pytest.fixture
-def places(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Places:
-    places = Places(tmp_path / "config", tmp_path / "state")
+def places(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> UserPaths:
+    places = UserPaths(tmp_path / "config", tmp_path / "state")
     shutil.copytree(Path(__file__).parent / "older", places.state)
     for variable, path in ((CONFIG_VARIABLE, places.config), (STATE_VARIABLE, places.state)):
         monkeypatch.setenv(variable, str(path))
     return places
 
 
-def test_its_runs_have_the_procedures_of_today(places: Places) -> None:
+def test_its_runs_have_the_procedures_of_today(places: UserPaths) -> None:
     runs = {run.id: run for run in Services(places).runs.all()}
     assert {run_id: run.procedure for run_id, run in runs.items()} == {
         DIRECT: "direct",
@@ -40,7 +40,7 @@ def test_its_runs_have_the_procedures_of_today(places: Places) -> None:
     assert runs[UPSTREAM].results == "/lustre/llmb/published/llama3.1-25.04/experiments/e/e_1/p"
 
 
-def test_a_run_that_is_written_again_is_of_today(places: Places) -> None:
+def test_a_run_that_is_written_again_is_of_today(places: UserPaths) -> None:
     runs = Services(places).runs
     runs.save(runs.load(UPSTREAM))
     stored = json.loads((runs.folder(UPSTREAM) / "run.json").read_text())
@@ -48,7 +48,7 @@ def test_a_run_that_is_written_again_is_of_today(places: Places) -> None:
     assert runs.load(UPSTREAM).job_ids == ("103", "102")
 
 
-def test_its_journal_is_read_and_continued(places: Places) -> None:
+def test_its_journal_is_read_and_continued(places: UserPaths) -> None:
     journal = Services(places).journal
     journal.append("intent", run="new")
     events = [(record["event"], record["run"]) for record in journal.read()]
@@ -56,7 +56,7 @@ def test_its_journal_is_read_and_continued(places: Places) -> None:
     assert events == [*((word, DIRECT) for word in told), *((word, UPSTREAM) for word in told), ("intent", "new")]
 
 
-def test_the_wizard_starts_at_the_last_step(places: Places) -> None:
+def test_the_wizard_starts_at_the_last_step(places: UserPaths) -> None:
     services = Services(places)
     services.clusters.save(SlurmProfile("eos", "login.example.org", "research_llm_bench", "batch", "/lustre/llmb"))
     answers = read_start(services)[0].answers

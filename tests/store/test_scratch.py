@@ -13,9 +13,9 @@ import pytest
 PROGRAM = """
 import signal, sys, threading
 from pathlib import Path
-from llmb_tui.store.scratch import removed_after, removed_when_terminated, scratch
+from llmb_tui.store.scratch import removed_after, remove_scratch_on_signals, scratch
 signal.signal(signal.SIGHUP, signal.SIG_DFL)  # whatever the tests themselves were started with, such as nohup
-removed_when_terminated()
+remove_scratch_on_signals()
 
 def work():
     with scratch("llmb-tui-test-") as folder, removed_after(Path(sys.argv[1])):

@@ -10,7 +10,7 @@ from types import SimpleNamespace
 from typing import Any, cast
 
 from llmb_tui.cluster.slurm.profile import SlurmProfile
-from llmb_tui.errors import Trouble
+from llmb_tui.errors import LlmbError
 from llmb_tui.language.states import Submission
 from llmb_tui.launch.direct.spec_of import launch_spec
 from llmb_tui.launch.policy import Policy
@@ -22,7 +22,7 @@ from llmb_tui.launch.step_state import StepState
 from llmb_tui.preflight.report import Check, Preflight
 from llmb_tui.request import RunRequest
 from llmb_tui.store.journal import Journal
-from llmb_tui.store.paths import Places
+from llmb_tui.store.paths import UserPaths
 from llmb_tui.suites.runner import SuiteRunner
 from llmb_tui.suites.suite import Suite
 from llmb_tui.suites.suite_progress import SuiteProgress
@@ -43,7 +43,7 @@ class Stage:
     """One machine; `runner` is a program on it, which knows only what is on the disk."""
 
     folder: Path
-    outcomes: dict[int, Submission | Trouble] = field(default_factory=dict)
+    outcomes: dict[int, Submission | LlmbError] = field(default_factory=dict)
     """What becomes of the n-th submission, from 1 on, unless it gets its job."""
     kill_at: int | None = None
     """The program is killed at the n-th moment at which it could be."""
@@ -61,7 +61,7 @@ class Stage:
     """The log of a job is here as soon as the job has ended."""
 
     def __post_init__(self) -> None:
-        places = Places(self.folder / "config", self.folder / "state")
+        places = UserPaths(self.folder / "config", self.folder / "state")
         self.runs = Runs(places)
         self.records = RunRecords(self.runs)
         self.clusters = SimpleNamespace(
@@ -76,7 +76,7 @@ class Stage:
     @property
     def runner(self) -> SuiteRunner:
         launcher: Any = SimpleNamespace(
-            asking_once=lambda: launcher,
+            with_answer_cache=lambda: launcher,
             evidence=lambda _: ClusterEvidence(Preflight(self.failed_checks), (StepState("a", "A", "done"),)),
             prepare=self.prepare,
             submit=self.submit,
@@ -123,7 +123,7 @@ class Stage:
         self.moment()
         self.runs.save(run := replace(run, submission="unknown", sent_at=2.0 + len(self.jobs)))
         outcome = self.outcomes.pop(len(self.jobs) + 1, "submitted")
-        if isinstance(outcome, Trouble):
+        if isinstance(outcome, LlmbError):
             self.runs.save(replace(run, submission="intended", sent_at=None))
             raise outcome
         if outcome == "submitted" or (outcome == "unknown" and self.settles_as == "submitted"):
@@ -133,10 +133,10 @@ class Stage:
         if outcome == "submitted":
             run = replace(run, submission="submitted", job_ids=(self._job(run.id),), job_state="RUNNING")
         self.runs.save(run := replace(run, submission=outcome))
-        self.most_going = max(self.most_going, sum(one.going for one in self.runs.all()))
+        self.most_going = max(self.most_going, sum(one.is_active for one in self.runs.all()))
         self.moment()
         if outcome in ("refused", "withdrawn"):
-            raise Trouble(f"It was {outcome}.")
+            raise LlmbError(f"It was {outcome}.")
         return run
 
     def moment(self) -> None:
@@ -158,7 +158,7 @@ class Stage:
                     if run.submission == "unknown":
                         self.settle(run.id)
                         post(RunsChanged())
-                going = [run for run in self.runs.all() if run.submission == "submitted" and run.going]
+                going = [run for run in self.runs.all() if run.submission == "submitted" and run.is_active]
                 if len(going) >= self.crowd:
                     last = self.ends(going[-1])
                     if last != "RUNNING":

@@ -10,7 +10,7 @@ from statistics import fmean, median
 import pytest
 
 from llmb_tui.cluster.slurm.profile import SlurmProfile
-from llmb_tui.errors import Trouble
+from llmb_tui.errors import LlmbError
 from llmb_tui.language.quantities import two_digits
 from llmb_tui.language.states import Stage, VerdictResult
 from llmb_tui.launch.policy import Policy
@@ -56,7 +56,7 @@ def test_scaling_takes_all_published_scales_that_fit() -> None:
 def test_scaling_leaves_proxies_out() -> None:
     grok = Selection("grok1", "25.02", "314b", "h100", "fp8", 8)
     assert [row.selection.scale for row in made("scaling", grok).rows] == [512, 1024, 2048]
-    with pytest.raises(Trouble, match="has no runs"):
+    with pytest.raises(LlmbError, match="has no runs"):
         made("scaling", grok, most_gpus=256)
 
 
@@ -83,7 +83,7 @@ def test_acceptance_keeps_the_requested_options() -> None:
 
 
 def test_acceptance_without_a_published_step_time_is_refused() -> None:
-    with pytest.raises(Trouble, match="has no runs"):
+    with pytest.raises(LlmbError, match="has no runs"):
         made("acceptance", Selection("nemotron4-340b", "25.12", "340b", "gb300", "bf16", 128))
 
 

@@ -10,8 +10,8 @@ from typing import Any
 import pytest
 
 from llmb_tui.cluster.prompter import Prompter
-from llmb_tui.errors import Trouble
-from llmb_tui.suites.submissions import Sending, Submissions
+from llmb_tui.errors import LlmbError
+from llmb_tui.suites.submissions import Submissions, SuiteSubmissionProgress
 from llmb_tui.suites.suite import Suite, make_suite
 from tests.kit.runs import NEMOTRON
 from tests.kit.waiting import until
@@ -45,10 +45,10 @@ def test_a_submission_in_progress_is_not_started_twice() -> None:
     end = submissions.follow(heard.append)
     assert submissions.of("s1") is None
     submissions.begin(SUITE)
-    until(lambda: submissions.of("s1") == Sending("checking eos"), "the first words")
+    until(lambda: submissions.of("s1") == SuiteSubmissionProgress("checking eos"), "the first words")
     submissions.begin(SUITE)
     runner.go.set()
-    until(lambda: submissions.of("s1") == Sending("job 1", goes_on=False), "the end")
+    until(lambda: submissions.of("s1") == SuiteSubmissionProgress("job 1", goes_on=False), "the end")
     assert (runner.begun, heard) == (1, ["s1"] * 3)
     end()
     submissions.begin(SUITE)
@@ -56,7 +56,7 @@ def test_a_submission_in_progress_is_not_started_twice() -> None:
     assert heard == ["s1"] * 3
 
 
-@pytest.mark.parametrize("error", [Trouble("eos does not answer."), KeyError("a value of somebody")])
+@pytest.mark.parametrize("error", [LlmbError("eos does not answer."), KeyError("a value of somebody")])
 def test_the_reason_of_an_early_end_is_reported(error: Exception) -> None:
     runner = Runner(error)
     submissions = Submissions(runner.submit)
@@ -65,9 +65,9 @@ def test_the_reason_of_an_early_end_is_reported(error: Exception) -> None:
     until(lambda: (of := submissions.of("s1")) is not None and not of.goes_on, "the end")
     ended = submissions.of("s1")
     assert ended is not None
-    assert ended.trouble is not None
+    assert ended.error is not None
     assert ended.words == "job 1"
-    assert "somebody" not in str(ended.trouble)
+    assert "somebody" not in str(ended.error)
 
 
 def test_the_end_of_the_program_ends_it_between_two_rows() -> None:

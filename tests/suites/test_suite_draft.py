@@ -18,7 +18,7 @@ from llmb_tui.suites.draft import (
     offers,
     product,
     switched,
-    taken_out,
+    toggle_excluded,
     with_number,
 )
 from llmb_tui.suites.draft_plan import DraftPlan, kinds, plan_draft, usual_name
@@ -99,10 +99,10 @@ def test_the_base_is_offered_even_if_it_is_not_published() -> None:
 def test_rows_are_excluded_and_included_again() -> None:
     draft = with_value(DRAFT, "scales", 16)
     first = planned(draft).rows[0].row.key
-    out = taken_out(draft, [first])
+    out = toggle_excluded(draft, [first])
     assert sent_scales(planned(out)) == [64]
     assert len(planned(out).rows) == 2
-    assert taken_out(out, [first]) == draft
+    assert toggle_excluded(out, [first]) == draft
 
 
 @pytest.mark.parametrize(
@@ -121,7 +121,7 @@ def test_a_row_that_is_out_stays_out_however_often_it_is_repeated(
 ) -> None:
     draft = with_number(replace(DRAFT, scales=(16, 64)), "count", before)
     key = "nemotron4@25.04 15b fp8 16"
-    changed = with_number(taken_out(draft, [key + number for number in out]), "count", after)
+    changed = with_number(toggle_excluded(draft, [key + number for number in out]), "count", after)
     if after == 10**12:  # nobody means that; the field is typed on
         changed = with_number(changed, "count", after := 2)
     assert sent_scales(planned(changed)) == ([] if stays else [16] * (after or 1)) + [64] * (after or 1)
@@ -131,8 +131,8 @@ def test_a_row_that_is_out_stays_out_however_often_it_is_repeated(
 def test_other_kinds_repeat_in_their_own_way(kind: SuiteKind) -> None:
     draft = replace(DRAFT, kind=kind)
     last = planned(draft).rows[3].row.key
-    more = planned(with_number(taken_out(draft, [last]), "count", 6))
-    assert (last in more.draft.taken_out) == (kind == "tune")
+    more = planned(with_number(toggle_excluded(draft, [last]), "count", 6))
+    assert (last in more.draft.excluded) == (kind == "tune")
 
 
 def test_the_order_of_submission_is_shuffled_but_not_the_preview() -> None:
@@ -146,7 +146,7 @@ def test_a_row_that_cannot_run_stands_against_the_suite_until_it_is_out() -> Non
     draft = replace(DRAFT, scales=(64, 24))
     (blocked,) = planned(draft).blocked
     assert blocked.row.selection.scale == 24
-    for draft_, against in ((draft, blocked.blockers), (taken_out(draft, [blocked.row.key]), ())):
+    for draft_, against in ((draft, blocked.blockers), (toggle_excluded(draft, [blocked.row.key]), ())):
         sent = planned(draft_).sent
         assert sent is not None
         assert tuple(dict.fromkeys(problem for _, problem in sent.blockers)) == against
@@ -195,7 +195,7 @@ def test_a_tune_keeps_the_full_run_of_the_best(count: int | None) -> None:
 def test_a_tune_without_a_short_run_is_refused() -> None:
     draft = replace(DRAFT, kind="tune", count=2)
     first, second, _ = (row.row.key for row in planned(draft).rows)
-    with_one, without = planned(taken_out(draft, [first])), planned(taken_out(draft, [first, second]))
+    with_one, without = planned(toggle_excluded(draft, [first])), planned(toggle_excluded(draft, [first, second]))
     assert with_one.sent is not None
     assert with_one.sent.blockers == ()
     assert without.sent is not None

@@ -6,10 +6,10 @@ from pathlib import Path
 
 import pytest
 
-from llmb_tui.errors import Trouble
+from llmb_tui.errors import LlmbError
 from llmb_tui.suites.suite import Suite
 from llmb_tui.suites.suite_file import read_suite
-from llmb_tui.suites.suite_text import SuiteProblem
+from llmb_tui.suites.suite_text import SuiteFileError
 from tests.kit.runs import CATALOG
 
 LISTS = """
@@ -44,8 +44,8 @@ def read(tmp_path: Path, text: str, name: str = "weekly.toml", **given: str) -> 
     return read_suite(file, CATALOG, **given)  # type: ignore[arg-type]
 
 
-def refused(tmp_path: Path, text: str, name: str = "weekly.toml") -> SuiteProblem:
-    with pytest.raises(SuiteProblem) as raised:
+def refused(tmp_path: Path, text: str, name: str = "weekly.toml") -> SuiteFileError:
+    with pytest.raises(SuiteFileError) as raised:
         read(tmp_path, text, name, cluster="eos")
     assert raised.value.exit_code == 1
     assert "Nothing was submitted" in raised.value.fix
@@ -108,7 +108,7 @@ def test_comments_and_spaces_are_no_content(tmp_path: Path) -> None:
 def test_a_cluster_must_be_given(tmp_path: Path) -> None:
     text = LISTS.replace('cluster = "eos"', "")
     assert read(tmp_path, text, cluster="dgx").cluster == "dgx"
-    with pytest.raises(Trouble, match="names no cluster"):
+    with pytest.raises(LlmbError, match="names no cluster"):
         read(tmp_path, text)
 
 
@@ -235,7 +235,7 @@ def test_a_file_that_is_not_a_suite_is_rejected(tmp_path: Path) -> None:
     assert "it is not a regular file" in _missing(tmp_path / "folder.toml").words
 
 
-def _missing(file: Path) -> SuiteProblem:
-    with pytest.raises(SuiteProblem) as raised:
+def _missing(file: Path) -> SuiteFileError:
+    with pytest.raises(SuiteFileError) as raised:
         read_suite(file, CATALOG, cluster="eos")
     return raised.value

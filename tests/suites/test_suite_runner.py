@@ -13,21 +13,21 @@ from typing import Any
 
 import pytest
 
-from llmb_tui.cluster.cluster import CancelOpen
-from llmb_tui.cluster.failures import Disconnected
+from llmb_tui.cluster.cluster import CancelUnconfirmedError
+from llmb_tui.cluster.failures import DisconnectedError
 from llmb_tui.cluster_files.prune import held_by_suites
-from llmb_tui.errors import Trouble
+from llmb_tui.errors import LlmbError
 from llmb_tui.launch.prepared import PreparedRun
 from llmb_tui.launch.run import Run
-from llmb_tui.launch.submit import NotSent, withdraw
+from llmb_tui.launch.submit import NotSubmittedError, withdraw
 from llmb_tui.plan.selection import Selection
 from llmb_tui.preflight.report import Check
 from llmb_tui.request import RunRequest
 from llmb_tui.suites.ready_made import ready_made
-from llmb_tui.suites.runner import Busy
+from llmb_tui.suites.runner import SuiteLockedError
 from llmb_tui.suites.suite import Suite, make_suite
-from llmb_tui.suites.suite_plan import SuiteNotReady
-from llmb_tui.suites.suites import SuiteChanged
+from llmb_tui.suites.suite_plan import SuiteNotReadyError
+from llmb_tui.suites.suites import SuiteChangedError
 from tests.kit.runs import CATALOG, NEMOTRON
 from tests.suites.suite_stage import Killed, Stage
 
@@ -101,10 +101,10 @@ def test_a_run_that_never_reached_the_cluster_is_submitted_under_another_id(stag
 
 
 def test_a_line_that_breaks_before_anything_is_sent_is_tried_again(stage: Stage) -> None:
-    def broken() -> NotSent:
-        trouble = NotSent(Disconnected("The line broke."))
-        trouble.__cause__ = Disconnected("The line broke.")
-        return trouble
+    def broken() -> NotSubmittedError:
+        error = NotSubmittedError(DisconnectedError("The line broke."))
+        error.__cause__ = DisconnectedError("The line broke.")
+        return error
 
     stage.outcomes[2] = broken()
     suite = stage.suites.keep(suite_of())
@@ -113,9 +113,9 @@ def test_a_line_that_breaks_before_anything_is_sent_is_tried_again(stage: Stage)
 
 
 def test_another_trouble_ends_the_program_and_leaves_the_rest_to_the_next(stage: Stage) -> None:
-    stage.outcomes[3] = Trouble("The disk is full.")
+    stage.outcomes[3] = LlmbError("The disk is full.")
     suite = stage.suites.keep(suite_of())
-    with pytest.raises(Trouble, match="disk is full"):
+    with pytest.raises(LlmbError, match="disk is full"):
         stage.go(suite)
     assert len(stage.jobs) == 2
     stage.go(suite)
@@ -140,7 +140,7 @@ def test_consecutive_rejections_end_the_submission(stage: Stage) -> None:
         return prepare(request, run_id)
 
     stage.prepare = refused  # type: ignore[method-assign]
-    with pytest.raises(Trouble, match="refused"):
+    with pytest.raises(LlmbError, match="refused"):
         stage.go(stage.suites.keep(suite_of(9)))
     assert (len(stage.jobs), len(stage.runs.all())) == (0, 3)
 
@@ -240,11 +240,11 @@ def test_a_cancel_whose_answer_is_lost_does_not_hold_up_the_others(stage: Stage)
 
     def lost(run: Run, prompter: object = None) -> tuple[str, ...]:
         if run.id == suite.run_ids[0]:
-            raise CancelOpen("Slurm", "100", Disconnected("The line broke."))
+            raise CancelUnconfirmedError("Slurm", "100", DisconnectedError("The line broke."))
         return cancel(run, prompter)
 
     stage.cancel = lost  # type: ignore[method-assign]
-    with pytest.raises(CancelOpen):
+    with pytest.raises(CancelUnconfirmedError):
         stage.runner.cancel(suite, stage.told.append)
     assert [stage.runs.load(run_id).job_state for run_id in suite.run_ids] == ["RUNNING", "CANCELLED", "CANCELLED"]
 
@@ -256,8 +256,8 @@ def damage(stage: Stage, run_id: str) -> None:
 @pytest.mark.parametrize("conduct", [{}, {"at_most": 1}, {"at_most": 2}, {"chain": True}])
 def test_a_run_that_cannot_be_read_is_unknown_and_not_sent_again(stage: Stage, conduct: dict[str, Any]) -> None:
     suite = stage.suites.keep(suite_of(4, **conduct))
-    stage.outcomes[3] = Trouble("The disk is full.")
-    with pytest.raises(Trouble, match="disk is full"):
+    stage.outcomes[3] = LlmbError("The disk is full.")
+    with pytest.raises(LlmbError, match="disk is full"):
         stage.go(suite)
     damage(stage, suite.run_ids[0])
     progress = stage.go(suite)
@@ -273,9 +273,9 @@ def test_a_run_that_cannot_be_read_holds_up_no_cancel_of_the_others(stage: Stage
     suite = stage.suites.keep(suite_of(3))
     stage.go(suite)
     damage(stage, suite.run_ids[0])
-    with pytest.raises(Trouble, match=r"run\.json") as raised:
+    with pytest.raises(LlmbError, match=r"run\.json") as raised:
         stage.runner.cancel(suite, stage.told.append)
-    assert raised.value.beside == {"id": suite.id, "cancelled": list(suite.run_ids[1:])}
+    assert raised.value.extra_fields == {"id": suite.id, "cancelled": list(suite.run_ids[1:])}
     assert {stage.runs.load(run_id).job_state for run_id in suite.run_ids[1:]} == {"CANCELLED"}
     assert stage.suites.load(suite.id).cancelled
 
@@ -283,8 +283,8 @@ def test_a_run_that_cannot_be_read_holds_up_no_cancel_of_the_others(stage: Stage
 def test_a_tune_takes_the_best_of_the_runs_that_can_be_read(stage: Stage) -> None:
     suite = tune(stage)
     without_logs(stage, suite, lambda _: None)
-    stage.outcomes[3] = Trouble("The disk is full.")
-    with pytest.raises(Trouble, match="disk is full"):
+    stage.outcomes[3] = LlmbError("The disk is full.")
+    with pytest.raises(LlmbError, match="disk is full"):
         stage.go(suite)
     damage(stage, suite.run_ids[1])
     progress = stage.go(suite)
@@ -334,7 +334,7 @@ def test_a_cancel_fails_for_a_run_that_may_still_get_a_job(stage: Stage) -> None
     first, *others = suite.run_ids
     stage.runs.save(replace(stage.runs.load(first), submission="unknown", job_ids=(), job_state=None))
     stage.settle = lambda run_id, prompter=None: stage.runs.load(run_id)  # type: ignore[method-assign]  # noqa: ARG005
-    with pytest.raises(Trouble, match="unknown whether") as raised:
+    with pytest.raises(LlmbError, match="unknown whether") as raised:
         stage.runner.cancel(suite, stage.told.append)
     assert (raised.value.exit_code, suite.rows[0].key in raised.value.what) == (2, True)
     assert f"llmb-tui suite cancel {suite.id}" in raised.value.fix
@@ -343,9 +343,9 @@ def test_a_cancel_fails_for_a_run_that_may_still_get_a_job(stage: Stage) -> None
 
 
 def test_a_withdrawn_run_is_not_submitted_again(stage: Stage) -> None:
-    stage.outcomes[2] = Trouble("The disk is full.")
+    stage.outcomes[2] = LlmbError("The disk is full.")
     suite = stage.suites.keep(suite_of())
-    with pytest.raises(Trouble, match="disk is full"):
+    with pytest.raises(LlmbError, match="disk is full"):
         stage.go(suite)
     intended = next(run for run in stage.runs.all() if run.submission == "intended")
     stage.runs.save(
@@ -359,7 +359,7 @@ def test_a_withdrawn_run_is_not_submitted_again(stage: Stage) -> None:
 
 def test_two_programs_do_not_submit_one_suite(stage: Stage) -> None:
     suite = stage.suites.keep(suite_of())
-    with stage.suites.lock(suite.id), pytest.raises(Busy):
+    with stage.suites.lock(suite.id), pytest.raises(SuiteLockedError):
         stage.go(suite)
     assert not stage.jobs
 
@@ -367,7 +367,7 @@ def test_two_programs_do_not_submit_one_suite(stage: Stage) -> None:
 def test_nothing_is_submitted_if_a_row_cannot_start(stage: Stage) -> None:
     stage.failed_checks = (Check("nodes", "Nodes", "failed", "4", "8", "Choose fewer."),)
     suite = stage.suites.keep(suite_of())
-    with pytest.raises(SuiteNotReady) as raised:
+    with pytest.raises(SuiteNotReadyError) as raised:
         stage.go(suite)
     assert raised.value.exit_code == 1
     assert "found 4, needed 8" in raised.value.why
@@ -380,7 +380,7 @@ def test_nothing_is_submitted_if_a_row_cannot_start(stage: Stage) -> None:
 def test_the_same_content_is_gone_on_with_and_another_refused(stage: Stage) -> None:
     suite = stage.suites.keep(suite_of())
     assert stage.suites.keep(suite_of()) == suite
-    with pytest.raises(SuiteChanged) as raised:
+    with pytest.raises(SuiteChangedError) as raised:
         stage.suites.keep(suite_of(5))
     assert suite.id in raised.value.fix
     other = stage.suites.keep(suite_of(5), new=True)
@@ -400,7 +400,7 @@ def test_a_suite_is_asked_for_its_runs(stage: Stage) -> None:
     assert stage.suites.run_ids(suite.id) == suite.run_ids
     assert stage.suites.run_ids(suite.run_ids[0]) == suite.run_ids[:1]
     for name in ("s000000000000abcd", "nothing", "../..", ""):
-        with pytest.raises(Trouble) as raised:
+        with pytest.raises(LlmbError) as raised:
             stage.suites.run_ids(name)
         assert raised.value.exit_code == 1
 
@@ -446,7 +446,7 @@ def test_a_broken_suite_is_named_and_not_passed_over(stage: Stage, tmp_path: Pat
     suite = stage.suites.keep(suite_of())
     file = tmp_path / "state" / "suites" / suite.id / "suite.json"
     file.write_text(file.read_text().replace(suite.id, "s000000000000abcd"))
-    with pytest.raises(Trouble, match="is not valid"):
+    with pytest.raises(LlmbError, match="is not valid"):
         stage.suites.keep(suite_of())
 
 

@@ -7,7 +7,7 @@ import string
 import pytest
 from textual.screen import Screen
 
-from llmb_tui.errors import Trouble
+from llmb_tui.errors import LlmbError
 from llmb_tui.ui.dialogs import Confirm, Failure, HostKey
 from llmb_tui.ui.text import plain
 from tests.kit.pilot import on_screen, until
@@ -19,7 +19,7 @@ LONG = "\n".join(f"line {number}" for number in range(40))
 async def test_a_long_failure_is_scrolled_to_its_end_and_closed_at_24_lines() -> None:
     app = Host(Screen)
     async with app.run_test(size=(80, 24)) as pilot:
-        app.push_screen(Failure(Trouble("It broke.", LONG, "The end.")))
+        app.push_screen(Failure(LlmbError("It broke.", LONG, "The end.")))
         await pilot.pause()
         assert "Close" in on_screen(app)
         await pilot.press("end")
@@ -74,7 +74,7 @@ async def test_a_failure_that_is_copied_reaches_the_desktops_tool_too_and_says_s
     monkeypatch.setattr("llmb_tui.ui.clipboard._feed", lambda _, data: fed.append(data))
     app = Host(Screen)
     async with app.run_test(size=(80, 24), notifications=True) as pilot:
-        app.push_screen(Failure(Trouble("It broke.", "A wire \x1b[2Jis cut.", "Mend it.")))
+        app.push_screen(Failure(LlmbError("It broke.", "A wire \x1b[2Jis cut.", "Mend it.")))
         await pilot.pause()
         await pilot.press("c")
         await until(pilot, lambda: fed == [b"It broke.\nA wire is cut.\nMend it."], "the tool has it")

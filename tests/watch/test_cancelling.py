@@ -11,17 +11,17 @@ from typing import Any, cast
 import pytest
 
 from llmb_tui.cluster.batch import Answer
-from llmb_tui.cluster.cluster import CancelOpen, SchedulerTrouble
-from llmb_tui.cluster.failures import Disconnected
+from llmb_tui.cluster.cluster import CancelUnconfirmedError, SchedulerError
+from llmb_tui.cluster.failures import DisconnectedError
 from llmb_tui.cluster.job import ENDED_UNHEARD, Job
 from llmb_tui.cluster.link import Completed
 from llmb_tui.cluster.slurm.cluster import SlurmCluster
-from llmb_tui.cluster.slurm.trouble import AccountingTrouble, SlurmTrouble
-from llmb_tui.errors import Trouble
+from llmb_tui.cluster.slurm.errors import AccountingError, SlurmError
+from llmb_tui.errors import LlmbError
 from llmb_tui.launch.run import Cancel
 from llmb_tui.launch.runs import Runs
 from llmb_tui.store.journal import Journal
-from llmb_tui.store.paths import Places
+from llmb_tui.store.paths import UserPaths
 from llmb_tui.watch.report import cancel_words
 from llmb_tui.watch.runs_feed import RunsFeed, poll_jobs
 from llmb_tui.watch.timing import Timing
@@ -30,7 +30,7 @@ from tests.kit.runs import make_run
 
 @pytest.fixture
 def runs(tmp_path: Path) -> Runs:
-    return Runs(Places(tmp_path / "config", tmp_path / "state"))
+    return Runs(UserPaths(tmp_path / "config", tmp_path / "state"))
 
 
 class AskedSlurm:
@@ -80,7 +80,7 @@ def test_a_cancel_with_a_lost_answer_is_resolved_by_a_query_or_reported_as_open(
     def lost(state: str) -> Callable[[str], bool]:
         def answer(job_id: str) -> bool:
             asked.jobs["1"] = state
-            raise CancelOpen("Slurm", job_id, Trouble("The connection broke."))
+            raise CancelUnconfirmedError("Slurm", job_id, LlmbError("The connection broke."))
 
         return answer
 
@@ -88,7 +88,7 @@ def test_a_cancel_with_a_lost_answer_is_resolved_by_a_query_or_reported_as_open(
     asked.cancelling = lost("CANCELLED")
     assert feed.cancel(run) == ("1",)
     asked.jobs["1"], asked.cancelling = "RUNNING", lost("RUNNING")
-    with pytest.raises(CancelOpen, match="not known whether job 1 will be cancelled") as caught:
+    with pytest.raises(CancelUnconfirmedError, match="not known whether job 1 will be cancelled") as caught:
         feed.cancel(run)
     assert "The connection broke." in caught.value.why
     assert "may still be cancelled" in caught.value.fix
@@ -133,10 +133,10 @@ def test_an_open_cancel_is_kept_and_settled_by_the_next_look(
 
     def lost(job_id: str) -> bool:
         stored.append(runs.load("a").cancel)
-        raise CancelOpen("Slurm", job_id, Trouble("The connection broke."))
+        raise CancelUnconfirmedError("Slurm", job_id, LlmbError("The connection broke."))
 
     asked, feed = slurm({"1": "RUNNING"}, lost)
-    with pytest.raises(CancelOpen):
+    with pytest.raises(CancelUnconfirmedError):
         feed.cancel(run)
     kept = runs.load("a")
     assert kept.cancel is not None
@@ -159,10 +159,10 @@ def test_a_cancel_that_is_answered_or_was_never_asked_for_is_not_open(
     runs.save(run)
 
     def never_sent(_job_id: str) -> bool:
-        raise Disconnected("The connection broke.", may_have_run=False)
+        raise DisconnectedError("The connection broke.", may_have_run=False)
 
     asked, feed = slurm({"1": "RUNNING"}, never_sent)
-    with pytest.raises(Disconnected):
+    with pytest.raises(DisconnectedError):
         feed.cancel(run)
     assert runs.load("a").cancel == before
     asked.cancelling = lambda _: True
@@ -177,7 +177,7 @@ def test_a_cancel_does_not_need_room_here(
     runs.save(run)
 
     def full(*_: object) -> None:
-        raise Trouble("No room.")
+        raise LlmbError("No room.")
 
     asked, feed = slurm({"1": "RUNNING"})
     monkeypatch.setattr(Runs, "save", full)
@@ -188,17 +188,21 @@ def test_a_cancel_does_not_need_room_here(
 @pytest.mark.parametrize(
     ("exit_code", "words", "kind"),
     [
-        (1, "scancel: error: Kill job error on job id 7: Socket timed out on send/recv operation", CancelOpen),
-        (1, "slurm_load_jobs error: Zero Bytes were transmitted or received", CancelOpen),
-        (1, "scancel: error: Kill job error on job id 7: Access/permission denied", SlurmTrouble),
+        (
+            1,
+            "scancel: error: Kill job error on job id 7: Socket timed out on send/recv operation",
+            CancelUnconfirmedError,
+        ),
+        (1, "slurm_load_jobs error: Zero Bytes were transmitted or received", CancelUnconfirmedError),
+        (1, "scancel: error: Kill job error on job id 7: Access/permission denied", SlurmError),
     ],
 )
-def test_messages_of_scancel_when_its_answer_is_lost(exit_code: int, words: str, kind: type[Trouble]) -> None:
+def test_messages_of_scancel_when_its_answer_is_lost(exit_code: int, words: str, kind: type[LlmbError]) -> None:
     session = cast(
         "SlurmCluster",
         SimpleNamespace(require_changes=lambda: None, run_script=lambda *_, **__: Completed(exit_code, "", words)),
     )
-    with pytest.raises(SchedulerTrouble) as caught:
+    with pytest.raises(SchedulerError) as caught:
         SlurmCluster.cancel(session, "7")
     assert type(caught.value) is kind
 
@@ -212,12 +216,12 @@ def test_a_silent_accounting_leaves_the_states_of_the_queue(
     queued = {"1": Job("1", "n", "COMPLETED"), "77": Job("77", "n", "RUNNING")}
 
     def look(_job_ids: Sequence[str]) -> dict[str, Job]:
-        raise AccountingTrouble(Answer(124, ""), queued)
+        raise AccountingError(Answer(124, ""), queued)
 
     monkeypatch.setattr(asked, "look", look)
     assert (feed.cancel(run), asked.asked) == (("2",), ["2"])
     assert runs.load("a").state_of("1") == "COMPLETED"
     queued["2"] = Job("2", "n", "CANCELLED")
-    with pytest.raises(AccountingTrouble):
+    with pytest.raises(AccountingError):
         poll_jobs(cast("SlurmCluster", asked), runs, [run])
     assert runs.load("a").job_state == "CANCELLED"

@@ -21,11 +21,11 @@ from hypothesis import strategies as st
 
 from llmb_tui.cluster import remotelog
 from llmb_tui.cluster.job_log import JobLog
-from llmb_tui.cluster.remote_file import Sample, Unreadable, cksum
+from llmb_tui.cluster.remote_file import Sample, UnreadableFileError, cksum
 from llmb_tui.cluster.remotelog import RemoteLog
 from llmb_tui.cluster.slurm.cluster import SlurmCluster
-from llmb_tui.errors import Trouble
-from llmb_tui.watch.follow import Follower, LogGone, LogReplaced
+from llmb_tui.errors import LlmbError
+from llmb_tui.watch.follow import Follower, LogMissingError, LogReplacedError
 from tests.cluster.login_node import PERL_SETTINGS, SHELL_PRINTS, LoginNode
 from tests.kit.waiting import until
 
@@ -88,9 +88,9 @@ def pump_until(follower: Follower, condition: Callable[[], bool], *, patient: bo
     while not condition():
         assert time.monotonic() < ends, "the condition did not become true in time"
         try:
-            follower.pump(0.1)
-        except Trouble as trouble:
-            if not patient or isinstance(trouble, LogReplaced):
+            follower.copy_available(0.1)
+        except LlmbError as error:
+            if not patient or isinstance(error, LogReplacedError):
                 raise
 
 
@@ -111,7 +111,7 @@ def test_our_checksum_is_that_of_posix(data: bytes) -> None:
 
 def test_it_waits_for_the_file_and_copies_its_data(follow: Callable[[], Follower], remote: Path, local: Path) -> None:
     follower = follow()
-    assert follower.pump(0.05) == 0
+    assert follower.copy_available(0.05) == 0
     assert follower.behind() == 0
     remote.write_bytes(b"one\n")
     pump_until(follower, holds(local, b"one\n"))
@@ -161,10 +161,10 @@ def test_no_byte_is_dropped_or_doubled_however_often_the_line_is_cut(
     while not (written.is_set() and local.stat().st_size >= remote.stat().st_size):
         assert time.monotonic() < ends, f"{cuts} cuts so far"
         try:
-            follower.pump(0.05)
-        except LogReplaced:
+            follower.copy_available(0.05)
+        except LogReplacedError:
             raise
-        except Trouble:
+        except LlmbError:
             continue
         if local.stat().st_size >= next_cut and not enough.is_set():
             node.cut()
@@ -204,7 +204,7 @@ def test_a_log_that_was_replaced_is_not_added_to_the_copy(
     pump_until(follower, holds(local, before))
     node.cut()
     change(remote)
-    with pytest.raises(LogReplaced, match="was replaced") as caught:
+    with pytest.raises(LogReplacedError, match="was replaced") as caught:
         pump_until(follower, lambda: False, patient=True)
     assert why in caught.value.why
     assert "copied into another file" in caught.value.fix
@@ -217,8 +217,8 @@ def test_a_later_program_notices_a_replaced_log(follow: Callable[[], Follower], 
     pump_until(first, holds(local, b"the first log\n"))
     first.close()
     remote.write_bytes(b"another log, longer than the first\n")
-    with pytest.raises(LogReplaced):
-        follow().pump(0.1)
+    with pytest.raises(LogReplacedError):
+        follow().copy_available(0.1)
     assert local.read_bytes() == b"the first log\n"
 
 
@@ -231,8 +231,8 @@ def test_a_copy_that_was_damaged_here_is_not_added_to(
     first.close()
     damaged = remote.read_bytes()[:150_000] + bytes(20_000)  # as a crash of this machine leaves a file
     local.write_bytes(damaged)
-    with pytest.raises(LogReplaced) as caught:
-        follow().pump(0.1)
+    with pytest.raises(LogReplacedError) as caught:
+        follow().copy_available(0.1)
     assert "or the copy on this machine is damaged" in caught.value.why
     assert local.read_bytes() == damaged
     local.unlink()
@@ -246,7 +246,7 @@ def test_a_log_cut_short_while_it_is_followed_is_noticed(
     follower = follow()
     pump_until(follower, holds(local, b"x" * 50_000))
     os.truncate(remote, 0)
-    with pytest.raises(LogReplaced):
+    with pytest.raises(LogReplacedError):
         pump_until(follower, lambda: False)
     assert local.read_bytes() == b"x" * 50_000
 
@@ -272,7 +272,7 @@ def test_a_log_that_changes_while_it_is_followed_adds_no_byte(
     before = remote.read_bytes()
     pump_until(follower, holds(local, before))
     change(remote)
-    with pytest.raises(LogReplaced):
+    with pytest.raises(LogReplacedError):
         pump_until(follower, lambda: False)
     assert local.read_bytes() == before
 
@@ -285,9 +285,9 @@ def test_a_missing_log_is_reported_immediately_and_followed_when_it_returns(
     follower = follow()
     pump_until(follower, holds(local, b"one\n"))
     hidden = remote.rename(remote.with_suffix(".hidden"))
-    with pytest.raises(Trouble, match="is gone"):
+    with pytest.raises(LlmbError, match="is gone"):
         pump_until(follower, lambda: False)
-    with pytest.raises(LogGone, match="is gone"):
+    with pytest.raises(LogMissingError, match="is gone"):
         follower.behind()  # what was copied does not count as all of it
     append(hidden, b"two\n")
     hidden.rename(remote)
@@ -305,8 +305,8 @@ def test_a_log_whose_file_system_is_away_is_no_log_that_was_never_written(
     assert follower.behind() == 0
     installs = remote.parents[1]
     away = installs.rename(installs.with_name("away"))
-    for ask in (follower.behind, lambda: follower.pump(0.1)):
-        with pytest.raises(Unreadable, match="cannot be read") as caught:
+    for ask in (follower.behind, lambda: follower.copy_available(0.1)):
+        with pytest.raises(UnreadableFileError, match="cannot be read") as caught:
             ask()
         assert str(installs) in caught.value.why
     away.rename(installs)
@@ -321,7 +321,7 @@ def test_a_second_program_watches_and_takes_over(follow: Callable[[], Follower],
     first, second = follow(), follow()
     pump_until(first, holds(local, b"one\n"))
     append(remote, b"two\n")
-    assert second.pump(0.3) == 0
+    assert second.copy_available(0.3) == 0
     pump_until(first, holds(local, b"one\ntwo\n"))
     assert second.behind() == 0
     first.close()
@@ -369,7 +369,7 @@ def test_a_look_at_the_log_starts_no_process(
     before = started.read_text()
     assert before.split()[-1] == "perl"
     for count in range(3):
-        assert follower.pump(0.2) == 0
+        assert follower.copy_available(0.2) == 0
         append(remote, b"more\n")
         pump_until(follower, holds(local, b"one\n" + b"more\n" * (count + 1)))
     assert started.read_text() == before
@@ -399,14 +399,14 @@ def test_who_says_nothing_for_a_while_is_not_written_to(
 
 def test_a_log_that_may_not_be_read_is_a_trouble(follow: Callable[[], Follower], remote: Path) -> None:
     remote.mkdir()
-    with pytest.raises(Trouble, match="cannot be read"):
-        follow().pump(0.1)
+    with pytest.raises(LlmbError, match="cannot be read"):
+        follow().copy_available(0.1)
 
 
 def test_memory_does_not_follow_the_size_of_the_log(follow: Callable[[], Follower], remote: Path, local: Path) -> None:
     remote.write_bytes(b"0123456789abcde\n" * 2_000_000)
     follower = follow()
-    follower.pump(0.1)
+    follower.copy_available(0.1)
     tracemalloc.start()
     pump_until(follower, lambda: local.stat().st_size == 32_000_000)
     _, peak = tracemalloc.get_traced_memory()
@@ -533,7 +533,7 @@ def test_damaged_bytes_are_an_error_and_are_not_copied(
     monkeypatch.setitem(_PACKERS, packer, "cat > /dev/null; echo nonsense, and nothing that was compressed")
     packers(packer)
     remote.write_bytes(b"a line that is like the others\n" * 300_000)
-    with pytest.raises(Trouble, match="cannot be read") as caught:
+    with pytest.raises(LlmbError, match="cannot be read") as caught:
         pump_until(follow(), lambda: False)
     assert "damaged" in caught.value.why
     assert local.read_bytes() == b""
@@ -545,7 +545,7 @@ def test_a_full_disk_here_costs_no_byte(follow: Callable[[], Follower], remote: 
     limits = resource.getrlimit(resource.RLIMIT_FSIZE)
     resource.setrlimit(resource.RLIMIT_FSIZE, (100_000, limits[1]))
     try:
-        with pytest.raises(Trouble, match="cannot be written") as caught:
+        with pytest.raises(LlmbError, match="cannot be written") as caught:
             pump_until(follower, lambda: False)
     finally:
         resource.setrlimit(resource.RLIMIT_FSIZE, limits)
@@ -567,7 +567,7 @@ def test_two_programs_on_a_file_system_without_locks_double_nothing(
         append(remote, line)
         pump_until(first, holds(local, remote.read_bytes()))
         for _ in range(8):
-            second.pump(0.1)
+            second.copy_available(0.1)
     assert local.read_bytes() == remote.read_bytes() == b"one\ntwo\nthree\nfour\n"
 
 

@@ -11,11 +11,11 @@ from typing import cast
 import pytest
 
 from llmb_tui.cluster.batch import Answer
-from llmb_tui.cluster.failures import AuthenticationFailed, Disconnected
+from llmb_tui.cluster.failures import AuthenticationError, DisconnectedError
 from llmb_tui.cluster.job import Job
 from llmb_tui.cluster.slurm.cluster import SlurmCluster
-from llmb_tui.cluster.slurm.trouble import AccountingTrouble, SlurmTrouble
-from llmb_tui.errors import Trouble
+from llmb_tui.cluster.slurm.errors import AccountingError, SlurmError
+from llmb_tui.errors import LlmbError
 from llmb_tui.watch import job_poller
 from llmb_tui.watch.events import Ended, JobUpdated, LinkChanged, PollFailed, WatchEvent
 from llmb_tui.watch.job_poller import JOB_ENDED, JobPoller, next_pause_s
@@ -29,7 +29,7 @@ class Slurm:
     """A cluster whose Slurm answers as the test defines."""
 
     jobs: dict[str, Job] = field(default_factory=dict)
-    trouble: Trouble | None = None
+    error: LlmbError | None = None
     looks: list[list[str]] = field(default_factory=list)
     asked_nodes: list[str] = field(default_factory=list)
     state: str = "live"
@@ -44,8 +44,8 @@ class Slurm:
         assert self.may_answer.wait(DEADLINE_S)
         self.looks.append(job_ids)
         self.asker = threading.current_thread()
-        if self.trouble:
-            raise self.trouble
+        if self.error:
+            raise self.error
         return {job_id: self.jobs[job_id] for job_id in job_ids if job_id in self.jobs}
 
     def bad_nodes(self, node_list: str) -> tuple[str, ...]:
@@ -177,7 +177,7 @@ def test_a_job_that_left_the_queue_ends_after_a_while_even_if_accounting_is_sile
     slurm: Slurm, open_lookout: OpenLookout
 ) -> None:
     queued, forgotten = Inbox(), Inbox()
-    slurm.trouble = AccountingTrouble(Answer(124, ""), {"2": job("2", "RUNNING")})
+    slurm.error = AccountingError(Answer(124, ""), {"2": job("2", "RUNNING")})
     poller = open_lookout()
     poller.follow("1", forgotten.post, gone_after_s=0.1)
     poller.follow("2", queued.post)
@@ -191,19 +191,19 @@ def test_a_job_that_left_the_queue_ends_after_a_while_even_if_accounting_is_sile
 
 def test_an_error_of_slurm_is_not_an_error_of_the_link(slurm: Slurm, open_lookout: OpenLookout) -> None:
     inbox = Inbox()
-    slurm.trouble = SlurmTrouble("`squeue` failed on the cluster.", "Socket timed out", "Wait.")
+    slurm.error = SlurmError("`squeue` failed on the cluster.", "Socket timed out", "Wait.")
     open_lookout().follow("1", inbox.post)
     assert inbox.next() == PollFailed("`squeue` failed on the cluster. Socket timed out", slurm=True)
-    slurm.trouble = Disconnected("The connection broke.")
+    slurm.error = DisconnectedError("The connection broke.")
     assert inbox.until(lambda news: news == PollFailed("The connection broke.", slurm=False))
-    slurm.trouble = None
+    slurm.error = None
     slurm.jobs = {"1": job("1", "RUNNING")}
     assert inbox.job().state == "RUNNING"
 
 
 def test_a_refused_login_is_not_tried_again(slurm: Slurm, open_lookout: OpenLookout) -> None:
     one, two = Inbox(), Inbox()
-    slurm.trouble = AuthenticationFailed("The key was not accepted.")
+    slurm.error = AuthenticationError("The key was not accepted.")
     poller = open_lookout()
     slurm.may_answer.clear()
     followings = [poller.follow("1", one.post), poller.follow("2", two.post)]
@@ -217,7 +217,7 @@ def test_a_refused_login_is_not_tried_again(slurm: Slurm, open_lookout: OpenLook
 
 def test_a_closed_session_ends_every_following(slurm: Slurm, open_lookout: OpenLookout) -> None:
     inbox = Inbox()
-    slurm.trouble, slurm.state = Disconnected("It was closed here."), "closed"
+    slurm.error, slurm.state = DisconnectedError("It was closed here."), "closed"
     open_lookout().follow("1", inbox.post)
     assert inbox.next() == JOB_ENDED
 

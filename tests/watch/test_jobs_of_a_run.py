@@ -10,7 +10,7 @@ import pytest
 
 from llmb_tui.launch.run import Run
 from llmb_tui.launch.runs import Runs
-from llmb_tui.store.paths import Places
+from llmb_tui.store.paths import UserPaths
 from llmb_tui.watch.run_records import RunRecords
 
 MakeRun = Callable[..., Run]
@@ -44,18 +44,18 @@ def test_each_job_has_its_state(run: Run) -> None:
 )
 def test_a_run_is_active_while_one_of_its_jobs_is(run: Run, first: str | None, last: str | None, going: bool) -> None:
     told = run.with_state("41", first) if first else run
-    assert replace(told, job_state=last).going is going
+    assert replace(told, job_state=last).is_active is going
 
 
 def test_without_the_cluster_the_others_are_as_they_were_seen_last(run: Run, tmp_path: Path) -> None:
-    runs = Runs(Places(tmp_path / "config", tmp_path / "state"))
+    runs = Runs(UserPaths(tmp_path / "config", tmp_path / "state"))
     runs.save(run.with_state("41", "RUNNING").with_state("42", "COMPLETED"))
     state = RunRecords(runs).record(runs.load(run.id)).state
     assert [(job.id, job.state) for job in state.others] == [("41", "RUNNING")]
 
 
 def test_a_run_with_an_unknown_log_has_a_reason(run: Run, tmp_path: Path) -> None:
-    runs = Runs(Places(tmp_path / "config", tmp_path / "state"))
+    runs = Runs(UserPaths(tmp_path / "config", tmp_path / "state"))
     runs.save(run)
     state = RunRecords(runs).record(replace(run, spec=None).with_state("42", "COMPLETED")).state
     assert (state.stage, state.verdict) == ("done", None)

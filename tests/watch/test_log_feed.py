@@ -9,13 +9,13 @@ from pathlib import Path
 
 import pytest
 
-from llmb_tui.cluster.failures import Disconnected
+from llmb_tui.cluster.failures import DisconnectedError
 from llmb_tui.cluster.remote_file import Proof, Sample, cksum
-from llmb_tui.cluster.runai.failures import ApiTrouble
-from llmb_tui.cluster.runai.kube import BadKubeconfig
-from llmb_tui.errors import Trouble
+from llmb_tui.cluster.runai.failures import ApiError
+from llmb_tui.cluster.runai.kube import KubeconfigError
+from llmb_tui.errors import LlmbError
 from llmb_tui.watch import follow, logfeed
-from llmb_tui.watch.events import BatchTail, Ended, LinkChanged, LogGrown, LogTrouble, WatchEvent
+from llmb_tui.watch.events import BatchTail, Ended, LinkChanged, LogGrown, LogProblem, WatchEvent
 from llmb_tui.watch.logfeed import LogFeed
 from tests.kit.waiting import until
 
@@ -35,15 +35,15 @@ class Log:
     changed: bool = False
     fills_gap: bool = False
     proof: Proof | None = None
-    trouble: Trouble | None = None
+    error: LlmbError | None = None
     """Error of reading it."""
     read_to: int = 0
     comes: threading.Event = field(default_factory=threading.Event)
     """Never set: no further data arrives."""
 
     def prove(self, sample: Sample, known: bytes) -> Proof | None:  # noqa: ARG002 - a `RemoteFile`'s
-        if self.trouble is not None:
-            raise self.trouble
+        if self.error is not None:
+            raise self.error
         if self.data is None:
             return None
         sampled = self.data[: sample.head] + self.data[sample.start : sample.start + sample.length]
@@ -77,7 +77,7 @@ class Output:
     def log(self, restart: int) -> Log:
         return self.logs[restart]
 
-    def beside(self, most: int) -> bytes:
+    def other_output(self, most: int) -> bytes:
         return b"what the batch script wrote"[:most]
 
 
@@ -104,9 +104,9 @@ class Feed:
         assert self.news[-1] == Ended("watch-log")
 
     @property
-    def troubles(self) -> list[LogTrouble]:
+    def troubles(self) -> list[LogProblem]:
         """Reasons why the log could not be copied."""
-        return [news for news in self.news if isinstance(news, LogTrouble)]
+        return [news for news in self.news if isinstance(news, LogProblem)]
 
     @property
     def is_whole(self) -> bool:
@@ -127,7 +127,7 @@ def started() -> Iterator[list[Feed]]:
 
 @pytest.fixture(autouse=True)
 def _without_pauses(monkeypatch: pytest.MonkeyPatch) -> None:
-    for pause in ("_BETWEEN_PROOFS_S", "_AFTER_TROUBLE_S", "_PUMP_S"):
+    for pause in ("_BETWEEN_PROOFS_S", "_AFTER_ERROR_S", "_PUMP_S"):
         monkeypatch.setattr(logfeed, pause, 0.001)
     for pause in ("_FIRST_PAUSE_S", "_LONGEST_PAUSE_S"):
         monkeypatch.setattr(follow, pause, 0.001)
@@ -185,32 +185,32 @@ def test_a_log_that_is_missing_when_its_job_ends_is_not_complete(ended_job: Star
     feed.end()
     assert not feed.is_whole
     assert feed.copy("log") == FIRST[:1000]
-    assert [trouble.given_up for trouble in feed.troubles] == [True]
+    assert [error.given_up for error in feed.troubles] == [True]
     assert "is gone" in feed.troubles[0].note
 
 
-REFUSED = ApiTrouble(403, "Kubernetes refused to read the log.", "HTTP 403.", "Ask its administrators.")
-NO_LOGIN = BadKubeconfig(Path("config"), "The program aws gave no login: expired.")
-FULL = Trouble("The log's copy cannot be written.", "No space left on device.", "Free space on this machine.")
-CUT = Disconnected("The connection broke.")
+REFUSED = ApiError(403, "Kubernetes refused to read the log.", "HTTP 403.", "Ask its administrators.")
+NO_LOGIN = KubeconfigError(Path("config"), "The program aws gave no login: expired.")
+FULL = LlmbError("The log's copy cannot be written.", "No space left on device.", "Free space on this machine.")
+CUT = DisconnectedError("The connection broke.")
 
 
-@pytest.mark.parametrize("trouble", [REFUSED, NO_LOGIN], ids=["refused", "kubeconfig"])
-def test_a_log_that_is_refused_after_the_end_of_its_job_is_read_later(ended_job: StartFeed, trouble: Trouble) -> None:
-    feed = ended_job(Log(FIRST, trouble=trouble), copied=FIRST[:1000], patience_s=0.0)
+@pytest.mark.parametrize("error", [REFUSED, NO_LOGIN], ids=["refused", "kubeconfig"])
+def test_a_log_that_is_refused_after_the_end_of_its_job_is_read_later(ended_job: StartFeed, error: LlmbError) -> None:
+    feed = ended_job(Log(FIRST, error=error), copied=FIRST[:1000], patience_s=0.0)
     feed.end()
     assert not feed.is_whole
     assert [one.given_up for one in feed.troubles] == [True]
-    assert feed.troubles[0].note.startswith(trouble.what)
+    assert feed.troubles[0].note.startswith(error.what)
 
 
-@pytest.mark.parametrize("trouble", [REFUSED, NO_LOGIN, FULL, CUT], ids=["refused", "kubeconfig", "full", "cut"])
-def test_trouble_that_passes_within_the_patience_leaves_no_gap(ended_job: StartFeed, trouble: Trouble) -> None:
-    patience_s = 3600.0 if trouble in (REFUSED, NO_LOGIN) else 0.0  # a full disk or a lost link is waited for
-    log = Log(FIRST, trouble=trouble)
+@pytest.mark.parametrize("error", [REFUSED, NO_LOGIN, FULL, CUT], ids=["refused", "kubeconfig", "full", "cut"])
+def test_trouble_that_passes_within_the_patience_leaves_no_gap(ended_job: StartFeed, error: LlmbError) -> None:
+    patience_s = 3600.0 if error in (REFUSED, NO_LOGIN) else 0.0  # a full disk or a lost link is waited for
+    log = Log(FIRST, error=error)
     feed = ended_job(log, copied=FIRST[:1000], patience_s=patience_s)
     until(lambda: len(feed.troubles) >= 3 or any(isinstance(one, LinkChanged) for one in feed.news), "it is waited for")
-    log.trouble = None
+    log.error = None
     feed.end()
     assert feed.copy("log") == FIRST
     assert feed.is_whole

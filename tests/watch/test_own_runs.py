@@ -15,7 +15,7 @@ from llmb_tui.plan.calibration import measured_here
 from llmb_tui.plan.make import plan as plan_of
 from llmb_tui.plan.selection import RunOptions
 from llmb_tui.services import Services
-from llmb_tui.store.paths import Places
+from llmb_tui.store.paths import UserPaths
 from llmb_tui.watch.local_results import LocalResults
 from llmb_tui.watch.local_run import LocalRun
 from llmb_tui.watch.logcopy import LogCopy, copies, newest_copy
@@ -29,7 +29,7 @@ Ended = Callable[..., Run]
 
 @pytest.fixture
 def runs(tmp_path: Path) -> Runs:
-    return Runs(Places(tmp_path / "config", tmp_path / "state"))
+    return Runs(UserPaths(tmp_path / "config", tmp_path / "state"))
 
 
 @pytest.fixture
@@ -163,7 +163,7 @@ def test_the_newest_part_of_the_newest_restart_is_added_to(tmp_path: Path) -> No
 def test_local_results_need_no_connection(tmp_path: Path, ended: Ended) -> None:
     ended("a", 2.00)
     ended("b", 2.02)
-    services = Services(Places(tmp_path / "config", tmp_path / "state"))
+    services = Services(UserPaths(tmp_path / "config", tmp_path / "state"))
     found = measured_here(plan_of(CATALOG, NEMOTRON), services.local_results.of("demo"))
     assert found is not None
     assert found.step_time_s == pytest.approx(2.01)

@@ -14,7 +14,7 @@ from llmb_tui.cluster.job_log import JobLog
 from llmb_tui.launch.run import Run
 from llmb_tui.launch.runs import Runs
 from llmb_tui.store import documents
-from llmb_tui.store.paths import Places
+from llmb_tui.store.paths import UserPaths
 from llmb_tui.watch import locallog
 from llmb_tui.watch.locallog import LocalLog
 from llmb_tui.watch.parse import StepParser
@@ -28,7 +28,7 @@ Line = Callable[..., str]
 
 @pytest.fixture
 def runs(tmp_path: Path) -> Runs:
-    return Runs(Places(tmp_path / "config", tmp_path / "state"))
+    return Runs(UserPaths(tmp_path / "config", tmp_path / "state"))
 
 
 @pytest.fixture

@@ -16,8 +16,8 @@ from llmb_tui.watch.events import (
     JobUpdated,
     LinkChanged,
     LogGrown,
+    LogProblem,
     LogRead,
-    LogTrouble,
     PollFailed,
     WatchEvent,
 )
@@ -50,7 +50,7 @@ def test_a_job_moves_once_for_each_of_its_states(reducer: RunReducer) -> None:
 
 
 def test_notes_stay_until_their_condition_ends(reducer: RunReducer) -> None:
-    for event in (PollFailed("squeue failed."), LinkChanged("lost", "No answer."), LogTrouble("It was replaced.")):
+    for event in (PollFailed("squeue failed."), LinkChanged("lost", "No answer."), LogProblem("It was replaced.")):
         reducer.take(event)
     state = reducer.state(0.0)
     assert (state.link, state.link_note, state.slurm_note) == ("lost", "No answer. It was replaced.", "squeue failed.")
@@ -126,7 +126,7 @@ def test_a_log_that_is_out_of_reach_for_good_is_named_by_the_verdict(make_run: C
     workload, _ = intent(request_of(SMALL))
     run = make_run(procedure=workload.procedure, spec=workload.spec)
     reducer = RunReducer(run, threshold=THRESHOLD)
-    reducer.take(LogTrouble("No kubeconfig.", for_good=True))
+    reducer.take(LogProblem("No kubeconfig.", for_good=True))
     reducer.take(JobUpdated(Job(run.job_ids[-1], "x", "SUSPENDED")))
     assert reducer.state(0.0).stage == "suspended"
     reducer.take(JobUpdated(None))
@@ -139,7 +139,7 @@ def test_a_log_that_is_out_of_reach_for_good_is_named_by_the_verdict(make_run: C
 def test_the_copied_part_of_an_unreachable_log_is_not_a_complete_log(make_run: Callable[..., Run]) -> None:
     reducer = RunReducer(make_run(log_read=False), threshold=THRESHOLD)
     reducer.take(LogRead(size=5000))
-    reducer.take(LogTrouble("It is gone.", for_good=True))
+    reducer.take(LogProblem("It is gone.", for_good=True))
     reducer.take(JobUpdated(replace(RUNNING, state="COMPLETED")))
     reducer.end()
     state = reducer.state(0.0)

@@ -13,16 +13,16 @@ from typing import cast
 
 import pytest
 
-from llmb_tui.cluster.failures import AuthenticationFailed, HostKeyChanged, Unreachable
+from llmb_tui.cluster.failures import AuthenticationError, HostKeyChangedError, UnreachableError
 from llmb_tui.cluster.job import Job
-from llmb_tui.cluster.prompter import Prompter, Unattended
+from llmb_tui.cluster.prompter import NonInteractivePrompter, Prompter
 from llmb_tui.cluster.slurm.cluster import SlurmCluster
-from llmb_tui.cluster.slurm.trouble import SlurmTrouble
-from llmb_tui.errors import Trouble
+from llmb_tui.cluster.slurm.errors import SlurmError
+from llmb_tui.errors import LlmbError
 from llmb_tui.launch.run import Run
 from llmb_tui.launch.runs import Runs
 from llmb_tui.store.journal import Journal
-from llmb_tui.store.paths import Places
+from llmb_tui.store.paths import UserPaths
 from llmb_tui.store.settings import THRESHOLD
 from llmb_tui.watch.job_poller import JobPoller
 from llmb_tui.watch.runs_feed import RunsFeed
@@ -41,11 +41,11 @@ class MadeUp:
 
     runs: Runs
     jobs: dict[str, Job] = field(default_factory=dict)
-    answers: dict[str, Run | Trouble] = field(default_factory=dict)
+    answers: dict[str, Run | LlmbError] = field(default_factory=dict)
     """What becomes of a submission, by run."""
-    troubles: dict[str, Trouble] = field(default_factory=dict)
+    troubles: dict[str, LlmbError] = field(default_factory=dict)
     """Why a cluster cannot be reached, by its name."""
-    slurm_trouble: Trouble | None = None
+    slurm_error: LlmbError | None = None
     polled: list[str] = field(default_factory=list)
     """Clusters of which the poller was wanted."""
     looks: list[list[str]] = field(default_factory=list)
@@ -63,23 +63,23 @@ class MadeUp:
 
     def poller(self, cluster: str) -> JobPoller:
         self.polled.append(cluster)
-        if trouble := self.troubles.get(cluster):
-            raise trouble
+        if error := self.troubles.get(cluster):
+            raise error
         return self.pollers.setdefault(cluster, JobPoller(cast("SlurmCluster", self), every_s=TIMING.look_every_s))
 
     def reconcile(self, _session: object, _runs: object, _journal: object, run: Run) -> Run:
         assert self.may_settle.wait(DEADLINE_S)
         self.settled.append(run.id)
         answer = self.answers.get(run.id, run)
-        if isinstance(answer, Trouble):
+        if isinstance(answer, LlmbError):
             raise answer
         self.runs.save(answer)
         return answer
 
     def look(self, job_ids: Sequence[str]) -> dict[str, Job]:
         self.looks.append(list(job_ids))
-        if self.slurm_trouble is not None:
-            raise self.slurm_trouble
+        if self.slurm_error is not None:
+            raise self.slurm_error
         return {job_id: self.jobs[job_id] for job_id in job_ids if job_id in self.jobs}
 
 
@@ -92,8 +92,8 @@ class MadeUpCluster:
 
     def connect(self, prompter: Prompter | None) -> None:
         self.clusters.attended.append(prompter is not None)
-        if trouble := self.clusters.troubles.get(self.name):
-            raise trouble
+        if error := self.clusters.troubles.get(self.name):
+            raise error
 
     def look(self, job_ids: Sequence[str]) -> dict[str, Job]:
         return self.clusters.look(job_ids)
@@ -101,7 +101,7 @@ class MadeUpCluster:
 
 @pytest.fixture
 def runs(tmp_path: Path) -> Runs:
-    return Runs(Places(tmp_path / "config", tmp_path / "state"))
+    return Runs(UserPaths(tmp_path / "config", tmp_path / "state"))
 
 
 @pytest.fixture
@@ -226,7 +226,7 @@ def test_a_cluster_that_cannot_be_asked_is_named_until_it_answers(
 ) -> None:
     runs.save(make_run(id="a", job_ids=("1",), job_state="PENDING", cluster="eos"))
     runs.save(make_run(id="b", job_ids=("2",), job_state="PENDING", cluster="other"))
-    clusters.troubles["eos"] = Unreachable("No route to eos.")
+    clusters.troubles["eos"] = UnreachableError("No route to eos.")
     clusters.jobs = {job_id: Job(job_id, "n", "RUNNING") for job_id in ("1", "2")}
     follower = follow()
     follower.until(lambda: follower.state("b") == "RUNNING" and follower.last.silent, "the one that answers")
@@ -240,7 +240,7 @@ def test_a_silent_cluster_is_not_asked_until_the_next_turn(
 ) -> None:
     feed.timing = replace(TIMING, read_every_s=3600.0)
     runs.save(make_run(id="a", job_ids=("1",), job_state="PENDING", cluster="eos"))
-    clusters.troubles["eos"] = Trouble("There is no cluster eos.")
+    clusters.troubles["eos"] = LlmbError("There is no cluster eos.")
     follower = follow()
     follower.until(lambda: follower.last.silent, "why")
     follower.following.end()
@@ -252,11 +252,11 @@ def test_a_slurm_that_does_not_answer_is_named_and_changes_no_run(
     runs: Runs, make_run: MakeRun, clusters: MadeUp, follow: Follow
 ) -> None:
     runs.save(make_run(id="a", job_ids=("1",), job_state="PENDING", cluster="eos"))
-    clusters.slurm_trouble = SlurmTrouble("`squeue` failed on the cluster.", "Socket timed out", "Wait.")
+    clusters.slurm_error = SlurmError("`squeue` failed on the cluster.", "Socket timed out", "Wait.")
     follower = follow()
     follower.until(lambda: "timed out" in follower.last.silent.get("eos", ""), "the note")
     assert runs.load("a").job_state == "PENDING"
-    clusters.jobs, clusters.slurm_trouble = {"1": Job("1", "n", "RUNNING")}, None
+    clusters.jobs, clusters.slurm_error = {"1": Job("1", "n", "RUNNING")}, None
     follower.until(lambda: follower.state("a") == "RUNNING" and not follower.last.silent, "the state")
 
 
@@ -291,14 +291,14 @@ def test_after_a_refused_login_jobs_are_followed_again_once_the_line_is_there(
     clusters.jobs = {"1": Job("1", "n", "RUNNING")}
     follower = follow()
     follower.until(lambda: follower.state("a") == "RUNNING", "it runs")
-    clusters.state, clusters.slurm_trouble = "lost", HostKeyChanged("The host key of eos has changed.")
+    clusters.state, clusters.slurm_error = "lost", HostKeyChangedError("The host key of eos has changed.")
     follower.until(lambda: follower.last.silent == {"eos": "The host key of eos has changed."}, "why")
     asked = len(clusters.looks)
     for run_id in ("b", "c", "d"):  # told by a turn of the feed each
         runs.save(make_run(id=run_id, job_state="CANCELLED"))
         follower.until(lambda: run_id in follower.records, "another run")  # noqa: B023 - called in this turn only
     assert len(clusters.looks) == asked
-    clusters.jobs, clusters.slurm_trouble = {"1": Job("1", "n", "COMPLETED")}, None
+    clusters.jobs, clusters.slurm_error = {"1": Job("1", "n", "COMPLETED")}, None
     clusters.state = "live"
     follower.until(lambda: follower.state("a") == "COMPLETED" and not follower.last.silent, "its end")
 
@@ -345,7 +345,7 @@ def test_verbs_settle_each_cluster_until_it_does_not_answer(
     for age, (run_id, cluster) in enumerate((("a", "eos"), ("b", "eos"), ("c", "other"))):
         note = "No answer yet."
         runs.save(make_run(id=run_id, cluster=cluster, submission="unknown", job_ids=(), note=note, created_at=-age))
-    clusters.answers["a"] = Unreachable("No route to eos.")
+    clusters.answers["a"] = UnreachableError("No route to eos.")
     assert [(run.id, why) for run, why in feed.settle_all()] == [("a", "No route to eos."), ("c", "No answer yet.")]
     assert clusters.settled == ["a", "c"]
 
@@ -355,8 +355,8 @@ def test_waiting_reports_each_reason_and_continues_only_after_passing_errors(
 ) -> None:
     lost = make_run(id="a", submission="unknown", job_ids=(), note="No answer yet.")
     runs.save(lost)
-    answers: Iterator[Run | Trouble] = iter(
-        [Unreachable("No route."), lost, AuthenticationFailed("The server did not let you in.")]
+    answers: Iterator[Run | LlmbError] = iter(
+        [UnreachableError("No route."), lost, AuthenticationError("The server did not let you in.")]
     )
     told: list[str] = []
 
@@ -365,14 +365,14 @@ def test_waiting_reports_each_reason_and_continues_only_after_passing_errors(
         clusters.answers["a"] = next(answers)
 
     clusters.answers["a"] = next(answers)
-    with pytest.raises(AuthenticationFailed):
-        feed.settle_patiently("a", tell, threading.Event(), Unattended(), passing=(Unreachable,))
+    with pytest.raises(AuthenticationError):
+        feed.settle_with_retries("a", tell, threading.Event(), NonInteractivePrompter(), passing=(UnreachableError,))
     assert told == ["No route.", "No answer yet."]
     assert clusters.attended == [True, False, False]
     stop = threading.Event()
     stop.set()
     clusters.answers["a"] = lost
-    assert feed.settle_patiently("a", lambda _run, _why: None, stop).submission == "unknown"
+    assert feed.settle_with_retries("a", lambda _run, _why: None, stop).submission == "unknown"
 
 
 def test_one_query_saves_changes_and_names_silent_clusters(
@@ -380,9 +380,9 @@ def test_one_query_saves_changes_and_names_silent_clusters(
 ) -> None:
     for run_id, job_id, cluster in (("a", "1", "eos"), ("b", "2", "other"), ("c", "3", "other")):
         runs.save(make_run(id=run_id, job_ids=(job_id,), job_state="PENDING", cluster=cluster))
-    clusters.troubles["eos"] = Unreachable("No route to eos.")
+    clusters.troubles["eos"] = UnreachableError("No route to eos.")
     clusters.jobs = {"2": Job("2", "n", "RUNNING")}
-    assert {cluster: trouble.what for cluster, trouble in feed.poll().items()} == {"eos": "No route to eos."}
+    assert {cluster: error.what for cluster, error in feed.poll().items()} == {"eos": "No route to eos."}
     assert clusters.looks in ([["2", "3"]], [["3", "2"]])
     assert {record.run.id: record.run.job_state for record in feed.records.all()} == {
         "a": "PENDING",

@@ -17,7 +17,7 @@ from llmb_tui.catalog.catalog import Catalog
 from llmb_tui.cluster.prompter import Prompter
 from llmb_tui.cluster.slurm.cluster import SlurmCluster
 from llmb_tui.demo.cluster import DemoCluster
-from llmb_tui.errors import Trouble
+from llmb_tui.errors import LlmbError
 from llmb_tui.launch.direct.install import direct_install
 from llmb_tui.launch.direct.render import render
 from llmb_tui.launch.install import Installer
@@ -26,7 +26,7 @@ from llmb_tui.launch.runs import Runs
 from llmb_tui.launch.submit import submit_once
 from llmb_tui.plan.selection import Selection
 from llmb_tui.store.journal import Journal
-from llmb_tui.store.paths import Places
+from llmb_tui.store.paths import UserPaths
 from llmb_tui.watch.events import WatchEvent
 from llmb_tui.watch.job_poller import JobPoller
 from llmb_tui.watch.monitor import Monitor
@@ -53,7 +53,7 @@ class Site:
 
     cluster: DemoCluster
     catalog: Catalog
-    places: Places
+    places: UserPaths
     sessions: list[SlurmCluster] = field(default_factory=list)
     pollers: list[JobPoller] = field(default_factory=list)
 
@@ -106,7 +106,7 @@ def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[DemoCluster]:
 @pytest.fixture
 def site(cluster: DemoCluster, tmp_path: Path, catalog: Catalog, monkeypatch: pytest.MonkeyPatch) -> Iterator[Site]:
     monkeypatch.delenv("SSH_AUTH_SOCK", raising=False)
-    made = Site(cluster, catalog, Places(tmp_path / "config", tmp_path / "state"))
+    made = Site(cluster, catalog, UserPaths(tmp_path / "config", tmp_path / "state"))
     yield made
     refuse(cluster, False)
     for poller in made.pollers:
@@ -549,7 +549,7 @@ def test_a_log_that_was_away_when_its_job_ended_stays_unread_until_it_is_back(
 
 def test_a_full_disk_is_not_a_lost_connection(site: Site, watch: Watch, monkeypatch: pytest.MonkeyPatch) -> None:
     def full(*_: object) -> None:
-        raise Trouble("Could not write run.json.", "No space left on device.")
+        raise LlmbError("Could not write run.json.", "No space left on device.")
 
     run = site.launch()
     monkeypatch.setattr(Runs, "save_states", full)

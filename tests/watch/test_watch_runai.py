@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 
-from llmb_tui.cluster.cluster import CancelOpen
+from llmb_tui.cluster.cluster import CancelUnconfirmedError
 from llmb_tui.cluster.job import Job
 from llmb_tui.cluster.runai.cluster import RunaiCluster, runai_of
 from llmb_tui.cluster.runai.profile import RunaiProfile
@@ -22,7 +22,7 @@ from llmb_tui.launch.runai.workload import Placement
 from llmb_tui.launch.submit import submit_once
 from llmb_tui.plan.selection import Selection
 from llmb_tui.services import Services
-from llmb_tui.store.paths import Places
+from llmb_tui.store.paths import UserPaths
 from llmb_tui.watch.state import RunState
 from llmb_tui.watch.timing import Timing
 from tests.kit.runai import Fault, FaultySite, runai_site
@@ -38,7 +38,7 @@ class Watched:
 
     def __init__(self, folder: Path, site: FaultySite) -> None:
         self.site = site
-        self.services = Services(Places(folder / "config", folder / "state"), timing=Timing(look_every_s=0.1))
+        self.services = Services(UserPaths(folder / "config", folder / "state"), timing=Timing(look_every_s=0.1))
         self.profile = replace(site.profile, work_dir="", mounts=())
         self.save(self.profile)
 
@@ -315,7 +315,7 @@ def test_a_cancel_whose_answer_is_lost_is_settled_by_a_look(watched: Watched) ->
     run = watched.submit()
     watched.site.skip(100)
     watched.site.faults += [Fault("DELETE", "", 99, lost=True)]
-    with contextlib.suppress(CancelOpen):  # unless the look behind it finds that it is over
+    with contextlib.suppress(CancelUnconfirmedError):  # unless the look behind it finds that it is over
         watched.services.feed.cancel(run)
     assert watched.workload(run).delete_asked is not None
     watched.site.faults.clear()

@@ -16,8 +16,8 @@ from llmb_tui.wizard.answers import (
     command,
     input_problems,
     selection,
-    settled,
     value_of,
+    with_defaults,
 )
 from tests.kit.runs import CATALOG
 
@@ -32,7 +32,7 @@ def given_all(*pairs: tuple[str, str]) -> Answers:
 
 
 def test_there_is_something_to_preview_before_any_answer(catalog: Catalog) -> None:
-    chosen = selection(catalog, settled(catalog, Answers()))
+    chosen = selection(catalog, with_defaults(catalog, Answers()))
 
     assert chosen is not None
     assert plan(catalog, chosen).launchable
@@ -41,14 +41,14 @@ def test_there_is_something_to_preview_before_any_answer(catalog: Catalog) -> No
 def test_every_workload_gets_defaults_that_can_be_launched(catalog: Catalog) -> None:
     for recipe in catalog.recipes:
         for size in recipe.models:
-            chosen = selection(catalog, settled(catalog, given_all(("workload", f"{recipe.id}/{size}"))))
+            chosen = selection(catalog, with_defaults(catalog, given_all(("workload", f"{recipe.id}/{size}"))))
             assert chosen is not None
             assert (chosen.workload, chosen.release, chosen.size) == (recipe.workload, recipe.release, size)
             assert plan(catalog, chosen).launchable, chosen
 
 
 def test_defaults_are_the_first_size_and_the_smallest_listed_scale(catalog: Catalog) -> None:
-    full = settled(catalog, replace(Answers(), recipe="nemotron4@25.04"))
+    full = with_defaults(catalog, replace(Answers(), recipe="nemotron4@25.04"))
 
     assert (full.size, full.gpu, full.dtype, full.strong, full.scale) == ("15b", "h100", "bf16", False, 16)
 
@@ -58,15 +58,15 @@ def test_an_answer_stays_when_an_earlier_one_makes_it_impossible(catalog: Catalo
 
     answers = answer(answers, "workload", "nemotron4@25.04/15b")
 
-    chosen = selection(catalog, settled(catalog, answers))
+    chosen = selection(catalog, with_defaults(catalog, answers))
     assert chosen is not None
     assert (chosen.gpu, chosen.scale) == ("gb200", 128)
     assert "gpu" in {problem.field for problem in plan(catalog, chosen).problems if problem.severity == "error"}
 
 
 def test_a_default_follows_an_earlier_answer_where_no_answer_was_given(catalog: Catalog) -> None:
-    before = selection(catalog, settled(catalog, given_all(("workload", "nemotron4@25.04/15b"))))
-    after = selection(catalog, settled(catalog, given_all(("workload", "nemotron4@25.04/340b"))))
+    before = selection(catalog, with_defaults(catalog, given_all(("workload", "nemotron4@25.04/15b"))))
+    after = selection(catalog, with_defaults(catalog, given_all(("workload", "nemotron4@25.04/340b"))))
 
     assert before is not None
     assert after is not None
@@ -74,7 +74,7 @@ def test_a_default_follows_an_earlier_answer_where_no_answer_was_given(catalog: 
 
 
 def test_a_typed_scale_that_is_not_listed_is_previewed_and_not_launchable(catalog: Catalog) -> None:
-    chosen = selection(catalog, settled(catalog, given_all(("workload", "nemotron4@25.04/15b"), ("scale", "96"))))
+    chosen = selection(catalog, with_defaults(catalog, given_all(("workload", "nemotron4@25.04/15b"), ("scale", "96"))))
 
     assert chosen is not None
     made = plan(catalog, chosen)
@@ -91,13 +91,13 @@ def test_what_cannot_be_read_is_said_and_kept(catalog: Catalog, field: str, text
 
     assert [problem.field for problem in input_problems(answers)] == [field]
     assert all(problem.severity == "error" and problem.fix for problem in input_problems(answers))
-    assert selection(catalog, settled(catalog, answers)) is None
+    assert selection(catalog, with_defaults(catalog, answers)) is None
     assert value_of(answers, field) == text
 
 
 @pytest.mark.parametrize("text", ["00:30:00", "12:00:00", "2-00:00:00"])
 def test_a_time_limit_is_handed_on_as_it_was_typed(catalog: Catalog, text: str) -> None:
-    chosen = selection(catalog, settled(catalog, answer(Answers(), "time_limit", text)))
+    chosen = selection(catalog, with_defaults(catalog, answer(Answers(), "time_limit", text)))
 
     assert chosen is not None
     assert chosen.time_limit == text
@@ -120,7 +120,7 @@ def test_no_typed_text_breaks_the_wizard(field: str, text: str) -> None:
         text = "h100" if field == "gpu" else "fp8"
     answers = answer(Answers(), field, text)
 
-    chosen = selection(CATALOG, settled(CATALOG, answers))
+    chosen = selection(CATALOG, with_defaults(CATALOG, answers))
 
     assert (chosen is None) == bool(input_problems(answers))
     if chosen is not None:
@@ -130,10 +130,10 @@ def test_no_typed_text_breaks_the_wizard(field: str, text: str) -> None:
 def test_the_answers_of_a_selection_lead_back_to_it(catalog: Catalog) -> None:
     for workload in ("nemotron4@25.04/340b", "nemotron4-340b@25.12/340b", "llama3.1@25.04/8b"):
         chosen = selection(
-            catalog, settled(catalog, given_all(("workload", workload), ("dtype", "fp8"), ("steps", "25")))
+            catalog, with_defaults(catalog, given_all(("workload", workload), ("dtype", "fp8"), ("steps", "25")))
         )
         assert chosen is not None
-        assert selection(catalog, settled(catalog, answers_of(chosen, "eos"))) == chosen
+        assert selection(catalog, with_defaults(catalog, answers_of(chosen, "eos"))) == chosen
 
 
 def test_the_command_names_the_same_choice(catalog: Catalog) -> None:
@@ -146,7 +146,7 @@ def test_the_command_names_the_same_choice(catalog: Catalog) -> None:
         ("steps", "20"),
         ("time_limit", "01:00:00"),
     )
-    chosen = selection(catalog, settled(catalog, answers))
+    chosen = selection(catalog, with_defaults(catalog, answers))
     assert chosen is not None
 
     assert command(chosen, "my cluster") == (
@@ -166,7 +166,7 @@ def test_the_command_names_what_is_done_beside_the_benchmark(catalog: Catalog) -
         ("nccl_trace", ON),
         ("hub_tokenizer", ON),
     )
-    chosen = selection(catalog, settled(catalog, answers))
+    chosen = selection(catalog, with_defaults(catalog, answers))
     assert chosen is not None
 
     assert command(chosen, None).endswith(
@@ -179,8 +179,8 @@ def test_steps_of_a_profile_wait_while_it_is_off(catalog: Catalog) -> None:
     off = answer(answers, "profile", "")
 
     idle, profiled = (
-        selection(catalog, settled(catalog, off)),
-        selection(catalog, settled(catalog, answer(off, "profile", ON))),
+        selection(catalog, with_defaults(catalog, off)),
+        selection(catalog, with_defaults(catalog, answer(off, "profile", ON))),
     )
 
     assert idle is not None

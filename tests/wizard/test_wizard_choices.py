@@ -5,14 +5,14 @@ from dataclasses import replace
 from llmb_tui.catalog.catalog import Catalog
 from llmb_tui.plan.make import plan
 from llmb_tui.plan.resolved import selections
-from llmb_tui.wizard.answers import Answers, answer, answers_of, selection, settled
+from llmb_tui.wizard.answers import Answers, answer, answers_of, selection, with_defaults
 from llmb_tui.wizard.choices import Choice, choices, details
 
 WORKLOAD = "workload"
 
 
 def offered(catalog: Catalog, answers: Answers, field: str) -> dict[str, Choice]:
-    return {choice.value: choice for choice in choices(catalog, settled(catalog, answers), field)}
+    return {choice.value: choice for choice in choices(catalog, with_defaults(catalog, answers), field)}
 
 
 def test_every_size_of_every_release_can_be_chosen(catalog: Catalog) -> None:
@@ -109,7 +109,7 @@ def test_what_can_be_chosen_can_be_launched_and_what_cannot_cannot(catalog: Cata
         for gpu, gpu_choice in offered(catalog, at_workload, "gpu").items():
             at_gpu = answer(at_workload, "gpu", gpu)
             for dtype, dtype_choice in offered(catalog, at_gpu, "dtype").items():
-                chosen = selection(catalog, settled(catalog, answer(at_gpu, "dtype", dtype)))
+                chosen = selection(catalog, with_defaults(catalog, answer(at_gpu, "dtype", dtype)))
                 assert chosen is not None
                 possible = gpu_choice.disabled_reason is None and dtype_choice.disabled_reason is None
                 assert plan(catalog, chosen).launchable == possible, chosen
@@ -120,7 +120,7 @@ def test_listed_scales_can_be_launched_and_disabled_ones_cannot(catalog: Catalog
     for scaling in ("weak", "strong"):
         scaled = answer(answers, "scaling", scaling)
         for value, choice in offered(catalog, scaled, "scale").items():
-            chosen = selection(catalog, settled(catalog, answer(scaled, "scale", value)))
+            chosen = selection(catalog, with_defaults(catalog, answer(scaled, "scale", value)))
             assert chosen is not None
             assert plan(catalog, chosen).launchable == (choice.disabled_reason is None), (scaling, value)
 
@@ -128,12 +128,14 @@ def test_listed_scales_can_be_launched_and_disabled_ones_cannot(catalog: Catalog
 def test_details_name_the_source(catalog: Catalog) -> None:
     for recipe in catalog.recipes:
         for size in recipe.models:
-            found = dict(details(catalog, settled(catalog, answer(Answers(), WORKLOAD, f"{recipe.id}/{size}"))))
+            found = dict(details(catalog, with_defaults(catalog, answer(Answers(), WORKLOAD, f"{recipe.id}/{size}"))))
             assert found["source"] == recipe.source
 
 
 def test_access_is_said_to_be_what_nvidias_own_scripts_need(catalog: Catalog) -> None:
     """The direct procedure needs none."""
-    found = dict(details(catalog, settled(catalog, answer(Answers(), WORKLOAD, "llama3.1@25.04/8b"))))
+    found = dict(details(catalog, with_defaults(catalog, answer(Answers(), WORKLOAD, "llama3.1@25.04/8b"))))
     assert found["access"] == "NVIDIA's own scripts need meta-llama/Meta-Llama-3-8B"
-    assert "access" not in dict(details(catalog, settled(catalog, answer(Answers(), WORKLOAD, "grok1@25.02/314b"))))
+    assert "access" not in dict(
+        details(catalog, with_defaults(catalog, answer(Answers(), WORKLOAD, "grok1@25.02/314b")))
+    )

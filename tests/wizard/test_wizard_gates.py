@@ -9,7 +9,7 @@ import pytest
 from llmb_tui.catalog.catalog import Catalog
 from llmb_tui.plan.selection import RunOptions
 from llmb_tui.wizard.answers import Answers, answer
-from llmb_tui.wizard.events import Asked
+from llmb_tui.wizard.events import ActionRequested
 from llmb_tui.wizard.gates import comes_first, following, mark, problems, statuses, submit_blocker, summary
 from llmb_tui.wizard.state import ClusterState, Launch, WizardState
 from llmb_tui.wizard.steps import TITLES, StepId
@@ -49,7 +49,7 @@ def test_there_are_seven_steps_and_review_is_the_last_before_run() -> None:
 
 
 def test_going_back_is_never_blocked(catalog: Catalog) -> None:
-    before = [update(on_eos(catalog, ClusterState(), step), Asked("back"))[0].step for step in StepId]
+    before = [update(on_eos(catalog, ClusterState(), step), ActionRequested("back"))[0].step for step in StepId]
     assert before == [StepId.WORKLOAD, *list(StepId)[:-1]]
 
 

@@ -17,8 +17,8 @@ from llmb_tui.wizard.answers import (
     command,
     layout_text,
     selection,
-    settled,
     value_of,
+    with_defaults,
 )
 from llmb_tui.wizard.gates import layout_problems, mark, other_layout, summary
 from llmb_tui.wizard.steps import StepId
@@ -59,12 +59,12 @@ def test_what_is_no_layout_sets_nothing(text: str) -> None:
 
 def test_the_answers_of_a_run_with_its_own_layout_lead_back_to_it(catalog: Catalog) -> None:
     chosen = replace(NEMOTRON, overrides=EVERY)
-    assert selection(catalog, settled(catalog, answers_of(chosen))) == chosen
+    assert selection(catalog, with_defaults(catalog, answers_of(chosen))) == chosen
 
 
 def test_the_layout_stays_when_an_earlier_answer_changes(catalog: Catalog) -> None:
     answers = answer(answers_of(replace(NEMOTRON, overrides=Overrides(tp=4))), "workload", "llama3.1@25.04/8b")
-    chosen = selection(catalog, settled(catalog, answers))
+    chosen = selection(catalog, with_defaults(catalog, answers))
     assert chosen is not None
     assert chosen.overrides == Overrides(tp=4)
 

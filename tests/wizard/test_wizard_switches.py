@@ -7,15 +7,15 @@ import pytest
 from llmb_tui.catalog.catalog import Catalog
 from llmb_tui.plan.make import plan
 from llmb_tui.plan.selection import ON
-from llmb_tui.wizard.answers import Answers, answer, selection, settled
+from llmb_tui.wizard.answers import Answers, answer, selection, with_defaults
 from llmb_tui.wizard.choices import Switch, no_typing, switches
 
 
 def shown(catalog: Catalog, workload: str, *on: str) -> dict[str, Switch]:
     answers = answer(Answers(), "workload", workload)
-    for one in switches(catalog, settled(catalog, answers)):
+    for one in switches(catalog, with_defaults(catalog, answers)):
         answers = answer(answers, one.field, ON if one.field in on else "")
-    return {one.field: one for one in switches(catalog, settled(catalog, answers))}
+    return {one.field: one for one in switches(catalog, with_defaults(catalog, answers))}
 
 
 def test_each_names_what_it_means_for_the_recipe(catalog: Catalog) -> None:
@@ -48,7 +48,7 @@ def test_only_what_is_offered_can_be_launched(catalog: Catalog) -> None:
             workload = f"{recipe.id}/{size}"
             for field, one in shown(catalog, workload).items():
                 chosen = selection(
-                    catalog, settled(catalog, answer(answer(Answers(), "workload", workload), one.field, ON))
+                    catalog, with_defaults(catalog, answer(answer(Answers(), "workload", workload), one.field, ON))
                 )
                 assert chosen is not None
                 assert plan(catalog, chosen).launchable is one.movable, (workload, field)
@@ -59,4 +59,6 @@ def test_only_what_is_offered_can_be_launched(catalog: Catalog) -> None:
     [("nemotron4@25.04/15b", ""), ("grok1@25.02/314b", "not in this recipe")],
 )
 def test_where_a_checkpoint_can_be_loaded(catalog: Catalog, workload: str, reason: str) -> None:
-    assert no_typing(catalog, settled(catalog, answer(Answers(), "workload", workload)))["load_checkpoint"] == reason
+    assert (
+        no_typing(catalog, with_defaults(catalog, answer(Answers(), "workload", workload)))["load_checkpoint"] == reason
+    )

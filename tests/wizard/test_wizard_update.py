@@ -10,16 +10,17 @@ import pytest
 from llmb_tui.catalog.catalog import Catalog
 from llmb_tui.launch.run import Run
 from llmb_tui.launch.step_state import StepState
-from llmb_tui.plan.calibration import OwnResult
+from llmb_tui.plan.calibration import ClusterResult
 from llmb_tui.plan.selection import Overrides
 from llmb_tui.preflight.report import NETWORK_VARIABLES, PATH_VARIABLES, Check, Preflight
 from llmb_tui.wizard.answers import Answers
 from llmb_tui.wizard.effects import (
-    Arrive,
     AskForKeys,
     AskToSubmit,
     EditCluster,
+    FocusFirst,
     Install,
+    Notify,
     OpenRun,
     Prepare,
     PrepareAhead,
@@ -27,34 +28,33 @@ from llmb_tui.wizard.effects import (
     ReadOwnResults,
     ReadRuns,
     ShowFailure,
-    StartRestTimer,
+    StartIdleTimer,
     Submit,
-    Tell,
 )
 from llmb_tui.wizard.events import (
     Action,
+    ActionRequested,
     Answered,
-    Asked,
     CheckDone,
     ConnectionChanged,
     EarlyChecked,
     Event,
     Failed,
     FailureRead,
-    InFront,
+    InputIdle,
     LaunchSaid,
     OwnResultsRead,
     Prepared,
     ProfileSaved,
-    Report,
-    Rested,
     RunAgain,
     RunsRead,
+    ScreenActive,
     StepsChanged,
     StepTaken,
     SubmitAgreed,
     Submitted,
     TaskEnded,
+    TaskEvent,
 )
 from llmb_tui.wizard.gates import command_line, mark, refused
 from llmb_tui.wizard.site_variables import SiteVariables, site_variables
@@ -77,7 +77,7 @@ from tests.wizard.wizard_states import (
     of_kind,
 )
 
-ENTER, NEXT, BACK = Asked("enter"), Asked("next"), Asked("back")
+ENTER, NEXT, BACK = ActionRequested("enter"), ActionRequested("next"), ActionRequested("back")
 LACKING = (StepState("token", "Hugging Face token", "failed", key_would_help="hugging-face"),)
 
 
@@ -91,12 +91,12 @@ class TestSteps:
         wizard = Wizard(catalog, Answers())
         assert wizard.step() is StepId.WORKLOAD
         assert wizard.state.proposal.plan is not None
-        assert wizard.effects == (Arrive(), StartRestTimer(), ReadOwnResults("eos"))
+        assert wizard.effects == (FocusFirst(), StartIdleTimer(), ReadOwnResults("eos"))
 
     def test_on_from_step_to_step_answers_what_each_showed(self, catalog: Catalog) -> None:
         wizard = Wizard(catalog, Answers(), cluster=None)
         for step in (StepId.HARDWARE, StepId.SCALE, StepId.CLUSTER):
-            assert Arrive() in wizard.tell(ENTER)
+            assert FocusFirst() in wizard.tell(ENTER)
             assert wizard.step() is step
         answers, full = wizard.state.answers, wizard.state.proposal.full
         assert replace(answers, cluster=None) == replace(full, cluster=None)
@@ -118,7 +118,7 @@ class TestSteps:
     def test_what_blocks_going_on_is_said(self, wizard: Wizard) -> None:
         wizard.tell(StepTaken(StepId.SCALE), Answered("scale", "96"))
         (told,) = wizard.tell(NEXT)
-        assert isinstance(told, Tell)
+        assert isinstance(told, Notify)
         assert "96" in told.words
 
     def test_an_error_of_another_step_does_not_block_this_one(self, wizard: Wizard) -> None:
@@ -165,43 +165,43 @@ class TestSteps:
 
 class TestLooks:
     def test_a_saved_cluster_is_looked_at_once_by_itself(self, wizard: Wizard) -> None:
-        (probe,) = wizard.tell(Rested())
+        (probe,) = wizard.tell(InputIdle())
         assert probe == Probe(wizard.request, attended=False, early=True)
         assert wizard.state.cluster.link == "connecting"
         wizard.tell(ConnectionChanged(wizard.request, "unknown"), TaskEnded(wizard.request, "probe"))
-        assert wizard.tell(Rested()) == ()
-        assert wizard.state.cluster.trouble is None
+        assert wizard.tell(InputIdle()) == ()
+        assert wizard.state.cluster.error is None
 
     @pytest.mark.parametrize("is_late", [False, True])
     def test_one_that_answered_is_looked_at_again_when_it_is_chosen_again(self, wizard: Wizard, is_late: bool) -> None:
         said, away = ConnectionChanged(wizard.request, "connected"), Answered("cluster", "selene")
-        wizard.tell(Rested(), *((away, said) if is_late else (said, away)), Answered("cluster", "eos"))
-        assert wizard.tell(Rested()) == (Probe(wizard.request, attended=False, early=True),)
+        wizard.tell(InputIdle(), *((away, said) if is_late else (said, away)), Answered("cluster", "eos"))
+        assert wizard.tell(InputIdle()) == (Probe(wizard.request, attended=False, early=True),)
         wizard.tell(ConnectionChanged(wizard.request, "unknown"), TaskEnded(wizard.request, "probe"))
-        assert wizard.tell(Rested()) == (), "it does not answer any more"
+        assert wizard.tell(InputIdle()) == (), "it does not answer any more"
 
     def test_nothing_is_looked_at_while_something_goes_on_there(self, wizard: Wizard) -> None:
-        wizard.tell(Rested())
-        assert wizard.tell(Rested()) == ()
+        wizard.tell(InputIdle())
+        assert wizard.tell(InputIdle()) == ()
 
     def test_no_cluster_and_no_selection_are_not_looked_at(self, catalog: Catalog) -> None:
-        assert Wizard(catalog, cluster=None).tell(Rested()) == ()
+        assert Wizard(catalog, cluster=None).tell(InputIdle()) == ()
         wizard = Wizard(catalog, replace(NEMOTRON, time_limit="1"))
-        (said,) = wizard.tell(Rested(), Asked("check"))
-        assert said == Tell("This is not a time limit. Type HH:MM:SS, such as 00:30:00, or D-HH:MM:SS.")
+        (said,) = wizard.tell(InputIdle(), ActionRequested("check"))
+        assert said == Notify("This is not a time limit. Type HH:MM:SS, such as 00:30:00, or D-HH:MM:SS.")
         wizard.tell(Answered("time_limit", ""))
-        assert of_kind(wizard.tell(Rested()), Probe), "it was not tried yet"
+        assert of_kind(wizard.tell(InputIdle()), Probe), "it was not tried yet"
 
     def test_a_connected_cluster_is_looked_at_again_for_other_answers(self, wizard: Wizard) -> None:
         wizard.installed()
-        assert of_kind(wizard.tell(Answered("scale", "32")), StartRestTimer)
+        assert of_kind(wizard.tell(Answered("scale", "32")), StartIdleTimer)
         cluster = wizard.state.cluster
         assert (cluster.link, cluster.preflight, cluster.steps) == ("connected", None, ())
-        assert of_kind(wizard.tell(Rested()), Probe) == (Probe(wizard.request, attended=False, early=True),)
+        assert of_kind(wizard.tell(InputIdle()), Probe) == (Probe(wizard.request, attended=False, early=True),)
 
     def test_one_that_was_asked_for_replaces_what_was_known(self, wizard: Wizard) -> None:
         wizard.installed()
-        (probe,) = wizard.tell(Asked("check"))
+        (probe,) = wizard.tell(ActionRequested("check"))
         assert probe == Probe(wizard.request, attended=True, early=True)
         cluster = wizard.state.cluster
         assert (cluster.link, cluster.preflight, cluster.steps) == ("connecting", None, ())
@@ -209,25 +209,29 @@ class TestLooks:
     @pytest.mark.parametrize("action", ["install", "submit"])
     def test_none_disturbs_an_install_or_a_submission(self, wizard: Wizard, action: str) -> None:
         if action == "install":
-            wizard.connected().tell(Asked("install"))
+            wizard.connected().tell(ActionRequested("install"))
         else:
             wizard.at_review().tell(SubmitAgreed(draft_of(wizard.request), 0.0))
-        assert wizard.tell(Asked("check")) == (Tell("The cluster is at work for you: check it when that is done."),)
+        assert wizard.tell(ActionRequested("check")) == (
+            Notify("The cluster is at work for you: check it when that is done."),
+        )
         assert wizard.state.cluster.link == "connected"
 
     def test_without_a_cluster_one_is_entered(self, catalog: Catalog) -> None:
         wizard = Wizard(catalog, cluster=None)
-        assert wizard.tell(Asked("check")) == (EditCluster(None),)
+        assert wizard.tell(ActionRequested("check")) == (EditCluster(None),)
         wizard.tell(StepTaken(StepId.CLUSTER))
         assert wizard.tell(ENTER) == (EditCluster(None),)
 
     def test_a_failed_one_is_told_until_it_is_tried_again(self, wizard: Wizard) -> None:
-        wizard.tell(Asked("check"), ConnectionChanged(wizard.request, "failed"), Failed(wizard.request, "probe", LOST))
+        wizard.tell(
+            ActionRequested("check"), ConnectionChanged(wizard.request, "failed"), Failed(wizard.request, "probe", LOST)
+        )
         wizard.tell(TaskEnded(wizard.request, "probe"))
-        assert wizard.state.cluster.trouble_of("probe") is LOST
+        assert wizard.state.cluster.error_with_remedy("probe") is LOST
         assert mark(wizard.state, StepId.CLUSTER) == "flagged"
-        wizard.tell(Asked("check"))
-        assert wizard.state.cluster.trouble is None
+        wizard.tell(ActionRequested("check"))
+        assert wizard.state.cluster.error is None
         assert mark(wizard.state, StepId.CLUSTER) == "open"
         assert wizard.state.cluster.unreachable is None
 
@@ -238,7 +242,7 @@ class TestLooks:
     ) -> None:
         request = wizard.request
         said = (ConnectionChanged(request, "failed"), Failed(request, "probe", LOST), TaskEnded(request, "probe"))
-        wizard.tell(Asked("check"), *((deed, *said) if is_late else (*said, deed)))
+        wizard.tell(ActionRequested("check"), *((deed, *said) if is_late else (*said, deed)))
         assert wizard.state.cluster.unreachable is LOST
         assert mark(wizard.state, StepId.CLUSTER) == "flagged"
         wizard.tell(ConnectionChanged(wizard.request, "connected"))
@@ -246,7 +250,7 @@ class TestLooks:
 
     def test_another_clusters_missing_connection_is_not_this_ones(self, wizard: Wizard) -> None:
         earlier = wizard.request
-        wizard.tell(Asked("check"), Answered("cluster", "selene"), Asked("check"))
+        wizard.tell(ActionRequested("check"), Answered("cluster", "selene"), ActionRequested("check"))
         wizard.tell(ConnectionChanged(wizard.request, "failed"), Failed(earlier, "probe", LOST))
         assert wizard.state.cluster.unreachable is None
 
@@ -272,12 +276,12 @@ class TestLooks:
         )
 
     def test_what_the_other_procedures_want_to_know_is_looked_for_once(self, wizard: Wizard) -> None:
-        wizard.tell(Rested(), EarlyChecked(wizard.request, ()))
-        assert wizard.tell(Asked("check")) == (Probe(wizard.request, attended=True, early=False),)
+        wizard.tell(InputIdle(), EarlyChecked(wizard.request, ()))
+        assert wizard.tell(ActionRequested("check")) == (Probe(wizard.request, attended=True, early=False),)
         wizard.tell(Answered("scale", "32"))
-        assert wizard.tell(Asked("check")) == (Probe(wizard.request, attended=True, early=False),)
+        assert wizard.tell(ActionRequested("check")) == (Probe(wizard.request, attended=True, early=False),)
         wizard.tell(Answered("procedure", "upstream"))
-        assert wizard.tell(Asked("check")) == (Probe(wizard.request, attended=True, early=True),)
+        assert wizard.tell(ActionRequested("check")) == (Probe(wizard.request, attended=True, early=True),)
 
 
 class TestOtherRequests:
@@ -295,7 +299,7 @@ class TestOtherRequests:
         effects = wizard.installed().tell(Answered("cluster", "selene"))
         assert wizard.state.cluster.link == "unknown"
         assert ReadOwnResults("selene") in effects
-        assert of_kind(wizard.tell(Rested()), Probe)
+        assert of_kind(wizard.tell(InputIdle()), Probe)
         wizard.tell(Answered("cluster", "gone"))
         assert (wizard.state.cluster.link, wizard.state.proposal.profile) == ("none", None)
 
@@ -304,7 +308,7 @@ class TestOtherRequests:
         draft = draft_of(earlier)
         wizard.tell(Answered("scale", "32"))
         state = wizard.state
-        reports: tuple[Report, ...] = (
+        reports: tuple[TaskEvent, ...] = (
             CheckDone(earlier, PASSED, whole=True),
             CheckDone(earlier, PASSED, whole=False),
             StepsChanged(earlier, INSTALLED),
@@ -316,12 +320,12 @@ class TestOtherRequests:
         assert wizard.state is state
 
     def test_the_connection_holds_and_leads_to_another_look(self, wizard: Wizard) -> None:
-        wizard.tell(Rested())
+        wizard.tell(InputIdle())
         earlier = wizard.request
         wizard.tell(Answered("scale", "32"))
-        assert wizard.tell(ConnectionChanged(earlier, "connected", "Welcome.")) == (StartRestTimer(),)
+        assert wizard.tell(ConnectionChanged(earlier, "connected", "Welcome.")) == (StartIdleTimer(),)
         assert (wizard.state.cluster.link, wizard.state.cluster.banner) == ("connected", "Welcome.")
-        assert of_kind(wizard.tell(Rested()), Probe) == (Probe(wizard.request, attended=False, early=True),)
+        assert of_kind(wizard.tell(InputIdle()), Probe) == (Probe(wizard.request, attended=False, early=True),)
 
     def test_the_connection_of_another_cluster_does_not(self, wizard: Wizard) -> None:
         earlier = wizard.request
@@ -330,7 +334,7 @@ class TestOtherRequests:
         assert wizard.state.cluster.link == "unknown"
 
     def test_problems_that_were_learned_do_not_make_it_another_request(self, wizard: Wizard) -> None:
-        wizard.tell(Answered("procedure", "upstream"), Asked("check"))
+        wizard.tell(Answered("procedure", "upstream"), ActionRequested("check"))
         earlier = wizard.request
         refused = replace(COMMITS, status="failed")
         wizard.tell(EarlyChecked(earlier, (refused,)), CheckDone(earlier, PASSED, whole=True))
@@ -346,59 +350,59 @@ class TestInstall:
     def test_it_runs_what_is_missing_and_goes_on_once_it_is_whole(self, wizard: Wizard) -> None:
         wizard.connected().tell(StepTaken(StepId.INSTALL))
         assert wizard.tell(ENTER) == (Install(wizard.request),)
-        assert wizard.tell(ENTER, Asked("install")) == (), "it runs already"
+        assert wizard.tell(ENTER, ActionRequested("install")) == (), "it runs already"
         wizard.tell(StepsChanged(wizard.request, INSTALLED), TaskEnded(wizard.request, "install"))
         wizard.tell(ENTER)
         assert wizard.step() is StepId.REVIEW
 
     @pytest.mark.parametrize(("field", "other"), [("scale", "32"), ("cluster", "selene")])
     def test_one_that_goes_on_is_known_to_whoever_comes_back(self, wizard: Wizard, field: str, other: str) -> None:
-        wizard.connected().tell(Asked("install"))
+        wizard.connected().tell(ActionRequested("install"))
         mine, before = wizard.request, getattr(wizard.state.answers, field)
         wizard.tell(Answered(field, other))
         assert "install" not in wizard.state.cluster.tasks, "it is another request's"
         wizard.tell(Answered(field, str(before)))
-        assert of_kind(wizard.tell(Asked("install")), Install) == ()
+        assert of_kind(wizard.tell(ActionRequested("install")), Install) == ()
         if field == "scale":
             assert wizard.state.cluster.installing
         wizard.tell(TaskEnded(mine, "install"))
         assert not wizard.state.cluster.installing
-        assert of_kind(wizard.connected().tell(Asked("install")), Install) == (Install(mine),)
+        assert of_kind(wizard.connected().tell(ActionRequested("install")), Install) == (Install(mine),)
 
     def test_it_needs_a_cluster_and_a_launchable_selection(self, catalog: Catalog) -> None:
         for wizard, why in (
             (Wizard(catalog, cluster=None), "Choose a cluster first: step 4."),
             (Wizard(catalog, replace(NEMOTRON, scale=96)), "Choose a listed scale: 64 or 128 GPUs."),
         ):
-            (told,) = of_kind(wizard.tell(Asked("install")), Tell, Install)
-            assert isinstance(told, Tell)
+            (told,) = of_kind(wizard.tell(ActionRequested("install")), Notify, Install)
+            assert isinstance(told, Notify)
             assert why in told.words
 
     def test_a_step_that_lacks_a_key_asks_for_it(self, wizard: Wizard) -> None:
-        wizard.connected().tell(Asked("install"), StepsChanged(wizard.request, LACKING))
+        wizard.connected().tell(ActionRequested("install"), StepsChanged(wizard.request, LACKING))
         first, *_ = wizard.tell(TaskEnded(wizard.request, "install"))
         assert first == AskForKeys(wizard.request, "hugging-face")
-        assert wizard.tell(Asked("keys")) == (AskForKeys(wizard.request, "hugging-face"),)
+        assert wizard.tell(ActionRequested("keys")) == (AskForKeys(wizard.request, "hugging-face"),)
 
     def test_who_is_elsewhere_is_asked_for_no_key(self, wizard: Wizard) -> None:
-        wizard.connected().tell(Asked("install"), StepsChanged(wizard.request, LACKING), InFront(False))
+        wizard.connected().tell(ActionRequested("install"), StepsChanged(wizard.request, LACKING), ScreenActive(False))
         assert of_kind(wizard.tell(TaskEnded(wizard.request, "install")), AskForKeys) == ()
 
     def test_a_cluster_that_was_at_work_when_it_was_to_be_looked_at_is_looked_at_then(self, wizard: Wizard) -> None:
         wizard.connected().tell(Answered("scale", "32"), StepTaken(StepId.REVIEW))
         assert "prepare" in wizard.state.cluster.tasks
-        assert wizard.tell(Rested()) == ()
-        assert StartRestTimer() in wizard.tell(TaskEnded(wizard.request, "prepare"))
-        assert of_kind(wizard.tell(Rested()), Probe)
+        assert wizard.tell(InputIdle()) == ()
+        assert StartIdleTimer() in wizard.tell(TaskEnded(wizard.request, "prepare"))
+        assert of_kind(wizard.tell(InputIdle()), Probe)
 
     def test_keys_need_a_request(self, wizard: Wizard, catalog: Catalog) -> None:
-        assert wizard.tell(Asked("keys")) == (AskForKeys(wizard.request, None),)
-        assert Wizard(catalog, cluster=None).tell(Asked("keys")) == ()
+        assert wizard.tell(ActionRequested("keys")) == (AskForKeys(wizard.request, None),)
+        assert Wizard(catalog, cluster=None).tell(ActionRequested("keys")) == ()
 
     def test_what_a_login_shell_sets_is_asked_for_once_it_is_known(self, wizard: Wizard) -> None:
-        assert site_variables(wizard.state) == Tell("The cluster was not checked yet: c connects and checks.")
+        assert site_variables(wizard.state) == Notify("The cluster was not checked yet: c connects and checks.")
         wizard.connected()
-        assert site_variables(wizard.state) == Tell(
+        assert site_variables(wizard.state) == Notify(
             "A login shell there sets nothing that a job would lack.", "information"
         )
         network, paths = (("NCCL_IB_HCA", "mlx5_0"),), (("LD_LIBRARY_PATH", "/opt/lib"),)
@@ -410,11 +414,11 @@ class TestInstall:
         assert site_variables(wizard.state) == SiteVariables(wizard.request.profile, network, paths)
 
     def test_what_went_wrong_is_told_until_it_is_tried_again(self, wizard: Wizard) -> None:
-        wizard.connected().tell(Asked("install"), Failed(wizard.request, "install", LOST))
+        wizard.connected().tell(ActionRequested("install"), Failed(wizard.request, "install", LOST))
         wizard.tell(TaskEnded(wizard.request, "install"))
-        assert wizard.state.cluster.trouble_of("install") is LOST
-        wizard.tell(Asked("install"))
-        assert wizard.state.cluster.trouble is None
+        assert wizard.state.cluster.error_with_remedy("install") is LOST
+        wizard.tell(ActionRequested("install"))
+        assert wizard.state.cluster.error is None
 
 
 class TestObserverMode:
@@ -423,43 +427,43 @@ class TestObserverMode:
         return Wizard(catalog, profiles=(replace(EOS, read_only=True),))
 
     def test_the_cluster_is_looked_at_and_nothing_is_changed_there(self, wizard: Wizard) -> None:
-        assert of_kind(wizard.tell(Rested()), Probe)
+        assert of_kind(wizard.tell(InputIdle()), Probe)
         wizard.connected().tell(StepTaken(StepId.INSTALL))
         assert refused(wizard.state) == {"install", "keys"}
-        for action in (ENTER, Asked("install"), Asked("keys")):
-            assert wizard.tell(action) == (Tell("It is only looked at. Change the profile."),)
+        for action in (ENTER, ActionRequested("install"), ActionRequested("keys")):
+            assert wizard.tell(action) == (Notify("It is only looked at. Change the profile."),)
 
     def test_a_run_is_shown_and_not_submitted(self, wizard: Wizard) -> None:
         wizard.at_review()
         assert refused(wizard.state) == {"submit"}
-        told = (Tell("It is only looked at. Change the profile."),)
-        assert wizard.tell(ENTER) == wizard.tell(Asked("submit")) == told
+        told = (Notify("It is only looked at. Change the profile."),)
+        assert wizard.tell(ENTER) == wizard.tell(ActionRequested("submit")) == told
 
 
 class TestReview:
     def test_the_script_is_made_once(self, wizard: Wizard) -> None:
         wizard.installed()
-        assert wizard.tell(StepTaken(StepId.REVIEW)) == (Arrive(), Prepare(wizard.request))
-        assert wizard.tell(StepTaken(StepId.REVIEW)) == (Arrive(),), "it is being made"
+        assert wizard.tell(StepTaken(StepId.REVIEW)) == (FocusFirst(), Prepare(wizard.request))
+        assert wizard.tell(StepTaken(StepId.REVIEW)) == (FocusFirst(),), "it is being made"
         wizard.tell(Prepared(wizard.request, draft_of(wizard.request)), TaskEnded(wizard.request, "prepare"))
-        assert wizard.tell(StepTaken(StepId.REVIEW)) == (Arrive(),), "it is there"
+        assert wizard.tell(StepTaken(StepId.REVIEW)) == (FocusFirst(),), "it is there"
 
     def test_nothing_is_made_of_what_cannot_be_launched(self, catalog: Catalog) -> None:
         wizard = Wizard(catalog, replace(NEMOTRON, scale=96))
-        assert wizard.tell(StepTaken(StepId.REVIEW)) == (Arrive(),)
+        assert wizard.tell(StepTaken(StepId.REVIEW)) == (FocusFirst(),)
         (told,) = wizard.tell(ENTER)
-        assert isinstance(told, Tell)
-        assert wizard.tell(Asked("submit")) == (told,)
+        assert isinstance(told, Notify)
+        assert wizard.tell(ActionRequested("submit")) == (told,)
 
     def test_what_comes_first_is_said(self, wizard: Wizard) -> None:
         wizard.at_review().tell(StepsChanged(wizard.request, MISSING))
-        assert wizard.tell(ENTER) == (Tell("The install is not whole: step 5 comes first."),)
+        assert wizard.tell(ENTER) == (Notify("The install is not whole: step 5 comes first."),)
 
     def test_it_asks_before_it_submits(self, wizard: Wizard) -> None:
         wizard.at_review()
         draft = wizard.state.cluster.prepared
         assert draft is not None
-        assert wizard.tell(ENTER) == wizard.tell(Asked("submit")) == (AskToSubmit(draft, ""),)
+        assert wizard.tell(ENTER) == wizard.tell(ActionRequested("submit")) == (AskToSubmit(draft, ""),)
         assert wizard.tell(SubmitAgreed(draft, 7.0)) == (Submit(draft, PASSED, INSTALLED),)
         assert wizard.state.launch is not None
         assert (wizard.state.launch.run, wizard.state.launch.since) == (draft.run, 7.0)
@@ -469,11 +473,11 @@ class TestReview:
         agreed = SubmitAgreed(draft_of(wizard.request), 0.0)
         wizard.tell(agreed)
         (told,) = wizard.tell(agreed)
-        assert isinstance(told, Tell)
-        assert wizard.tell(Asked("submit")) == (told,)
+        assert isinstance(told, Notify)
+        assert wizard.tell(ActionRequested("submit")) == (told,)
         wizard.tell(Answered("scale", "32"), StepTaken(StepId.REVIEW))
         (told,) = wizard.tell(ENTER)
-        assert isinstance(told, Tell)
+        assert isinstance(told, Notify)
         assert "one at a time" in told.words
 
 
@@ -483,7 +487,7 @@ class TestScriptAhead:
     @pytest.fixture
     def wizard(self, catalog: Catalog) -> Wizard:
         wizard = Wizard(catalog)
-        wizard.tell(Rested())
+        wizard.tell(InputIdle())
         return wizard
 
     def script(self, wizard: Wizard) -> None:
@@ -493,26 +497,28 @@ class TestScriptAhead:
         connected = ConnectionChanged(wizard.request, "connected")
         assert of_kind(wizard.tell(connected, connected), PrepareAhead) == (PrepareAhead(wizard.request),)
         self.script(wizard)
-        again = wizard.tell(StepTaken(StepId.REVIEW), BACK, StepTaken(StepId.REVIEW), Asked("check"), connected)
+        again = wizard.tell(
+            StepTaken(StepId.REVIEW), BACK, StepTaken(StepId.REVIEW), ActionRequested("check"), connected
+        )
         assert not of_kind(again, Prepare, PrepareAhead)
         assert wizard.state.cluster.prepared is not None
 
     def test_another_choice_drops_it_and_makes_another(self, wizard: Wizard) -> None:
         wizard.tell(ConnectionChanged(wizard.request, "connected"))
         earlier = wizard.request
-        wizard.tell(Answered("scale", "32"), Rested(), Prepared(earlier, draft_of(earlier)))
+        wizard.tell(Answered("scale", "32"), InputIdle(), Prepared(earlier, draft_of(earlier)))
         assert wizard.state.cluster.prepared is None
         told = wizard.tell(ConnectionChanged(wizard.request, "connected"))
         assert told == (PrepareAhead(wizard.request),) != (PrepareAhead(earlier),)
 
     def test_it_needs_a_connection_and_a_plan_that_can_be_launched(self, wizard: Wizard) -> None:
         assert wizard.tell(ConnectionChanged(wizard.request, "failed")) == ()
-        wizard.tell(Answered("scale", "96"), Rested())
+        wizard.tell(Answered("scale", "96"), InputIdle())
         assert wizard.tell(ConnectionChanged(wizard.request, "connected")) == ()
 
     def test_what_went_wrong_before_stays_told(self, wizard: Wizard) -> None:
         wizard.tell(Failed(wizard.request, "probe", LOST), ConnectionChanged(wizard.request, "connected"))
-        assert wizard.state.cluster.trouble_of("probe") is LOST
+        assert wizard.state.cluster.error_with_remedy("probe") is LOST
 
     def test_who_enters_review_meanwhile_waits_for_it(self, wizard: Wizard) -> None:
         wizard.tell(ConnectionChanged(wizard.request, "connected"))
@@ -524,7 +530,7 @@ class TestScriptAhead:
     def test_one_that_failed_is_made_for_who_waits_for_it_and_no_sooner(self, wizard: Wizard) -> None:
         ended = TaskEnded(wizard.request, "prepare ahead")
         assert wizard.tell(ConnectionChanged(wizard.request, "connected"), ended) == (PrepareAhead(wizard.request),)
-        assert wizard.tell(StepTaken(StepId.REVIEW)) == (Arrive(), Prepare(wizard.request))
+        assert wizard.tell(StepTaken(StepId.REVIEW)) == (FocusFirst(), Prepare(wizard.request))
 
     def test_one_that_fails_while_somebody_waits_is_made_again(self, wizard: Wizard) -> None:
         wizard.tell(ConnectionChanged(wizard.request, "connected"), StepTaken(StepId.REVIEW))
@@ -534,12 +540,12 @@ class TestScriptAhead:
     @pytest.mark.parametrize("action", ["enter", "submit"])
     def test_one_that_could_not_be_made_is_tried_again_at_review(self, wizard: Wizard, action: Action) -> None:
         wizard.installed().tell(StepTaken(StepId.REVIEW))
-        assert wizard.tell(Asked(action)) == (), "it is being made"
+        assert wizard.tell(ActionRequested(action)) == (), "it is being made"
         wizard.tell(Failed(wizard.request, "prepare", LOST), TaskEnded(wizard.request, "prepare"))
-        assert wizard.tell(Asked(action)) == (Prepare(wizard.request),)
-        assert wizard.state.cluster.trouble is None
+        assert wizard.tell(ActionRequested(action)) == (Prepare(wizard.request),)
+        assert wizard.state.cluster.error is None
         wizard.tell(Prepared(wizard.request, draft_of(wizard.request)), TaskEnded(wizard.request, "prepare"))
-        assert of_kind(wizard.tell(Asked(action)), AskToSubmit), "it is not submitted unasked"
+        assert of_kind(wizard.tell(ActionRequested(action)), AskToSubmit), "it is not submitted unasked"
 
 
 class TestSubmission:
@@ -558,23 +564,23 @@ class TestSubmission:
         assert wizard.tell(ENTER) == (OpenRun(run.id),)
         wizard.tell(StepTaken(StepId.REVIEW), ENTER)
         assert wizard.step() is StepId.RUN, "what was submitted is not submitted again"
-        assert of_kind(wizard.tell(Asked("submit")), AskToSubmit, Submit, Prepare) == ()
+        assert of_kind(wizard.tell(ActionRequested("submit")), AskToSubmit, Submit, Prepare) == ()
 
-    @pytest.mark.parametrize("gone", [StepTaken(StepId.SCALE), InFront(False), Answered("scale", "32")])
-    def test_who_has_gone_elsewhere_is_told(self, wizard: Wizard, gone: StepTaken | InFront | Answered) -> None:
+    @pytest.mark.parametrize("gone", [StepTaken(StepId.SCALE), ScreenActive(False), Answered("scale", "32")])
+    def test_who_has_gone_elsewhere_is_told(self, wizard: Wizard, gone: StepTaken | ScreenActive | Answered) -> None:
         request, run = wizard.request, replace(draft_of(wizard.request).run, submission="submitted", job_ids=("7",))
         wizard.tell(gone)
         step = wizard.step()
         told, read, *_ = wizard.tell(Submitted(request, run), TaskEnded(request, "submit"))
         words = f"Run {run.id} on eos, job 7: submitted. J lists it."
-        assert told == Tell(words, "information")
+        assert told == Notify(words, "information")
         assert isinstance(read, ReadRuns)
         assert (wizard.state.step, wizard.state.launch) == (step, None)
 
     def test_one_that_is_not_known_to_be_submitted_is_told_so(self, wizard: Wizard) -> None:
         request, run = wizard.request, replace(draft_of(wizard.request).run, submission="unknown")
-        (told, *_) = wizard.tell(InFront(False), Submitted(request, run))[-3:]
-        assert isinstance(told, Tell)
+        (told, *_) = wizard.tell(ScreenActive(False), Submitted(request, run))[-3:]
+        assert isinstance(told, Notify)
         assert "not known" in told.words
 
     def test_what_it_says_is_kept_whatever_is_looked_at(self, wizard: Wizard) -> None:
@@ -604,7 +610,9 @@ class TestSubmission:
         run = replace(draft_of(wizard.request).run, submission="submitted")
         wizard.tell(Submitted(wizard.request, run), TaskEnded(wizard.request, "submit"))
         answers = wizard.state.answers
-        assert wizard.tell(Asked("again")) == (Arrive(), PrepareAhead(wizard.request)), "with a script of its own"
+        assert wizard.tell(ActionRequested("again")) == (FocusFirst(), PrepareAhead(wizard.request)), (
+            "with a script of its own"
+        )
         assert (wizard.state.step, wizard.state.answers) == (StepId.WORKLOAD, answers)
         wizard.tell(TaskEnded(wizard.request, "prepare ahead"))
         assert of_kind(wizard.tell(StepTaken(StepId.REVIEW)), Prepare)
@@ -612,12 +620,12 @@ class TestSubmission:
 
 class TestReadings:
     def test_who_comes_back_reads_again(self, wizard: Wizard) -> None:
-        assert wizard.tell(InFront(False), InFront(True)) == (ReadRuns(None), ReadOwnResults("eos"))
+        assert wizard.tell(ScreenActive(False), ScreenActive(True)) == (ReadRuns(None), ReadOwnResults("eos"))
 
     def test_the_launched_run_is_taken_over_and_no_other(self, wizard: Wizard) -> None:
         run = draft_of(wizard.request).run
         wizard.tell(RunsRead((run,), run))
-        assert (wizard.state.going, wizard.state.cluster.launched) == ((run,), None)
+        assert (wizard.state.active_runs, wizard.state.cluster.launched) == ((run,), None)
         wizard.tell(Submitted(wizard.request, run))
         newer = replace(run, job_state="COMPLETED")
         wizard.tell(RunsRead((), newer))
@@ -626,7 +634,7 @@ class TestReadings:
         assert wizard.state.cluster.launched is newer
 
     def test_results_of_the_chosen_cluster_are_measured_and_of_another_are_not(self, wizard: Wizard) -> None:
-        result = OwnResult("run-a", wizard.plan, 2.5, 0.0, "direct", "direct procedure")
+        result = ClusterResult("run-a", wizard.plan, 2.5, 0.0, "direct", "direct procedure")
         seen = []
         for event in (
             OwnResultsRead("selene", (result,)),
@@ -698,7 +706,7 @@ class TestRunAgain:
         assert wizard.state.proposal.selection == chosen
         assert (wizard.step(), wizard.state.answers.cluster) == (StepId.SCALE, "eos")
         assert wizard.state.cluster.prepared is None
-        assert [tell.words for tell in effects if isinstance(tell, Tell)] == [
+        assert [tell.words for tell in effects if isinstance(tell, Notify)] == [
             "As run before. Change what should be otherwise."
         ]
         wizard.tell(Answered("scale", "128"))
@@ -715,7 +723,7 @@ class TestRunAgain:
         before = wizard.state
         (told,) = wizard.tell(RunAgain(self.run(**changes)))
         assert wizard.state is before
-        assert isinstance(told, Tell)
+        assert isinstance(told, Notify)
         assert "cannot be made again: no preset has" in told.words
 
     @pytest.mark.parametrize(
@@ -724,5 +732,5 @@ class TestRunAgain:
     )
     def test_what_cannot_be_as_it_was_is_said(self, wizard: Wizard, changes: Any, words: str) -> None:
         effects = wizard.tell(RunAgain(replace(self.run(), **changes)))
-        assert [words in tell.words for tell in effects if isinstance(tell, Tell)] == [True]
+        assert [words in tell.words for tell in effects if isinstance(tell, Notify)] == [True]
         assert wizard.plan.selection == NEMOTRON_64

@@ -9,7 +9,7 @@ from llmb_tui.catalog.catalog import Catalog
 from llmb_tui.catalog.recipe import Recipe
 from llmb_tui.cluster.profile import ClusterProfile
 from llmb_tui.cluster.slurm.profile import SlurmProfile
-from llmb_tui.errors import Trouble
+from llmb_tui.errors import LlmbError
 from llmb_tui.launch.prepared import LaunchPreview, PreparedRun
 from llmb_tui.launch.procedures import PROCEDURES, procedures_on
 from llmb_tui.launch.step_state import StepState
@@ -20,7 +20,7 @@ from llmb_tui.request import RunRequest
 from llmb_tui.wizard.answers import Answers
 from llmb_tui.wizard.effects import Effect
 from llmb_tui.wizard.events import (
-    Asked,
+    ActionRequested,
     CheckDone,
     ConnectionChanged,
     Event,
@@ -43,7 +43,7 @@ REFUSING = Preflight((*PASSED.checks, Check("time", "Time limit", "failed", "00:
 MISSING = (StepState("image", "Container image", "missing"),)
 INSTALLED = (StepState("image", "Container image", "done"),)
 BROKEN = (StepState("image", "Container image", "failed", "No space left on device"),)
-LOST = Trouble("eos does not answer.", "Connection refused.", "Check the host.")
+LOST = LlmbError("eos does not answer.", "Connection refused.", "Check the host.")
 NOT_PUBLIC = Problem("procedure", "error", "Commit 111 is not public.", "Choose the direct procedure.")
 COMMITS = Check("commits", "Required commits", "ok", "all exist", "2 commits", "")
 
@@ -126,7 +126,9 @@ class Wizard:
     def connected(self) -> Wizard:
         """A person had the cluster looked at: it answers, every check passed, nothing is installed or prepared."""
         request = self.request
-        self.tell(Asked("check"), ConnectionChanged(request, "connected"), CheckDone(request, PASSED, whole=True))
+        self.tell(
+            ActionRequested("check"), ConnectionChanged(request, "connected"), CheckDone(request, PASSED, whole=True)
+        )
         self.tell(StepsChanged(request, MISSING), TaskEnded(request, "probe"), TaskEnded(request, "prepare ahead"))
         return self
 

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from html import escape
 from pathlib import Path
 
-from llmb_tui.analysis.chart import Axis, Chart, Point, ReferenceLine, Role, Series, apart
+from llmb_tui.analysis.chart import Axis, Chart, Point, ReferenceLine, Role, Series, spread_labels
 from llmb_tui.language.quantities import count
 from llmb_tui.language.text import clean_line
 
@@ -154,7 +154,9 @@ def _beside(chart: Chart, frame: _Frame) -> list[tuple[list[str], float]]:
     level = [rule for rule in chart.rules if not rule.upright]
     texts = [_folded(rule.label, _BESIDE - 12) for rule in level]
     size = max((14.0 * len(text) + 2 for text in texts), default=0.0)
-    return list(zip(texts, apart([frame.up(rule.at) for rule in level], size, frame.top, frame.bottom), strict=True))
+    return list(
+        zip(texts, spread_labels([frame.up(rule.at) for rule in level], size, frame.top, frame.bottom), strict=True)
+    )
 
 
 def _lines(chart: Chart, frame: _Frame) -> Iterator[str]:

@@ -1,6 +1,6 @@
 """Files of NVIDIA's own tools on a cluster: several in one remote call, and their YAML, which is not trusted.
 
-A file may contain tokens in clear text, and so may an error about it: no `Trouble` quotes the text of a file.
+A file may contain tokens in clear text, and so may an error about it: no `LlmbError` quotes the text of a file.
 """
 
 from __future__ import annotations
@@ -10,8 +10,8 @@ from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from llmb_tui.cluster import batch
-from llmb_tui.cluster.yaml_text import NotYaml, yaml_of
-from llmb_tui.errors import Trouble
+from llmb_tui.cluster.yaml_text import YamlError, yaml_of
+from llmb_tui.errors import LlmbError
 from llmb_tui.language.text import clean_line
 
 if TYPE_CHECKING:
@@ -26,20 +26,20 @@ def ask(
 ) -> list[tuple[str, str, str]]:
     """Run a script with these arguments, and return (kind, path, text) of its findings, at most `most`.
 
-    Raises Trouble if the script fails, and the errors of `Session.run_script`.
+    Raises LlmbError if the script fails, and the errors of `Session.run_script`.
     """
     what = "Could not search for installations of NVIDIA's llmb-run on the cluster."
-    failed = partial(Trouble, what)
+    failed = partial(LlmbError, what)
     return batch.ask(session, script, MOST_BYTES, most, *arguments, failed=failed, deadline_s=deadline_s)
 
 
 def read_yaml(text: str, path: str) -> dict[str, Any]:
-    """Parse the mapping in a file. Raises Trouble, which names file and line but does not quote the text."""
+    """Parse the mapping in a file. Raises LlmbError, which names file and line but does not quote the text."""
     if len(text.encode()) > MOST_BYTES:
         raise unreadable(path, f"It is longer than {MOST_BYTES // 1024} KiB.")
     try:
         content = yaml_of(text)
-    except NotYaml as error:
+    except YamlError as error:
         problem = error.problem.partition(" '")[0].partition(' "')[0]  # without the quoted text
         where = f", line {error.line}: {problem}" if error.line else ""
         raise unreadable(path, f"It is not YAML{where}.") from None
@@ -48,9 +48,9 @@ def read_yaml(text: str, path: str) -> dict[str, Any]:
     return content
 
 
-def unreadable(path: str, why: str) -> Trouble:
+def unreadable(path: str, why: str) -> LlmbError:
     """Make the error for a file that cannot be used."""
-    return Trouble(
+    return LlmbError(
         f"{clean_line(path)} cannot be used.",
         clean_line(why),
         "Nothing was changed. Fix the file on the cluster, or continue without it.",

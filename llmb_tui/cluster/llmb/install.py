@@ -16,14 +16,14 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from llmb_tui.cluster.llmb.files import ask, read_yaml, unreadable
-from llmb_tui.cluster.profile_check import WrongField
+from llmb_tui.cluster.profile_check import InvalidFieldError
 from llmb_tui.cluster.remote_text import remote_text
 from llmb_tui.cluster.session import Session
 from llmb_tui.cluster.slurm.params import PROFILE_FIELDS
 from llmb_tui.cluster.slurm.profile import GpuRequest, SlurmProfile
 from llmb_tui.cluster.slurm.profile_check import check_profile
 from llmb_tui.cluster.validation import PATH, matches
-from llmb_tui.errors import Trouble
+from llmb_tui.errors import LlmbError
 from llmb_tui.language.text import clean_line
 from llmb_tui.toml.read import adapter
 
@@ -97,14 +97,14 @@ class LlmbInventory:
 
     installs: tuple[LlmbInstall, ...] = ()
     """Installations: that of the profile's directory first, then of `$LLMB_INSTALL`, then others."""
-    troubles: tuple[Trouble, ...] = ()
+    troubles: tuple[LlmbError, ...] = ()
     """One error for each configuration that cannot be used."""
 
 
 def find_installs(session: Session, install_dir: str) -> LlmbInventory:
     """Search for installations in one remote call: in the profile's directory, `$LLMB_INSTALL` and usual places.
 
-    `install_dir` is the profile's, and may be empty. Raises Trouble if the search fails, and the errors of
+    `install_dir` is the profile's, and may be empty. Raises LlmbError if the search fails, and the errors of
     `Session.run_script`.
     """
     places = [install_dir.rstrip("/")] if matches(PATH, install_dir) else []
@@ -126,8 +126,8 @@ def find_installs(session: Session, install_dir: str) -> LlmbInventory:
                     venvs=files.get("venvs", "").splitlines(),
                 )
             )
-        except Trouble as trouble:
-            troubles.append(trouble)
+        except LlmbError as error:
+            troubles.append(error)
     return LlmbInventory(tuple(installs), tuple(troubles))
 
 
@@ -136,7 +136,7 @@ def install_of(
 ) -> LlmbInstall:
     """Make an installation from the text of its configuration and its other files.
 
-    Raises Trouble for a file that is not such a configuration, or has a later version.
+    Raises LlmbError for a file that is not such a configuration, or has a later version.
     """
     file = f"{path.rstrip('/')}/{CONFIG}"
     content = read_yaml(text, file)
@@ -221,7 +221,7 @@ def _as_version_2(content: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _parse(file: str, content: Mapping[str, Any]) -> _Config:
-    """Validate a configuration. Raises Trouble, which names the invalid key."""
+    """Validate a configuration. Raises LlmbError, which names the invalid key."""
     from pydantic import ValidationError  # noqa: PLC0415 - takes 0.1 s, and the first frame does not need it
 
     keys = {key: value for key, value in content.items() if value is not None}
@@ -283,7 +283,7 @@ def _option(key: str) -> str:
     return bare if name == f"{_PREFIX}gres" else _OPTION.get(bare, bare)
 
 
-def _unknown_version(file: str, version: object) -> Trouble:
+def _unknown_version(file: str, version: object) -> LlmbError:
     if version is None:
         return unreadable(file, "It has neither a section `launcher` nor a number `schema_version`.")
     number = version if isinstance(version, int) else "not a number"
@@ -315,6 +315,6 @@ def _is_valid(name: str, value: str) -> bool:
     changed: dict[str, Any] = {name: value}
     try:
         check_profile(replace(_ANY, **changed))
-    except WrongField:
+    except InvalidFieldError:
         return False
     return True

@@ -13,10 +13,10 @@ from urllib.parse import quote, urlencode, urlsplit
 from pydantic import BaseModel, ValidationError
 
 from llmb_tui.cluster.cluster import AnswerCache
-from llmb_tui.cluster.failures import Disconnected, Unanswered, Unreachable
+from llmb_tui.cluster.failures import DisconnectedError, NoAnswerError, UnreachableError
 from llmb_tui.cluster.job import TERMINAL_STATES
-from llmb_tui.cluster.runai.failures import ApiTrouble, malformed, refusal
-from llmb_tui.cluster.runai.https import HttpsServer, Response, WrongServer, bundle_of, trusting
+from llmb_tui.cluster.runai.failures import ApiError, malformed, refusal
+from llmb_tui.cluster.runai.https import HttpsServer, Response, WrongServerError, bundle_of, trusting
 from llmb_tui.cluster.runai.profile import RunaiProfile
 from llmb_tui.cluster.runai.token import Token
 from llmb_tui.cluster.runai.values import (
@@ -35,7 +35,7 @@ from llmb_tui.cluster.runai.values import (
     given,
     selected,
 )
-from llmb_tui.errors import Trouble
+from llmb_tui.errors import LlmbError
 from llmb_tui.language.text import clean_line
 
 T = TypeVar("T", bound=BaseModel)
@@ -64,12 +64,13 @@ _JSON = {"Accept": "application/json", "Content-Type": "application/json"}
 class RunaiApi(AnswerCache):
     """One control plane, with the permissions of one application. For use by any thread. Connects at the first request.
 
-    All methods raise Unreachable, Disconnected, DeadlinePassed, AnswerTooLong, LoginNeeded, AuthenticationFailed and
-    ApiTrouble. `secret` is called at each login; it returns None if the application's secret is unknown.
+    All methods raise UnreachableError, DisconnectedError, DeadlineError, AnswerTooLongError, LoginNeededError,
+    AuthenticationError and ApiError. `secret` is called at each login; it returns None if the application's secret is
+    unknown.
     """
 
     def __init__(self, profile: RunaiProfile, secret: Callable[[], str | None], *, within_s: float = WITHIN_S) -> None:
-        """Raises Trouble if a file of certificates cannot be used."""
+        """Raises LlmbError if a file of certificates cannot be used."""
         self.profile = profile
         self._within_s = within_s
         self._server = HttpsServer(profile.base_url, trusting(bundle_of(), profile.ca_file))
@@ -138,24 +139,24 @@ class RunaiApi(AnswerCache):
         """Create a workload by one request, and return its id. The body has its name, which must be unique.
 
         If the answer is lost, the name is looked up. The request is not sent again, because no contract says that
-        Run:ai would refuse a second workload of the same name. Raises Disconnected if it is unknown whether the
+        Run:ai would refuse a second workload of the same name. Raises DisconnectedError if it is unknown whether the
         workload exists; after any other error it certainly does not exist.
         """
         action, name = "create the workload", str(body["name"])
         self.log_in()  # an error here comes before the request is sent
         try:
             return self._id_in(self._ask("POST", f"/workloads/{kind}", action, body=body), action)
-        except Trouble as trouble:
-            failed = trouble
-        refused = failed.status if isinstance(failed, ApiTrouble) else None
-        may_exist = isinstance(failed, (Disconnected, Unanswered)) or refused in _MAY_BE_DONE
+        except LlmbError as error:
+            failed = error
+        refused = failed.status if isinstance(failed, ApiError) else None
+        may_exist = isinstance(failed, (DisconnectedError, NoAnswerError)) or refused in _MAY_BE_DONE
         # A name in use is status 409, or 400 in the published contract.
         if not may_exist and refused not in (400, 409):
             raise failed
         try:
             workload = self.find(name)
-        except Trouble as trouble:
-            raise self._unknown_outcome(name, failed) from trouble
+        except LlmbError as error:
+            raise self._unknown_outcome(name, failed) from error
         if workload is not None:
             return workload.id
         raise self._unknown_outcome(name, failed) if may_exist else failed
@@ -189,8 +190,8 @@ class RunaiApi(AnswerCache):
                 workloads[workload_id] = self._checked(
                     Workload, self._get(action, f"/workloads/{_word(workload_id)}"), action
                 )
-            except ApiTrouble as trouble:
-                if trouble.status not in absent:
+            except ApiError as error:
+                if error.status not in absent:
                     raise
         return workloads | self._in_project(wanted - workloads.keys(), {"sortBy": "deletedAt", "deleted": "true"})
 
@@ -239,14 +240,14 @@ class RunaiApi(AnswerCache):
         """Delete a workload; False if it does not exist, unless a repetition of this request deleted it."""
         try:
             self._ask("DELETE", f"/workloads/{kind}/{_word(workload_id)}", "delete the workload", repeat=True)
-        except ApiTrouble as trouble:
-            if trouble.status != 404:
+        except ApiError as error:
+            if error.status != 404:
                 raise
-            return trouble.may_be_done
+            return error.may_be_done
         return True
 
-    def _unknown_outcome(self, name: str, lost: Trouble) -> Disconnected:
-        return Disconnected(
+    def _unknown_outcome(self, name: str, lost: LlmbError) -> DisconnectedError:
+        return DisconnectedError(
             f"It is not known whether the workload {name} was created.",
             f"{lost.what} {lost.why}".rstrip(),
             "The program looks it up by its name, and does not send it again before the outcome is known.",
@@ -329,7 +330,7 @@ class RunaiApi(AnswerCache):
             nonlocal may_be_done
             try:
                 answer = self._send(method, path, {**_JSON, "Authorization": f"Bearer {token}"}, content, ends)
-            except Disconnected:
+            except DisconnectedError:
                 may_be_done = True
                 raise
             may_be_done |= answer.status in _MAY_BE_DONE
@@ -340,9 +341,9 @@ class RunaiApi(AnswerCache):
             token = self._token.value(ends, refused=token)
             answer = self._repeatedly(send, action, ends, repeat)
         if not 200 <= answer.status < 300:
-            trouble = refusal(self._server.name, action, answer)
-            trouble.may_be_done = may_be_done
-            raise trouble
+            error = refusal(self._server.name, action, answer)
+            error.may_be_done = may_be_done
+            raise error
         return answer
 
     def _grant(self, words: dict[str, str], ends: float) -> Response:
@@ -350,22 +351,22 @@ class RunaiApi(AnswerCache):
         body, path = json.dumps(words).encode(), f"{self._path}/token"
         try:
             return self._repeatedly(lambda: self._send("POST", path, _JSON, body, ends), "log in", ends, repeat=True)
-        except (Disconnected, Unanswered) as trouble:  # the request that needs the token was not sent
-            raise Unreachable(trouble.what, trouble.why, trouble.fix) from trouble
+        except (DisconnectedError, NoAnswerError) as error:  # the request that needs the token was not sent
+            raise UnreachableError(error.what, error.why, error.fix) from error
 
     def _repeatedly(self, send: Callable[[], Response], action: str, ends: float, repeat: bool) -> Response:
         """Return the answer of the last try. The pauses are those that the server requests, up to the deadline."""
         pause_s = _FIRST_PAUSE_S
         for remaining in reversed(range(_TRIES)):
             wait_s = pause_s
-            failure: Trouble
+            failure: LlmbError
             try:
                 answer = send()
-            except (Unreachable, Disconnected) as trouble:
-                is_safe = repeat or isinstance(trouble, Unreachable)
-                if isinstance(trouble, WrongServer) or not is_safe or not remaining:
+            except (UnreachableError, DisconnectedError) as error:
+                is_safe = repeat or isinstance(error, UnreachableError)
+                if isinstance(error, WrongServerError) or not is_safe or not remaining:
                     raise
-                failure = trouble
+                failure = error
             else:
                 if answer.status not in (_PASSING if repeat else _NOT_DONE) or not remaining:
                     return answer

@@ -9,15 +9,21 @@ from copy import copy
 from dataclasses import dataclass
 from typing import TypeVar
 
-from llmb_tui.cluster.cluster import CancelOpen, Cluster, SchedulerTrouble
-from llmb_tui.cluster.failures import AuthenticationFailed, Disconnected, LoginNeeded, Unanswered, Unreachable
+from llmb_tui.cluster.cluster import CancelUnconfirmedError, Cluster, SchedulerError
+from llmb_tui.cluster.failures import (
+    AuthenticationError,
+    DisconnectedError,
+    LoginNeededError,
+    NoAnswerError,
+    UnreachableError,
+)
 from llmb_tui.cluster.job import TERMINAL_STATES, Job
 from llmb_tui.cluster.job_log import JobLog
 from llmb_tui.cluster.link import LinkHealth, Pulse, note
 from llmb_tui.cluster.prompter import Prompter
 from llmb_tui.cluster.remote_file import JobOutput
 from llmb_tui.cluster.runai.api import RunaiApi
-from llmb_tui.cluster.runai.failures import ApiTrouble
+from llmb_tui.cluster.runai.failures import ApiError
 from llmb_tui.cluster.runai.pod_log import RunaiOutput
 from llmb_tui.cluster.runai.profile import RunaiProfile
 from llmb_tui.cluster.runai.secret import AppSecret
@@ -31,7 +37,7 @@ from llmb_tui.cluster.runai.values import (
     WorkloadKind,
     job_from_workload,
 )
-from llmb_tui.errors import Trouble
+from llmb_tui.errors import LlmbError
 from llmb_tui.language.states import LinkState
 
 T = TypeVar("T")
@@ -75,12 +81,12 @@ class RunaiCluster(Cluster):
     def connect(self, prompter: Prompter | None = None) -> None:
         """Log in unless logged in. Ask for an unknown secret, and store it if the user agrees.
 
-        Raises LoginNeeded if the secret is unknown, and the errors of `RunaiApi`.
+        Raises LoginNeededError if the secret is unknown, and the errors of `RunaiApi`.
         """
         with self._connecting:
             try:
                 self._ask(self.api.log_in)
-            except (LoginNeeded, AuthenticationFailed):
+            except (LoginNeededError, AuthenticationError):
                 if prompter is None:
                     raise
                 self._ask(self.api.reach)  # do not ask for the secret of a server that does not answer
@@ -89,10 +95,10 @@ class RunaiCluster(Cluster):
                 self._ask(lambda: self.api.log_in(is_new_secret=True))
                 self.secret.offer_to_keep(prompter)
 
-    def asking_once(self) -> RunaiCluster:
+    def with_answer_cache(self) -> RunaiCluster:
         """Return this cluster with a cache of answers, for a series of checks."""
         cached = copy(self)
-        cached.api = self.api.asking_once()
+        cached.api = self.api.with_answer_cache()
         return cached
 
     def ping(self) -> None:
@@ -100,10 +106,10 @@ class RunaiCluster(Cluster):
         self.project()
 
     def project(self) -> Project:
-        """Read the profile's project. Raises Trouble (exit code 1) if the application does not see it."""
+        """Read the profile's project. Raises LlmbError (exit code 1) if the application does not see it."""
         project = self._ask(self.api.project)
         if project is None:
-            raise Trouble(
+            raise LlmbError(
                 f"The project {self.profile.project} was not found on {self.profile.place}.",
                 f"It does not exist, or {self.profile.app_id} has no role in it.",
                 "Set one of your projects in the profile, or ask for a role of the application in this project.",
@@ -112,14 +118,14 @@ class RunaiCluster(Cluster):
         return project
 
     def inventory(self) -> RunaiInventory:
-        """Read the choices of the project. Raises Trouble if the application does not see the project."""
-        project, not_asked = self.patiently(self.project), []
+        """Read the choices of the project. Raises LlmbError if the application does not see the project."""
+        project, not_asked = self.retry_after_disconnect(self.project), []
 
         def ask(question: Callable[[str], list[T]], about: str) -> tuple[T, ...]:
             try:
-                return tuple(self.patiently(lambda: question(about)))
-            except ApiTrouble as trouble:
-                not_asked.append(f"{trouble.what} {trouble.why}".rstrip())
+                return tuple(self.retry_after_disconnect(lambda: question(about)))
+            except ApiError as error:
+                not_asked.append(f"{error.what} {error.why}".rstrip())
                 return ()
 
         pools = ask(self.api.node_pools, project.cluster_id)
@@ -151,8 +157,8 @@ class RunaiCluster(Cluster):
             return False
         try:
             return self._ask(self.api.delete, workload.kind, job_id)
-        except (Disconnected, Unanswered) as lost:
-            raise CancelOpen("Run:ai", job_id, lost) from lost
+        except (DisconnectedError, NoAnswerError) as lost:
+            raise CancelUnconfirmedError("Run:ai", job_id, lost) from lost
 
     def suspend(self, job_id: str) -> None:
         """Suspend a workload: its pods end, and lose all files outside of volumes."""
@@ -177,14 +183,14 @@ class RunaiCluster(Cluster):
             return []
         try:
             return self._ask(self.api.events, workload.id)
-        except ApiTrouble:
+        except ApiError:
             return []
 
     def _change(self, job_id: str, change: Callable[[WorkloadKind, str], None]) -> None:
         self.require_changes()
         workload = self._active(job_id)
         if workload is None:
-            raise SchedulerTrouble(f"Workload {job_id} has ended.", fix="Look at the run again.", exit_code=1)
+            raise SchedulerError(f"Workload {job_id} has ended.", fix="Look at the run again.", exit_code=1)
         self._ask(change, workload.kind, job_id)
 
     def _active(self, job_id: str) -> Workload | None:
@@ -194,13 +200,13 @@ class RunaiCluster(Cluster):
     def _ask(self, question: Callable[..., T], *arguments: object) -> T:
         """Send a request, and set the state of the connection by its outcome."""
         if self.state == "closed":
-            raise Disconnected(f"The connection to {self.profile.place} is closed.", may_have_run=False)
+            raise DisconnectedError(f"The connection to {self.profile.place} is closed.", may_have_run=False)
         try:
             answer = question(*arguments)
-        except (LoginNeeded, AuthenticationFailed):
+        except (LoginNeededError, AuthenticationError):
             self._set_state("needs-login")
             raise
-        except (Disconnected, Unanswered, Unreachable):
+        except (DisconnectedError, NoAnswerError, UnreachableError):
             self._set_state("lost")
             raise
         self._set_state("live")
@@ -212,10 +218,10 @@ class RunaiCluster(Cluster):
 
 
 def runai_of(cluster: Cluster) -> RunaiCluster:
-    """Return a Run:ai cluster with its own type. Raises Trouble (exit code 1) for other clusters."""
+    """Return a Run:ai cluster with its own type. Raises LlmbError (exit code 1) for other clusters."""
     if isinstance(cluster, RunaiCluster):
         return cluster
-    raise Trouble(
+    raise LlmbError(
         f"{cluster.profile.name} is not a Run:ai cluster.",
         "This run is a workload, which only Run:ai can create.",
         "Choose the cluster that the run was made for.",

@@ -5,14 +5,14 @@ from __future__ import annotations
 import json
 from typing import Any
 
-from llmb_tui.cluster.cluster import SchedulerTrouble
+from llmb_tui.cluster.cluster import SchedulerError
 from llmb_tui.cluster.runai.https import Response
 from llmb_tui.language.text import short_line
 
 _LONGEST_WORDS = 400
 
 
-class ApiTrouble(SchedulerTrouble):
+class ApiError(SchedulerError):
     """The server refused a request, or its answer was malformed."""
 
     def __init__(self, status: int, what: str, why: str, fix: str) -> None:
@@ -23,7 +23,7 @@ class ApiTrouble(SchedulerTrouble):
         """Whether an earlier repetition of the request, whose answer was lost, may have been done."""
 
 
-def refusal(server: str, action: str, answer: Response) -> ApiTrouble:
+def refusal(server: str, action: str, answer: Response) -> ApiError:
     """Make the error for an answer with this status. `action`: text such as `create the workload`."""
     status = answer.status
     words = words_of(answer)
@@ -36,7 +36,7 @@ def refusal(server: str, action: str, answer: Response) -> ApiTrouble:
         words = short_line(answer.headers.get("location", "")) or words
     elif status >= 500:
         what, fix = f"{server} failed to {action}.", "Try again later; if it fails again, ask its administrators."
-    return ApiTrouble(status, what, f"It answered: {words} (HTTP {status})" if words else f"HTTP {status}.", fix)
+    return ApiError(status, what, f"It answered: {words} (HTTP {status})" if words else f"HTTP {status}.", fix)
 
 
 _SUMMARIES = {
@@ -53,10 +53,10 @@ _FIXES = {
 }
 
 
-def malformed(server: str, action: str, why: str) -> ApiTrouble:
+def malformed(server: str, action: str, why: str) -> ApiError:
     """Make the error for an answer with status 200 that does not follow the contract."""
     fix = "Check that the base URL is that of Run:ai's API; a proxy or a login page may answer in its place."
-    return ApiTrouble(200, f"Could not {action}: {server} did not answer as Run:ai does.", f"{why}.", fix)
+    return ApiError(200, f"Could not {action}: {server} did not answer as Run:ai does.", f"{why}.", fix)
 
 
 def is_own(answer: Response) -> bool:

@@ -21,11 +21,11 @@ from pathlib import Path
 from typing import NamedTuple
 from urllib.parse import unquote, urlsplit
 
-from llmb_tui.cluster.failures import AnswerTooLong, DeadlinePassed, Disconnected, Unreachable
+from llmb_tui.cluster.failures import AnswerTooLongError, DeadlineError, DisconnectedError, UnreachableError
 from llmb_tui.cluster.tcp import connect_tcp
-from llmb_tui.errors import Trouble
+from llmb_tui.errors import LlmbError
 from llmb_tui.language.text import clean_line, plural
-from llmb_tui.store.paths import expanded
+from llmb_tui.store.paths import expand_user
 
 _PIECE = 1 << 16
 _LONGEST_HEAD = 1 << 10
@@ -42,7 +42,7 @@ class Response(NamedTuple):
     body: bytes
 
 
-class WrongServer(Unreachable):
+class WrongServerError(UnreachableError):
     """The server's name is unknown, or its certificate is not trusted: an immediate retry would not help."""
 
 
@@ -62,13 +62,13 @@ def trusting(*files: str | None) -> ssl.SSLContext:
     context = tls_context()
     for name in filter(None, files):
         try:
-            path = expanded(name)
+            path = expand_user(name)
             file, folder = (None, path) if path.is_dir() else (path, None)  # requests accepts both
             context.load_verify_locations(file, folder)
         except (OSError, ssl.SSLError) as error:
             why = error.strerror or "it contains no certificate in PEM"
             fix = f"Set {_BUNDLE} or the profile's `ca_file` to a file with certificates in PEM, or remove it."
-            raise Trouble(f"The certificates in {clean_line(name)} cannot be used.", f"{why}.", fix) from error
+            raise LlmbError(f"The certificates in {clean_line(name)} cannot be used.", f"{why}.", fix) from error
     return context
 
 
@@ -97,7 +97,7 @@ class HttpsServer:
         )
 
     def reach(self, ends: float) -> None:
-        """Connect without a request. Raises Unreachable."""
+        """Connect without a request. Raises UnreachableError."""
         self._connect(ends).close()
 
     def ask(  # noqa: PLR0913 - the parameters are independent
@@ -105,7 +105,7 @@ class HttpsServer:
     ) -> Response:
         """Send a request, and return its answer before the monotonic time `ends`.
 
-        Raises Unreachable if nothing was sent, Disconnected, DeadlinePassed and AnswerTooLong.
+        Raises UnreachableError if nothing was sent, DisconnectedError, DeadlineError and AnswerTooLongError.
         """
         received = bytearray()
         with contextlib.closing(self.open(method, path, headers, body, ends=ends)) as reply:
@@ -116,7 +116,7 @@ class HttpsServer:
                 if len(received) > most:
                     what = f"The answer of {self.name} is longer than {plural(most, 'byte')}."
                     why = "No expected answer is that long: another server may answer in its place."
-                    raise AnswerTooLong(what, why, "Check the URL and the proxy.")
+                    raise AnswerTooLongError(what, why, "Check the URL and the proxy.")
             return Response(reply.status, reply.headers, bytes(received))
 
     def open(
@@ -142,14 +142,14 @@ class HttpsServer:
             connection.close()
             raise
 
-    def cut(self, error: Exception) -> Disconnected:
+    def cut(self, error: Exception) -> DisconnectedError:
         """Make the error for a connection that broke after the request was sent."""
         why = f"{clean_line(str(error)) or type(error).__name__}."
-        return Disconnected(f"The connection to {self.name} broke.", why, "The program tries again.")
+        return DisconnectedError(f"The connection to {self.name} broke.", why, "The program tries again.")
 
-    def _too_late(self) -> DeadlinePassed:
+    def _too_late(self) -> DeadlineError:
         why = "The server, or a proxy or gateway before it, is slow or hangs."
-        return DeadlinePassed(f"{self.name} did not answer in time.", why, "Try again later.")
+        return DeadlineError(f"{self.name} did not answer in time.", why, "Try again later.")
 
     def _connect(self, ends: float) -> _Connection:
         connection = None
@@ -180,23 +180,25 @@ class HttpsServer:
         connection.set_tunnel(self.host, self._port, {"Proxy-Authorization": words} if proxy.username else {})
         return connection
 
-    def _no_proxy(self, why: str) -> Unreachable:
+    def _no_proxy(self, why: str) -> UnreachableError:
         what = f"{self.name} cannot be reached through the proxy of the {self._proxy_source}."
-        return Unreachable(what, why, self._proxy_fix)
+        return UnreachableError(what, why, self._proxy_fix)
 
-    def _unreachable(self, error: Exception) -> Trouble:
+    def _unreachable(self, error: Exception) -> LlmbError:
         through = f" through the proxy of the {self._proxy_source}" if self._proxy else ""
         what = f"{self.name} cannot be reached{through}."
         words = clean_line(getattr(error, "strerror", None) or str(error)) or type(error).__name__
         if isinstance(error, ssl.SSLCertVerificationError):
             return _untrusted(self.name, error)
         if isinstance(error, TimeoutError):
-            return Unreachable(what, "There was no answer; a firewall may block the connection.", _CHECK)
+            return UnreachableError(what, "There was no answer; a firewall may block the connection.", _CHECK)
         if isinstance(error, socket.gaierror):
-            return WrongServer(what, f"Its name is unknown: {words}.", "Check the URL, DNS, VPN and proxy.")
+            return WrongServerError(what, f"Its name is unknown: {words}.", "Check the URL, DNS, VPN and proxy.")
         if isinstance(error, ssl.SSLError):
-            return Unreachable(what, f"The TLS handshake failed: {words}.", "Check the port of the URL, and the proxy.")
-        return Unreachable(what, f"{words}.", _CHECK)
+            return UnreachableError(
+                what, f"The TLS handshake failed: {words}.", "Check the port of the URL, and the proxy."
+            )
+        return UnreachableError(what, f"{words}.", _CHECK)
 
 
 class Reply:
@@ -216,7 +218,7 @@ class Reply:
     def read(self, timeout_s: float) -> bytes | None:
         """The next bytes; None if none came within `timeout_s`; b"" at the end of a complete body.
 
-        Raises Disconnected if the body was cut.
+        Raises DisconnectedError if the body was cut.
         """
         ends = self.connection.ends = time.monotonic() + max(0.001, timeout_s)
         while not self._ended:
@@ -360,7 +362,7 @@ class _Connection(http.client.HTTPConnection):
 _NOT_VALID_YET, _EXPIRED, _OTHER_NAME, _OTHER_ADDRESS = 9, 10, 62, 64
 
 
-def _untrusted(name: str, error: ssl.SSLCertVerificationError) -> WrongServer:
+def _untrusted(name: str, error: ssl.SSLCertVerificationError) -> WrongServerError:
     """Make the error for an untrusted certificate, with a remedy by OpenSSL's error number."""
     fix = "Set `ca_file` in the profile, or SSL_CERT_FILE, to the file of your site's certificates."
     if error.verify_code in (_NOT_VALID_YET, _EXPIRED):
@@ -370,7 +372,7 @@ def _untrusted(name: str, error: ssl.SSLCertVerificationError) -> WrongServer:
     elif error.verify_code in (_OTHER_NAME, _OTHER_ADDRESS):
         fix = "In the URL, use the host name of the certificate."
     why = f"{clean_line(error.verify_message).rstrip('.')}."
-    return WrongServer(f"The certificate of {name} is not trusted.", why, fix)
+    return WrongServerError(f"The certificate of {name} is not trusted.", why, fix)
 
 
 def bundle_of() -> str | None:

@@ -17,14 +17,14 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
 
-from llmb_tui.cluster.failures import Unanswered, Unreachable
-from llmb_tui.cluster.remote_file import Unreadable
+from llmb_tui.cluster.failures import NoAnswerError, UnreachableError
+from llmb_tui.cluster.remote_file import UnreadableFileError
 from llmb_tui.cluster.runai.https import HttpsServer, Reply, tls_context
 from llmb_tui.cluster.runai.secret import VARIABLE
-from llmb_tui.cluster.yaml_text import NotYaml, yaml_of
+from llmb_tui.cluster.yaml_text import YamlError, yaml_of
 from llmb_tui.language.quantities import duration
 from llmb_tui.language.text import clean_line, short_line
-from llmb_tui.store.paths import expanded
+from llmb_tui.store.paths import expand_user
 
 _WITHIN_S = 20.0
 _PLUGIN_S = 30.0
@@ -35,7 +35,7 @@ _NO_PASSPHRASE = ""
 _LOG_IN = "Log in with it in another terminal first."
 
 
-class BadKubeconfig(Unreadable):
+class KubeconfigError(UnreadableFileError):
     """The kubeconfig cannot be read, or has settings that cannot be used, so logs cannot be read. Exit code 1."""
 
     def __init__(self, path: Path, why: str, fix: str = "Fix the file, or choose another one.") -> None:
@@ -46,8 +46,8 @@ class Kube:
     """The server and the user of the current context. Credentials are read when they are needed."""
 
     def __init__(self, path: str) -> None:
-        """Raises BadKubeconfig."""
-        self._path = expanded(path)
+        """Raises KubeconfigError."""
+        self._path = expand_user(path)
         self._lock = threading.Lock()
         self._login: dict[str, Any] = {}
         """Last credentials of the exec plugin."""
@@ -57,8 +57,8 @@ class Kube:
     def open(self, path: str) -> Reply:
         """GET a path; the body is read piece by piece. If the login is refused, log in again once.
 
-        Raises Disconnected if the connection breaks. Raises Unreadable if there is no connection or answer, because
-        that does not concern the connection to Run:ai.
+        Raises DisconnectedError if the connection breaks. Raises UnreadableFileError if there is no connection or
+        answer, because that does not concern the connection to Run:ai.
         """
         for is_retry in (False, True):
             login = self._credentials(renew=is_retry)
@@ -72,14 +72,14 @@ class Kube:
             headers = {"Accept": "*/*"} | ({"Authorization": f"Bearer {token}"} if token else {})
             try:
                 reply = server.open("GET", self._prefix + path, headers, ends=time.monotonic() + _WITHIN_S)
-            except (Unreachable, Unanswered) as trouble:
-                raise Unreadable(trouble.what, trouble.why, trouble.fix) from trouble
+            except (UnreachableError, NoAnswerError) as error:
+                raise UnreadableFileError(error.what, error.why, error.fix) from error
             if reply.status != 401:
                 return reply
             reply.close()
             self._load()  # another program may have written a new login there
         why = f"The login is from {clean_line(str(self._path))}."
-        raise Unreadable(f"{server.name} does not accept the login.", why, "Log in to the cluster again.")
+        raise UnreadableFileError(f"{server.name} does not accept the login.", why, "Log in to the cluster again.")
 
     def _load(self) -> None:
         config = self._read()
@@ -88,47 +88,47 @@ class Kube:
         self._cluster = self._named(config, "cluster", _text(context, "cluster"))
         self.url = _text(self._cluster, "server")
         if not self.url.startswith("https://"):
-            raise BadKubeconfig(self._path, "Its server is not an https address.")
+            raise KubeconfigError(self._path, "Its server is not an https address.")
         try:
             server = urlsplit(self.url)
             is_address = bool(server.hostname) and server.port != 0
         except ValueError:
             is_address = False
         if not is_address:
-            raise BadKubeconfig(self._path, "The address of its server has no host, or an invalid port.")
+            raise KubeconfigError(self._path, "The address of its server has no host, or an invalid port.")
         self._prefix = server.path.rstrip("/")
         if self._cluster.get("insecure-skip-tls-verify"):
             why = "It disables the check of the server's certificate (`insecure-skip-tls-verify`)."
-            raise BadKubeconfig(self._path, why, "Add the server's certificates to it, as `certificate-authority`.")
+            raise KubeconfigError(self._path, why, "Add the server's certificates to it, as `certificate-authority`.")
         unknown = [key for key in ("auth-provider", "username") if self._user.get(key)]
         if unknown:
             why = f"It logs in by `{unknown[0]}`, which Kubernetes no longer supports."
-            raise BadKubeconfig(self._path, why, "Use a token, a client certificate or an exec plugin in it.")
+            raise KubeconfigError(self._path, why, "Use a token, a client certificate or an exec plugin in it.")
 
     def _read(self) -> dict[str, Any]:
         try:
             with self._path.open("rb") as file:
                 config = yaml_of(file.read(_LONGEST_FILE))
         except OSError as error:
-            raise BadKubeconfig(self._path, f"{error.strerror}.") from error
-        except NotYaml:
-            raise BadKubeconfig(self._path, "It is not YAML.") from None
+            raise KubeconfigError(self._path, f"{error.strerror}.") from error
+        except YamlError:
+            raise KubeconfigError(self._path, "It is not YAML.") from None
         if not isinstance(config, dict):
-            raise BadKubeconfig(self._path, "It contains no settings.")
+            raise KubeconfigError(self._path, "It contains no settings.")
         return config
 
     def _named(self, config: Mapping[str, Any], kind: str, name: str) -> dict[str, Any]:
         for entry in _list(config, f"{kind}s"):
             if isinstance(entry, dict) and entry.get("name") == name and isinstance(entry.get(kind), dict):
                 return dict(entry[kind])
-        raise BadKubeconfig(
+        raise KubeconfigError(
             self._path,
             f"It has no {kind} named {clean_line(name)}." if name else f"It does not name its current {kind}.",
         )
 
     def _file(self, name: str) -> Path:
         """Path of a file that the kubeconfig names, perhaps relative to it."""
-        return self._path.parent / expanded(name)
+        return self._path.parent / expand_user(name)
 
     def _trust(self, login: Mapping[str, Any]) -> ssl.SSLContext:
         data, file = _text(self._cluster, "certificate-authority-data"), _text(self._cluster, "certificate-authority")
@@ -137,7 +137,8 @@ class Kube:
             context = tls_context(self._file(file) if file and not data else None, _decoded(data))
             self._identify(context, login)
         except (ValueError, OSError, ssl.SSLError) as error:
-            raise BadKubeconfig(self._path, f"A certificate or key in it is invalid: {type(error).__name__}.") from None
+            why = f"A certificate or key in it is invalid: {type(error).__name__}."
+            raise KubeconfigError(self._path, why) from None
         return context
 
     def _identify(self, context: ssl.SSLContext, login: Mapping[str, Any]) -> None:
@@ -162,10 +163,10 @@ class Kube:
             try:
                 token = self._file(name).read_text("ascii").strip()
             except (OSError, ValueError) as error:
-                raise BadKubeconfig(self._path, f"Its token file {clean_line(name)} cannot be read.") from error
+                raise KubeconfigError(self._path, f"Its token file {clean_line(name)} cannot be read.") from error
         token = token or _text(self._user, "token")
         if not token.isprintable() or not token.isascii():
-            raise BadKubeconfig(self._path, "Its token is invalid.")
+            raise KubeconfigError(self._path, "Its token is invalid.")
         return token
 
     def _credentials(self, *, renew: bool) -> dict[str, Any]:
@@ -211,12 +212,12 @@ class Kube:
             except (OSError, ValueError) as error:
                 words = getattr(error, "strerror", None) or "it is not a program"
                 why = f"The program {name} cannot be started: {words}."
-                raise BadKubeconfig(
+                raise KubeconfigError(
                     self._path, why, f"Install it. {short_line(_text(plugin, 'installHint'))}"
                 ) from error
             except subprocess.TimeoutExpired:
                 why = f"The program {name} gave no login within {duration(_PLUGIN_S)}."
-                raise BadKubeconfig(self._path, why, _LOG_IN) from None
+                raise KubeconfigError(self._path, why, _LOG_IN) from None
             out.seek(0)
             err.seek(0)
             answer, stderr = out.read(_LONGEST_FILE), err.read(_LONGEST_FILE)
@@ -227,7 +228,7 @@ class Kube:
         if not isinstance(status, dict):
             words = short_line(stderr.decode(errors="replace").strip().rpartition("\n")[2])
             why = f"The program {name} gave no login: {words or f'exit code {code}'}."
-            raise BadKubeconfig(self._path, why, _LOG_IN)
+            raise KubeconfigError(self._path, why, _LOG_IN)
         return status
 
 

@@ -12,8 +12,8 @@ import contextlib
 import time
 from urllib.parse import quote, urlencode
 
-from llmb_tui.cluster.failures import AnswerTooLong, DeadlinePassed, Disconnected
-from llmb_tui.cluster.remote_file import OutOfReach, Proof, Sample, cksum
+from llmb_tui.cluster.failures import AnswerTooLongError, DeadlineError, DisconnectedError
+from llmb_tui.cluster.remote_file import OutputUnreachableError, Proof, Sample, cksum
 from llmb_tui.cluster.runai.api import RunaiApi
 from llmb_tui.cluster.runai.failures import refusal
 from llmb_tui.cluster.runai.https import Reply, Response
@@ -78,7 +78,7 @@ class _Beginning:
         return self.size < self._until
 
     def add(self, data: bytes) -> None:
-        """Add the next bytes. Raises AnswerTooLong."""
+        """Add the next bytes. Raises AnswerTooLongError."""
         offset, self.size = self.size, self.size + len(data)
         head, start = self._sample.head, self._sample.start
         self._head += data[: max(0, head - offset)]
@@ -88,7 +88,7 @@ class _Beginning:
             self.held.clear()
         elif len(self.held) + len(data) > _MOST_BYTES:
             why = "Its known part did not arrive."
-            raise AnswerTooLong("The log is too long to be compared.", why, "The program tries again.")
+            raise AnswerTooLongError("The log is too long to be compared.", why, "The program tries again.")
         else:
             self.held += data
 
@@ -108,7 +108,7 @@ class PodLog:
         self._url = f"/api/v1/namespaces/{quote(namespace, safe='')}/pods/{quote(pod, safe='')}/log"
 
     def prove(self, sample: Sample, known: bytes) -> Proof | None:
-        """Read the identity of the log, as `RemoteFile.prove`. Raises ApiTrouble and the errors of `Kube.open`."""
+        """Read the identity of the log, as `RemoteFile.prove`. Raises ApiError and the errors of `Kube.open`."""
         beginning = self._whole(sample)
         return None if beginning is None else self._proof(beginning, sample, known)[0]
 
@@ -175,7 +175,9 @@ class PodLog:
                     raise _too_late(self.path)
                 read += piece
             if not read.startswith(before):
-                raise Disconnected(f"The log {self.path} was rotated.", "This happened during reading.", "Try again.")
+                raise DisconnectedError(
+                    f"The log {self.path} was rotated.", "This happened during reading.", "Try again."
+                )
         except BaseException:
             reply.close()
             raise
@@ -193,16 +195,16 @@ class PodLog:
             body = b""
             while len(body) < _LONGEST_REFUSAL and (piece := reply.read(QUIET_S)):
                 body += piece
-            trouble = refusal("Kubernetes", f"read the log of {self.path}", Response(reply.status, reply.headers, body))
+            error = refusal("Kubernetes", f"read the log of {self.path}", Response(reply.status, reply.headers, body))
             if reply.status == 403:
-                trouble.fix = "Ask for the permission to `get` `pods/log` in that namespace for the kubeconfig's user."
-            raise trouble
+                error.fix = "Ask for the permission to `get` `pods/log` in that namespace for the kubeconfig's user."
+            raise error
 
 
 class RunaiOutput:
     """A `JobOutput` and its only log: that of the present first pod, whose rank prints.
 
-    Every start of a workload writes a new log in new pods. Without a kubeconfig, reading raises OutOfReach.
+    Every start of a workload writes a new log in new pods. Without a kubeconfig, reading raises OutputUnreachableError.
     """
 
     one_for_all = True
@@ -222,12 +224,12 @@ class RunaiOutput:
         """Return this object, the only log."""
         return self
 
-    def beside(self, most: int) -> bytes:  # noqa: ARG002 - part of `JobOutput`
+    def other_output(self, most: int) -> bytes:  # noqa: ARG002 - part of `JobOutput`
         """Return nothing: there are no other files."""
         return b""
 
     def prove(self, sample: Sample, known: bytes) -> Proof | None:
-        """Identity of the log; None if there is none. Raises the errors of `PodLog`, and OutOfReach."""
+        """Identity of the log; None if there is none. Raises the errors of `PodLog`, and OutputUnreachableError."""
         pod_log = self._pod_log()
         return pod_log.prove(sample, known) if pod_log else None
 
@@ -247,7 +249,7 @@ class RunaiOutput:
     def _open(self) -> Kube:
         profile = self._api.profile
         if profile.kubeconfig is None:
-            raise OutOfReach(
+            raise OutputUnreachableError(
                 f"The log of {clean_line(self.path)} cannot be read from here.",
                 "Run:ai's API has no logs. The cluster's Kubernetes has them, but the profile has no kubeconfig.",
                 f"Set `kubeconfig` in the profile, or look at the workload at https://{profile.place}/workloads.",
@@ -272,14 +274,14 @@ def end_of(known: bytes, log: bytes) -> int | None:
 
 
 def _require(ends: float) -> float:
-    """Remaining seconds. Raises DeadlinePassed."""
+    """Remaining seconds. Raises DeadlineError."""
     remaining_s = ends - time.monotonic()
     if remaining_s <= 0:
         raise _too_late("of the pod")
     return remaining_s
 
 
-def _too_late(path: str) -> DeadlinePassed:
-    return DeadlinePassed(
+def _too_late(path: str) -> DeadlineError:
+    return DeadlineError(
         f"The log {path} cannot be read.", "Kubernetes does not answer in time.", "The program tries again."
     )

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 
-from llmb_tui.cluster.profile_check import NAME_RULES, OWN_TARGETS, Rules, WrongField, check_env, check_texts
+from llmb_tui.cluster.profile_check import NAME_RULES, OWN_TARGETS, InvalidFieldError, Rules, check_env, check_texts
 from llmb_tui.cluster.runai.profile import RunaiProfile
 from llmb_tui.cluster.validation import PATH, matches
 
@@ -28,33 +28,33 @@ _OWN_ENV = ("LLMB_FILES", "RANK", "WORLD_SIZE", "MASTER_ADDR", "MASTER_PORT")
 
 
 def check_runai_profile(profile: RunaiProfile) -> None:
-    """Raise `WrongField` for the first invalid field."""
+    """Raise `InvalidFieldError` for the first invalid field."""
     check_texts(profile, _RULES, dict.fromkeys(_FILES, "Enter the path of a file, or remove the field."))
     port = re.search(r":([0-9]+)/", profile.base_url)
     if port is not None and not 1 <= int(port[1]) <= _LAST_PORT:
-        raise WrongField("base_url", profile.base_url, f"Enter a port from 1 to {_LAST_PORT}.")
+        raise InvalidFieldError("base_url", profile.base_url, f"Enter a port from 1 to {_LAST_PORT}.")
     targets = _check_mounts(profile.mounts)
     work_dir = profile.work_dir
     if work_dir and not (matches(PATH, work_dir) and any(f"{work_dir}/".startswith(f"{path}/") for path in targets)):
         fix = f"Choose a directory below {' or '.join(targets)}." if targets else "Enter the mount first."
-        raise WrongField(
+        raise InvalidFieldError(
             "work_dir", work_dir, fix, "The work directory must be in a volume, to persist after the pods."
         )
     check_env(profile.env)
     for name, value in profile.env:
         if name in _OWN_ENV:
-            raise WrongField(
+            raise InvalidFieldError(
                 f"env.{name}", value, "Remove the variable.", "The workload itself depends on this variable."
             )
 
 
 def split_claim(mount: str) -> tuple[str, str, str]:
-    """Split a mount to name, path in the pods and claim. Raises `WrongField`."""
+    """Split a mount to name, path in the pods and claim. Raises `InvalidFieldError`."""
     name, _, rest = mount.partition(":")
     path, _, claim = rest.partition(":")
     if not (_LABEL.fullmatch(name) and matches(PATH, path) and _NAME.fullmatch(claim)):
         fix = "Write NAME:PATH:CLAIM with the name of a persistent volume claim, such as data:/data:shared-data."
-        raise WrongField("mounts", mount, fix)
+        raise InvalidFieldError("mounts", mount, fix)
     return name, path.rstrip("/") or "/", claim
 
 
@@ -65,9 +65,11 @@ def _check_mounts(mounts: tuple[str, ...]) -> list[str]:
     for mount in mounts:
         name, path, _ = split_claim(mount)
         if path in OWN_TARGETS:
-            raise WrongField("mounts", mount, "Choose another path.", f"Every run mounts its own files at {path}.")
+            raise InvalidFieldError(
+                "mounts", mount, "Choose another path.", f"Every run mounts its own files at {path}."
+            )
         for value, seen in ((name, names), (path, paths)):
             if value in seen:
-                raise WrongField("mounts", mount, "Remove one of them.", f"{value} is in two mounts.")
+                raise InvalidFieldError("mounts", mount, "Remove one of them.", f"{value} is in two mounts.")
             seen.append(value)
     return paths

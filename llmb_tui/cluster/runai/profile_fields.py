@@ -48,7 +48,7 @@ def runai_texts_of(profile: RunaiProfile) -> dict[str, str]:
 
 
 def runai_reachable(base: RunaiProfile, texts: dict[str, str]) -> RunaiProfile:
-    """Make a profile that is sufficient for a connection. Raises WrongField."""
+    """Make a profile that is sufficient for a connection. Raises InvalidFieldError."""
     needed(RUNAI_REACH[1:], texts)
     fixed = {"name": texts["name"] or base.name or "new", "read_only": base.read_only, "notice": base.notice}
     return _checked(RUNAI_EMPTY, (*RUNAI_REACH, _KUBECONFIG), texts, **fixed)
@@ -57,7 +57,7 @@ def runai_reachable(base: RunaiProfile, texts: dict[str, str]) -> RunaiProfile:
 def runai_profile_of(base: RunaiProfile, texts: dict[str, str]) -> RunaiProfile:
     """Make the complete profile; fields that the form does not show are those of `base`.
 
-    Raises WrongField for the first invalid field.
+    Raises InvalidFieldError for the first invalid field.
     """
     needed(RUNAI_FIELDS, texts)
     return _checked(base, RUNAI_FIELDS, texts)

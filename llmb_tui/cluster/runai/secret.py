@@ -62,11 +62,11 @@ class AppSecret:
         if value and (prompter.answer(question, True) or "").strip().lower() in ("y", "yes"):
             try:
                 secret_store.keep(self._name, value)
-            except secret_store.NotKept as trouble:
-                prompter.answer(f"{trouble.what} {trouble.why} {trouble.fix} Press enter to continue.", True)
+            except secret_store.SecretStoreError as error:
+                prompter.answer(f"{error.what} {error.why} {error.fix} Press enter to continue.", True)
 
     def _from_keyring(self) -> str | None:
         try:
             return secret_store.read(self._name)
-        except secret_store.NotKept:
+        except secret_store.SecretStoreError:
             return None

@@ -10,10 +10,10 @@ import time
 from collections.abc import Callable
 from typing import Any
 
-from llmb_tui.cluster.failures import AuthenticationFailed, LoginNeeded, Unreachable
+from llmb_tui.cluster.failures import AuthenticationError, LoginNeededError, UnreachableError
 from llmb_tui.cluster.runai.failures import is_own, malformed, refusal, words_of
 from llmb_tui.cluster.runai.https import Response
-from llmb_tui.errors import Trouble
+from llmb_tui.errors import LlmbError
 
 _MARGIN_S = 60.0
 _AGAIN_S = 10.0
@@ -35,7 +35,7 @@ class Token:
         self._lock = threading.Lock()
         self._value = ""
         self._renew_at = self._ends_at = 0.0
-        self._refused: tuple[str, Trouble] | None = None
+        self._refused: tuple[str, LlmbError] | None = None
         """Refused secret, which is not sent again, and its error."""
 
     def forget_refusal(self) -> None:
@@ -45,10 +45,10 @@ class Token:
     def value(self, ends: float, refused: str = "") -> str:
         """Return a token that should be valid, and is not the one that the server has `refused`.
 
-        Raises LoginNeeded without a secret, AuthenticationFailed for a wrong one, and the errors of the grant.
+        Raises LoginNeededError without a secret, AuthenticationError for a wrong one, and the errors of the grant.
         """
         if not self._lock.acquire(timeout=max(0.0, ends - time.monotonic())):
-            raise Unreachable(
+            raise UnreachableError(
                 f"{self._server} gave no login in time.", "The server is slow or hangs.", "Try again later."
             )
         try:
@@ -56,7 +56,7 @@ class Token:
             if not self._value or now >= self._renew_at or self._value == refused:
                 try:
                     self._renew(ends)
-                except Trouble:
+                except LlmbError:
                     if isinstance(self._refused, tuple) or now >= self._ends_at or self._value == refused:
                         raise
                     self._renew_at = now + _AGAIN_S
@@ -68,7 +68,7 @@ class Token:
         secret = self._secret()
         if not secret:
             what = f"The secret of {self._app_id} is needed for {self._server}."
-            raise LoginNeeded(
+            raise LoginNeededError(
                 what,
                 "It was not entered, and it is not in the environment or the keyring.",
                 "Set APP_SECRET, or start this at a terminal, where the program asks for it.",
@@ -83,7 +83,7 @@ class Token:
         # A proxy or an address filter also sends 400 and 403, which does not concern the secret.
         if answer.status == 401 or (answer.status in (400, 403) and is_own(answer)):
             words = words_of(answer).replace(secret, "…")
-            wrong = AuthenticationFailed(
+            wrong = AuthenticationError(
                 f"{self._server} does not accept {self._app_id} with this secret.",
                 f"It answered: {words} (HTTP {answer.status})" if words else f"HTTP {answer.status}.",
                 "Check the application id, and copy its secret again; if it is lost, create a new one in Run:ai.",
@@ -91,10 +91,10 @@ class Token:
             self._refused = (secret, wrong)
             raise wrong
         if answer.status != 200:
-            trouble = refusal(self._server, _ACTION, answer)
+            error = refusal(self._server, _ACTION, answer)
             if answer.status in (400, 403):
-                trouble.fix = "Check the VPN, the proxy and the base URL: another server may answer in its place."
-            raise trouble
+                error.fix = "Check the VPN, the proxy and the base URL: another server may answer in its place."
+            raise error
         self._value, lifetime_s = _granted(self._server, answer)
         asked_at = time.monotonic()
         self._ends_at = asked_at + lifetime_s

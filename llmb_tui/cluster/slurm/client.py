@@ -12,15 +12,15 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 
 from llmb_tui.cluster.batch import NO_ANSWER, Answer, run_batch
-from llmb_tui.cluster.failures import DeadlinePassed
+from llmb_tui.cluster.failures import DeadlineError
 from llmb_tui.cluster.job import ENDED_UNHEARD, Job, OwnJob
 from llmb_tui.cluster.prompter import Prompter
 from llmb_tui.cluster.quoting import one_line, shell_join
 from llmb_tui.cluster.session import Session
 from llmb_tui.cluster.slurm.accounting import accounting_is_off, parse_sacct, sacct, unless_it_hangs
+from llmb_tui.cluster.slurm.errors import AccountingError, silence, slurm_error
 from llmb_tui.cluster.slurm.partition import SINFO_FORMAT, NodeGroup, Partition, parse_partitions, sinfo
 from llmb_tui.cluster.slurm.queue import LIMIT_S, SEPARATOR, UNIX_TIMES, parse_squeue, rows, squeue, unix_time
-from llmb_tui.cluster.slurm.trouble import AccountingTrouble, silence, slurm_trouble
 from llmb_tui.language.text import clean, clean_line
 
 Version = tuple[int, int]
@@ -44,8 +44,8 @@ OWN_ENDED = "JobIDRaw Submit WorkDir JobName".split()
 def find_jobs(session: Session, job_name: str) -> list[Job]:
     """Find the user's jobs with exactly this name: queued, running or ended within the last week, oldest first.
 
-    Without accounting, an ended job is found only for some minutes. Raises AccountingTrouble if accounting does not
-    answer, SlurmTrouble if Slurm fails, and the errors of `Session.run`.
+    Without accounting, an ended job is found only for some minutes. Raises AccountingError if accounting does not
+    answer, SlurmError if Slurm fails, and the errors of `Session.run`.
     """
     one_line(job_name, "the job name")
     since = (datetime.date.today() - datetime.timedelta(days=_DAYS_BACK)).isoformat()
@@ -65,8 +65,8 @@ def find_jobs(session: Session, job_name: str) -> list[Job]:
 def own_jobs(session: Session, since: float) -> tuple[OwnJob, ...]:
     """Find the user's jobs that were submitted since a Unix time: queued, running or ended, sorted by number.
 
-    Without accounting, an ended job is found only for some minutes. Raises AccountingTrouble if accounting does not
-    answer, SlurmTrouble if Slurm fails, and the errors of `Session.run`.
+    Without accounting, an ended job is found only for some minutes. Raises AccountingError if accounting does not
+    answer, SlurmError if Slurm fails, and the errors of `Session.run`.
     """
     day = (datetime.date.fromtimestamp(since) - datetime.timedelta(days=1)).isoformat()
     ended = f'{sacct("-S", day, columns=OWN_ENDED)} -u "$(id -u)"'
@@ -77,7 +77,7 @@ def own_jobs(session: Session, since: float) -> tuple[OwnJob, ...]:
     answers = ask(session, commands)
     for program, answer in answers.items():
         if answer.exit_code != 0 and not (program == "sacct" and accounting_is_off(answer)):
-            raise slurm_trouble(program, answer)
+            raise slurm_error(program, answer)
     ended_jobs = parse_own_jobs(answers["sacct"].text, OWN_ENDED)
     queued_jobs = parse_own_jobs(answers["squeue"].text, OWN_QUEUED)
     jobs = {job.id: job for job in (*ended_jobs, *queued_jobs)}
@@ -85,16 +85,16 @@ def own_jobs(session: Session, since: float) -> tuple[OwnJob, ...]:
 
 
 def going_jobs(session: Session) -> tuple[Job, ...]:
-    """List the user's waiting and running jobs. Raises SlurmTrouble and the errors of `Session.run`."""
+    """List the user's waiting and running jobs. Raises SlurmError and the errors of `Session.run`."""
     return tuple(job for job in parse_squeue(run_program(session, "squeue", f"({squeue()})")) if not job.finished)
 
 
 def partitions(session: Session) -> list[Partition]:
-    """List all partitions that the user may see. Raises SlurmTrouble and the errors of `Session.run`."""
+    """List all partitions that the user may see. Raises SlurmError and the errors of `Session.run`."""
     # The echo ends a line that the login shell may have begun.
     result = session.run_script(f"echo; {sinfo('-o', SINFO_FORMAT)}", deadline_s=ONE_DEADLINE_S, only_looks=True)
     if result.exit_code != 0:
-        raise slurm_trouble("sinfo", Answer(result.exit_code, result.stderr))
+        raise slurm_error("sinfo", Answer(result.exit_code, result.stderr))
     return parse_partitions(result.stdout)
 
 
@@ -104,17 +104,19 @@ def slurm_version(session: Session, prompter: Prompter | None = None) -> Version
     `prompter` answers questions of the login. Raises the errors of `Session.connect` and `Session.run`.
     """
     session.connect(prompter)
-    return parse_version(session.patiently(lambda: session.run_script("sbatch --version", only_looks=True)).stdout)
+    return parse_version(
+        session.retry_after_disconnect(lambda: session.run_script("sbatch --version", only_looks=True)).stdout
+    )
 
 
 def read_jobs(answers: Mapping[str, Answer], needed: Iterable[str] = ()) -> dict[str, Job]:
     """Parse the answers of `squeue` and `sacct` to jobs by id.
 
-    Raises SlurmTrouble if squeue failed, AccountingTrouble if accounting failed unless all `needed` ids are queued.
+    Raises SlurmError if squeue failed, AccountingError if accounting failed unless all `needed` ids are queued.
     """
     squeue, ended = answers["squeue"], answers["sacct"]
     if squeue.exit_code != 0:
-        raise slurm_trouble("squeue", squeue)
+        raise slurm_error("squeue", squeue)
     queued = {job.id: job for job in parse_squeue(squeue.text)}
     accounted: dict[str, Job] = {}
     if ended.exit_code == 0:
@@ -123,7 +125,7 @@ def read_jobs(answers: Mapping[str, Answer], needed: Iterable[str] = ()) -> dict
             job.id: job if job.finished else replace(job, reason=ENDED_UNHEARD) for job in parse_sacct(ended.text, uid)
         }
     elif not accounting_is_off(ended) and not (needed and all(job_id in queued for job_id in needed)):
-        raise AccountingTrouble(ended, queued)
+        raise AccountingError(ended, queued)
     return {**accounted, **{job_id: _join(job, accounted.get(job_id)) for job_id, job in queued.items()}}
 
 
@@ -174,18 +176,18 @@ END {{ for (at = 1; at <= count; at++) if (!(ids[at] in goes_on)) {{ printf "%s%
 
 
 def run_program(session: Session, program: str, command: str) -> str:
-    """Run one of Slurm's programs, and return its output. Raises SlurmTrouble and the errors of `Session.run`."""
+    """Run one of Slurm's programs, and return its output. Raises SlurmError and the errors of `Session.run`."""
     answer = ask(session, {program: command})[program]
     if answer.exit_code != 0:
-        raise slurm_trouble(program, answer)
+        raise slurm_error(program, answer)
     return answer.text
 
 
 def ask(session: Session, commands: Mapping[str, str]) -> dict[str, Answer]:
-    """Run several commands in one call. Raises SlurmTrouble if no answer comes in time."""
+    """Run several commands in one call. Raises SlurmError if no answer comes in time."""
     try:
         return run_batch(session, commands, _DEADLINE_S)
-    except DeadlinePassed as late:
+    except DeadlineError as late:
         raise silence("Slurm", "Its controller or its accounting (slurmdbd) hangs or is overloaded.") from late
 
 

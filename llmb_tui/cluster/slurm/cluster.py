@@ -7,8 +7,8 @@ from collections.abc import Sequence
 from typing import NoReturn
 
 from llmb_tui.cluster.batch import Answer
-from llmb_tui.cluster.cluster import CancelOpen, SchedulerTrouble
-from llmb_tui.cluster.failures import DeadlinePassed, Disconnected
+from llmb_tui.cluster.cluster import CancelUnconfirmedError, SchedulerError
+from llmb_tui.cluster.failures import DeadlineError, DisconnectedError
 from llmb_tui.cluster.job import Job
 from llmb_tui.cluster.job_log import JobLog
 from llmb_tui.cluster.quoting import one_line
@@ -24,11 +24,11 @@ from llmb_tui.cluster.slurm.client import (
     read_jobs,
     run_program,
 )
+from llmb_tui.cluster.slurm.errors import silence, slurm_error
 from llmb_tui.cluster.slurm.partition import sinfo
 from llmb_tui.cluster.slurm.profile import SlurmProfile
 from llmb_tui.cluster.slurm.queue import JOB_ID, SEPARATOR
-from llmb_tui.cluster.slurm.trouble import silence, slurm_trouble
-from llmb_tui.errors import Trouble
+from llmb_tui.errors import LlmbError
 from llmb_tui.language.text import clean_line
 
 _ALREADY_ENDED = re.compile(r"already completing or completed|Invalid job id specified", re.IGNORECASE)
@@ -52,8 +52,8 @@ class SlurmCluster(Session):
     def look(self, job_ids: Sequence[str]) -> dict[str, Job]:
         """Read the state of these jobs of the user, by id; a job that Slurm does not know is absent.
 
-        Accounting is asked only for jobs that have left the queue. Raises AccountingTrouble if accounting does not
-        answer, SlurmTrouble if Slurm fails, and the errors of `Session.run`.
+        Accounting is asked only for jobs that have left the queue. Raises AccountingError if accounting does not
+        answer, SlurmError if Slurm fails, and the errors of `Session.run`.
         """
         if not job_ids:
             return {}
@@ -65,7 +65,7 @@ class SlurmCluster(Session):
     def bad_nodes(self, node_list: str) -> tuple[str, ...]:
         """The broken ones of these nodes, such as `cn003 is down: Not responding`.
 
-        Raises SlurmTrouble and the errors of `Session.run`.
+        Raises SlurmError and the errors of `Session.run`.
         """
         nodes = one_line(node_list, "the node list")
         columns = SEPARATOR.join(("%N", "%T", "%E"))
@@ -74,31 +74,31 @@ class SlurmCluster(Session):
     def cancel(self, job_id: str) -> bool:
         """Cancel a job; False for one that has ended already.
 
-        Raises CancelOpen if the answer was lost, SlurmTrouble if Slurm refuses, `ObserverMode`, and the errors of
-        `Session.run` if nothing was sent.
+        Raises CancelUnconfirmedError if the answer was lost, SlurmError if Slurm refuses, `ReadOnlyError`, and the
+        errors of `Session.run` if nothing was sent.
         """
         self.require_changes()
         _check_id(job_id)
         try:
             result = self.run_script(_SCANCEL, [job_id], deadline_s=ONE_DEADLINE_S)
-        except DeadlinePassed as late:
-            raise CancelOpen("Slurm", job_id, silence("scancel")) from late
-        except Disconnected as broken:
+        except DeadlineError as late:
+            raise CancelUnconfirmedError("Slurm", job_id, silence("scancel")) from late
+        except DisconnectedError as broken:
             if broken.may_have_run:
-                raise CancelOpen("Slurm", job_id, broken) from broken
+                raise CancelUnconfirmedError("Slurm", job_id, broken) from broken
             raise
         if result.exit_code == 0:
             return True
         if _ALREADY_ENDED.search(result.stderr):
             return False
-        trouble = slurm_trouble("scancel", Answer(result.exit_code, result.stderr))
+        error = slurm_error("scancel", Answer(result.exit_code, result.stderr))
         if _ANSWER_LOST.search(result.stderr):
-            raise CancelOpen("Slurm", job_id, trouble)
-        raise trouble
+            raise CancelUnconfirmedError("Slurm", job_id, error)
+        raise error
 
     def suspend(self, job_id: str) -> NoReturn:  # noqa: ARG002 - part of `Cluster`
-        """Raise SchedulerTrouble: only administrators may suspend jobs."""
-        raise SchedulerTrouble(
+        """Raise SchedulerError: only administrators may suspend jobs."""
+        raise SchedulerError(
             "Slurm does not let users suspend jobs.", fix="Ask the cluster's administrators.", exit_code=1
         )
 
@@ -107,7 +107,7 @@ class SlurmCluster(Session):
     def accounting(self, job_ids: Sequence[str]) -> str:
         """Accounting of ended jobs: a heading, and one line for each start of each job.
 
-        Empty until accounting has the end of all of them. Raises AccountingTrouble and the errors of `Session.run`.
+        Empty until accounting has the end of all of them. Raises AccountingError and the errors of `Session.run`.
         """
         for job_id in job_ids:
             _check_id(job_id)
@@ -120,4 +120,4 @@ class SlurmCluster(Session):
 
 def _check_id(job_id: str) -> None:
     if not JOB_ID.fullmatch(job_id):
-        raise Trouble(f"{clean_line(job_id)!r} is not a Slurm job id.", "", "Job ids are numbers.", exit_code=1)
+        raise LlmbError(f"{clean_line(job_id)!r} is not a Slurm job id.", "", "Job ids are numbers.", exit_code=1)

@@ -18,11 +18,11 @@ from llmb_tui.cluster.slurm.accounting import (
     parse_associations,
     qos_of,
 )
+from llmb_tui.cluster.slurm.errors import SlurmError, slurm_error
 from llmb_tui.cluster.slurm.partition import SINFO_FORMAT, Partition, parse_partitions, sinfo
 from llmb_tui.cluster.slurm.profile import LOCAL, GpuRequest, SlurmProfile
-from llmb_tui.cluster.slurm.trouble import SlurmTrouble, slurm_trouble
 from llmb_tui.cluster.validation import PATH, matches
-from llmb_tui.errors import Trouble
+from llmb_tui.errors import LlmbError
 from llmb_tui.language.text import clean, clean_line
 
 _DEADLINE_S = 45.0
@@ -106,21 +106,21 @@ class ClusterInventory:
 def read_inventory(session: Session) -> ClusterInventory:
     """Read the choices of a cluster, in one remote call.
 
-    Raises SlurmTrouble if Slurm is missing or its controller does not answer, and the errors of `Session.run`.
+    Raises SlurmError if Slurm is missing or its controller does not answer, and the errors of `Session.run`.
     """
     return parse_inventory(run_batch(session, _COMMANDS, _DEADLINE_S))
 
 
 def parse_inventory(answers: dict[str, Answer]) -> ClusterInventory:
-    """Parse the answers to the commands of `read_inventory`. Raises SlurmTrouble."""
+    """Parse the answers to the commands of `read_inventory`. Raises SlurmError."""
     if answers["ping"].exit_code == 127:
-        raise slurm_trouble("scontrol ping", answers["ping"])
+        raise slurm_error("scontrol ping", answers["ping"])
     if answers["ping"].exit_code != 0:
         words = clean(answers["ping"].text.strip()) or "`scontrol ping` did not answer in time."
         fix = "It is down, or hangs; running jobs continue. Wait a minute, or ask the cluster's administrators."
-        raise SlurmTrouble("Slurm's controller does not answer.", words, fix)
+        raise SlurmError("Slurm's controller does not answer.", words, fix)
     if answers["nodes"].exit_code != 0:
-        raise slurm_trouble("sinfo", answers["nodes"])
+        raise slurm_error("sinfo", answers["nodes"])
     config = parse_config(answers["config"].text)
     associations = parse_associations(_text_if_successful(answers["associations"]), config.get("ClusterName", ""))
     accounts = tuple(map(clean_line, accounts_of(associations)))
@@ -141,9 +141,9 @@ def parse_inventory(answers: dict[str, Answer]) -> ClusterInventory:
 
 
 def unfilled_local_profile() -> SlurmProfile:
-    """Make a profile that is sufficient to run commands here. Raises Trouble (exit code 1) if Slurm is missing."""
+    """Make a profile that is sufficient to run commands here. Raises LlmbError (exit code 1) if Slurm is missing."""
     if shutil.which("sbatch") is None:
-        raise Trouble(
+        raise LlmbError(
             "This machine is not a login node: `sbatch` is not on the PATH.",
             f"The cluster {LOCAL!r} is for running llmb-tui on the login node itself, without SSH.",
             "Choose a saved cluster (`llmb-tui clusters` lists them), or load Slurm's module first.",
@@ -155,10 +155,10 @@ def unfilled_local_profile() -> SlurmProfile:
 def local_profile(offers: ClusterInventory) -> SlurmProfile:
     """Make the complete profile from the default account, the default partition and `$LLMB_INSTALL` or a guess.
 
-    Raises Trouble (exit code 1) if Slurm has no partition that is up.
+    Raises LlmbError (exit code 1) if Slurm has no partition that is up.
     """
     if offers.default_partition is None:
-        raise Trouble(
+        raise LlmbError(
             "This login node has no partition that is up.",
             "`sinfo` lists none.",
             "Ask the cluster's administrators, or save a profile that names one.",

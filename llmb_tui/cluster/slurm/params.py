@@ -10,7 +10,7 @@ import re
 from collections.abc import Iterable
 
 from llmb_tui.cluster.slurm.profile import SlurmProfile
-from llmb_tui.errors import Trouble
+from llmb_tui.errors import LlmbError
 from llmb_tui.language.text import clean_line
 
 Option = tuple[str, str | None]
@@ -61,7 +61,7 @@ _FIX = "Separate `key=value` and flags by semicolons, such as `nodelist=n1,n2;co
 def parse_slurm_params(text: str) -> tuple[Option, ...]:
     """Parse a parameter string to options, in its order.
 
-    Raises Trouble (exit code 1) for a part that is not an option, a duplicate, and an option that every run sets.
+    Raises LlmbError (exit code 1) for a part that is not an option, a duplicate, and an option that every run sets.
     """
     parts = text.split(";") if ";" in text else text.split()
     options: dict[str, str | None] = {}
@@ -76,7 +76,7 @@ def parse_slurm_params(text: str) -> tuple[Option, ...]:
 def sbatch_options(profile: SlurmProfile) -> tuple[Option, ...]:
     """All additional `sbatch` options of a profile.
 
-    Raises Trouble (exit code 1) as `parse_slurm_params` does, and if a parameter and a field set the same option.
+    Raises LlmbError (exit code 1) as `parse_slurm_params` does, and if a parameter and a field set the same option.
     """
     fields = {name: value for name in PROFILE_FIELDS if (value := getattr(profile, name)) is not None}
     params = parse_slurm_params(profile.slurm_params or "")
@@ -123,5 +123,5 @@ def _option(part: str) -> Option:
     return option
 
 
-def _refused(why: str) -> Trouble:
-    return Trouble("The additional Slurm parameters cannot be used.", why, _FIX, exit_code=1)
+def _refused(why: str) -> LlmbError:
+    return LlmbError("The additional Slurm parameters cannot be used.", why, _FIX, exit_code=1)

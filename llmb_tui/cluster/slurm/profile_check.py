@@ -6,11 +6,11 @@ import re
 from typing import get_args
 
 from llmb_tui.cluster.login_profile import NO_SSH_CONFIG, Transport
-from llmb_tui.cluster.profile_check import NAME_RULES, OWN_TARGETS, Rules, WrongField, check_env, check_texts
+from llmb_tui.cluster.profile_check import NAME_RULES, OWN_TARGETS, InvalidFieldError, Rules, check_env, check_texts
 from llmb_tui.cluster.slurm.params import sbatch_options
 from llmb_tui.cluster.slurm.profile import GpuRequest, SlurmProfile
 from llmb_tui.cluster.validation import FEATURES, HOSTS, MEMORY, MOUNT_FLAGS, NAME, NAMES, PATH, matches
-from llmb_tui.errors import Trouble
+from llmb_tui.errors import LlmbError
 
 _WORD = re.compile(r"[^\s-]\S*")
 _MOST_CPUS = 1024
@@ -42,30 +42,30 @@ _NOT_EMPTY = {
 
 
 def check_profile(profile: SlurmProfile) -> None:
-    """Raise `WrongField` for the first invalid field."""
+    """Raise `InvalidFieldError` for the first invalid field."""
     check_texts(profile, _RULES, _NOT_EMPTY)
     if profile.port is not None and not 1 <= profile.port <= 65535:
-        raise WrongField("port", str(profile.port), "Enter a port from 1 to 65535; the default of SSH is 22.")
+        raise InvalidFieldError("port", str(profile.port), "Enter a port from 1 to 65535; the default of SSH is 22.")
     if profile.segment is not None and profile.segment < 1:
-        raise WrongField("segment", str(profile.segment), "Enter a number of nodes, 1 or more.")
+        raise InvalidFieldError("segment", str(profile.segment), "Enter a number of nodes, 1 or more.")
     if not 0 <= profile.cpus_per_task <= _MOST_CPUS:
         fix = f"Enter a number of CPUs, at most {_MOST_CPUS}; 0 pins no task."
-        raise WrongField("cpus_per_task", str(profile.cpus_per_task), fix)
+        raise InvalidFieldError("cpus_per_task", str(profile.cpus_per_task), fix)
     _check_mounts(profile.mounts)
     check_env(profile.env)
     try:
         sbatch_options(profile)
-    except Trouble as trouble:
-        raise WrongField("slurm_params", profile.slurm_params or "", trouble.fix, trouble.why) from trouble
+    except LlmbError as error:
+        raise InvalidFieldError("slurm_params", profile.slurm_params or "", error.fix, error.why) from error
 
 
 def split_mount(mount: str) -> tuple[str, str, str]:
-    """Split a container mount to source, target and flags (empty if there are none). Raises `WrongField`."""
+    """Split a container mount to source, target and flags (empty if there are none). Raises `InvalidFieldError`."""
     source, _, rest = mount.partition(":")
     target, colon, flags = rest.partition(":")
     if not (matches(PATH, source) and matches(PATH, target)) or (colon and not MOUNT_FLAGS.fullmatch(flags)):
         fix = "Write SOURCE:TARGET or SOURCE:TARGET:FLAGS with absolute paths, such as /data:/data:ro."
-        raise WrongField("mounts", mount, fix)
+        raise InvalidFieldError("mounts", mount, fix)
     return source, target, flags
 
 
@@ -74,7 +74,9 @@ def _check_mounts(mounts: tuple[str, ...]) -> None:
     for mount in mounts:
         target = split_mount(mount)[1].rstrip("/") or "/"
         if target in OWN_TARGETS:
-            raise WrongField("mounts", mount, "Choose another target.", f"Every run mounts its own files at {target}.")
+            raise InvalidFieldError(
+                "mounts", mount, "Choose another target.", f"Every run mounts its own files at {target}."
+            )
         if target in targets:
-            raise WrongField("mounts", mount, "Remove one of them.", f"{target} is the target of two mounts.")
+            raise InvalidFieldError("mounts", mount, "Remove one of them.", f"{target} is the target of two mounts.")
         targets.add(target)

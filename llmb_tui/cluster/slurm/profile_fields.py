@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from llmb_tui.cluster.profile_check import WrongField
+from llmb_tui.cluster.profile_check import InvalidFieldError
 from llmb_tui.cluster.profile_fields import ProfileField, needed, texts_from_profile, values_from_texts
 from llmb_tui.cluster.slurm.profile import SlurmProfile
 from llmb_tui.cluster.slurm.profile_check import check_profile
@@ -65,17 +65,17 @@ def slurm_texts_of(profile: SlurmProfile) -> dict[str, str]:
 
 
 def reachable(base: SlurmProfile, texts: dict[str, str]) -> SlurmProfile:
-    """Make a profile that is sufficient for a connection. Raises Trouble; WrongField for an invalid field."""
+    """Make a profile that is sufficient for a connection. Raises LlmbError; InvalidFieldError for an invalid field."""
     host = texts["host"] or ("localhost" if base.transport == "local" else "")
     if not host:
-        raise WrongField("host", "", "Enter the login node, or its name in your ssh configuration.")
+        raise InvalidFieldError("host", "", "Enter the login node, or its name in your ssh configuration.")
     return replace(base, **values_from_texts(REACH[2:], texts, EMPTY), host=host)
 
 
 def profile_of(base: SlurmProfile, texts: dict[str, str]) -> SlurmProfile:
     """Make the complete profile; fields that the form does not show are those of `base`.
 
-    Raises WrongField for the first invalid field.
+    Raises InvalidFieldError for the first invalid field.
     """
     needed((field for field in FIELDS if field.name != "host" or base.transport != "local"), texts)
     profile = replace(reachable(base, texts), name=texts["name"], **values_from_texts((*USE, *MORE), texts, EMPTY))

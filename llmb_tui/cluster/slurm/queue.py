@@ -52,7 +52,7 @@ def rows(text: str, columns: Sequence[str]) -> list[dict[str, str]]:
 
 
 def unix_time(text: str) -> float | None:
-    """Parse a Unix time; None for `N/A`, `Unknown` and other texts."""
+    """Parse a Unix time; None for `N/A`, `UnknownNameError` and other texts."""
     return float(text) if re.fullmatch(r"[1-9]\d{5,11}", text) else None
 
 

@@ -10,7 +10,7 @@ from typing import cast
 
 import paramiko
 
-from llmb_tui.cluster.failures import AuthenticationFailed, Unreachable
+from llmb_tui.cluster.failures import AuthenticationError, UnreachableError
 from llmb_tui.cluster.prompter import Prompter
 from llmb_tui.cluster.ssh.channels import LINK_ERRORS
 from llmb_tui.cluster.ssh.handshake import LoginTransport
@@ -74,7 +74,7 @@ class Login:
     def run(self, transport: LoginTransport) -> None:
         """Log in on this connection.
 
-        Raises UntriedKeysError if another connection may continue, and AuthenticationFailed with all that was tried.
+        Raises UntriedKeysError if another connection may continue, and AuthenticationError with all that was tried.
         """
         self._transport = transport
         self._requests = KeyRequests(transport)
@@ -93,10 +93,10 @@ class Login:
                 "Connect again, and answer sooner: servers wait for two minutes or less.",
             ) from None
 
-    def failure(self, why: str, fix: str = "") -> AuthenticationFailed:
+    def failure(self, why: str, fix: str = "") -> AuthenticationError:
         """Make the error that lists all attempts and the settings."""
         tried = [*self._tried, *self._keys.unusable]
-        return AuthenticationFailed(
+        return AuthenticationError(
             f"{self.settings.place}, rejected the login of {self._user}.",
             " ".join([*([f"Tried: {', '.join(tried)}."] if tried else []), why, self.settings.source]),
             fix
@@ -233,7 +233,7 @@ class Login:
         # A server that ends the login after too many tries gives a reason, or has refused before.
         if not (words or self._has_refused or self._has_asked):
             what = f"The connection to {self.settings.place}, broke during the login."
-            return Unreachable(what, "The network or the server closed it without a message.", "Try again.")
+            return UnreachableError(what, "The network or the server closed it without a message.", "Try again.")
         if not self._has_asked:
             return UntriedKeysError(f"Then the server closed the connection{words}.")
         return self.failure(

@@ -9,11 +9,11 @@ from collections.abc import Callable, Iterator, Sequence
 
 import paramiko
 
-from llmb_tui.cluster.failures import DeadlinePassed, Disconnected, GaveWay
+from llmb_tui.cluster.failures import DeadlineError, DisconnectedError, StreamPreemptedError
 from llmb_tui.cluster.link import LONGEST_ANSWER, Stream, command_name
 from llmb_tui.cluster.quoting import command_line
 from llmb_tui.cluster.ssh.channel_slots import ChannelSlots
-from llmb_tui.errors import Trouble
+from llmb_tui.errors import LlmbError
 from llmb_tui.language.text import clean
 
 LINK_ERRORS = (paramiko.SSHException, EOFError, OSError)
@@ -103,7 +103,7 @@ class Channels:
     def open(self, argv: Sequence[str], ends: float, window: int = SHARED_WINDOW) -> paramiko.Channel:
         """Start `argv` on a new channel before the monotonic time `ends`; pass the channel to `close` after use.
 
-        Raises DeadlinePassed, Disconnected, and Trouble if the server runs no commands.
+        Raises DeadlineError, DisconnectedError, and LlmbError if the server runs no commands.
         """
         command = command_line(argv)
         channel = self._session(argv, ends, window)
@@ -153,27 +153,27 @@ class Channels:
         self._transport.join(0.05)
         return self._transport.is_active()
 
-    def deadline_passed(self, argv: Sequence[str], why: str = "") -> DeadlinePassed:
+    def deadline_passed(self, argv: Sequence[str], why: str = "") -> DeadlineError:
         """Make the error for a command without an answer in time."""
-        return DeadlinePassed(
+        return DeadlineError(
             f"No answer in time from {self._host} to {command_name(argv)}.",
             why or "The login node is busy, or the connection hangs. The command may still be running there.",
             "Try again later, or look at the login node in another terminal.",
         )
 
-    def disconnected(self, argv: Sequence[str], *, may_have_run: bool) -> Disconnected:
+    def disconnected(self, argv: Sequence[str], *, may_have_run: bool) -> DisconnectedError:
         """Make the error for a link that broke before or during a command."""
         outcome = "may have run" if may_have_run else "was not started"
-        return Disconnected(
+        return DisconnectedError(
             f"The connection to {self._host} broke.",
             f"The network, a VPN or the login node closed it; {command_name(argv)} {outcome}.",
             "The next command connects again; if that needs a password or code, connect again yourself.",
             may_have_run=may_have_run,
         )
 
-    def gave_way(self, argv: Sequence[str]) -> GaveWay:
+    def gave_way(self, argv: Sequence[str]) -> StreamPreemptedError:
         """Make the error for a stream that was ended because another command needed its session."""
-        return GaveWay(
+        return StreamPreemptedError(
             f"{command_name(argv)} on {self._host} was interrupted for another command.",
             "All sessions that the server allows on one connection were in use.",
             "It continues with its next turn.",
@@ -205,12 +205,12 @@ class Channels:
             pause = min(pause * 2, _LONGEST_PAUSE_S)
         raise self.deadline_passed(argv, "No session of the connection became free.")
 
-    def _not_started(self, argv: Sequence[str], ends: float, error: Exception) -> Trouble:
+    def _not_started(self, argv: Sequence[str], ends: float, error: Exception) -> LlmbError:
         if not self.link_is_up():
             return self.disconnected(argv, may_have_run=True)
         if time.monotonic() >= ends:
             return self.deadline_passed(argv)
-        return Trouble(
+        return LlmbError(
             f"{self._host} refused to run {command_name(argv)}.",
             clean(str(error)) or "The server gave no reason.",
             "Ask the cluster's administrators whether this host allows commands over SSH.",

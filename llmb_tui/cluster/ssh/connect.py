@@ -10,12 +10,12 @@ import socket
 import time
 from contextlib import ExitStack
 
-from llmb_tui.cluster.failures import Unreachable
+from llmb_tui.cluster.failures import UnreachableError
 from llmb_tui.cluster.login_profile import LoginProfile
 from llmb_tui.cluster.prompter import Prompter
 from llmb_tui.cluster.ssh.authentication import Login, UntriedKeysError
 from llmb_tui.cluster.ssh.connection import Connection
-from llmb_tui.cluster.ssh.handshake import ConnectionRefused, LoginTransport, shake_hands
+from llmb_tui.cluster.ssh.handshake import LoginTransport, SshRefusedError, shake_hands
 from llmb_tui.cluster.ssh.host_keys import AcceptedKeys
 from llmb_tui.cluster.ssh.keys import UnlockedKeys
 from llmb_tui.cluster.ssh.openssh import HostSettings, jump_route
@@ -44,7 +44,7 @@ def connect(
 
     `unlocked` holds unlocked private keys, `accepted` the accepted host keys that are not written to a file. Pass both
     again to avoid the same questions.
-    Raises BadSshConfig, Unreachable, HostKeyUnknown, HostKeyChanged or AuthenticationFailed.
+    Raises SshConfigError, UnreachableError, HostKeyUnknownError, HostKeyChangedError or AuthenticationError.
     """
     accepted = AcceptedKeys() if accepted is None else accepted
     banners = []
@@ -89,7 +89,7 @@ def _reach(
             transport, proxy = _open(settings, before, attempt)
             try:
                 shake_hands(transport, settings, prompter, accepted)
-            except ConnectionRefused as refusal:
+            except SshRefusedError as refusal:
                 if proxy is not None and (stderr_line := proxy.last_line):
                     raise _proxy_failed(settings, stderr_line) from refusal
                 if time.monotonic() + pause_s > gives_up:
@@ -119,8 +119,8 @@ def _open(settings: HostSettings, before: _Hop | None, opened: ExitStack) -> tup
     return transport, proxy
 
 
-def _proxy_failed(settings: HostSettings, stderr_line: str) -> Unreachable:
-    return Unreachable(
+def _proxy_failed(settings: HostSettings, stderr_line: str) -> UnreachableError:
+    return UnreachableError(
         f"Could not reach {settings.place}: its proxy command failed.",
         f"It printed: {stderr_line}",
         "Run the command in a terminal. If it asks questions, use ProxyJump instead: here it cannot ask them.",

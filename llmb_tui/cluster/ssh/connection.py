@@ -7,12 +7,12 @@ import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 
-from llmb_tui.cluster.failures import Disconnected
+from llmb_tui.cluster.failures import DisconnectedError
 from llmb_tui.cluster.link import Completed, Link, Pulse, Stream, answer_too_long
 from llmb_tui.cluster.ssh.channels import LINK_ERRORS, SHARED_WINDOW, Channels, closing_at, drain, feed
 from llmb_tui.cluster.ssh.heartbeat import HeardTransport, Heartbeat
 from llmb_tui.cluster.ssh.shell import Shell
-from llmb_tui.errors import Trouble
+from llmb_tui.errors import LlmbError
 from llmb_tui.language.text import clean
 
 # Enough for a stream of 20 MB/s over 100 ms. Much larger windows are slower: paramiko copies its buffer.
@@ -139,7 +139,7 @@ class Bulk:
             return None
         try:
             return connection.stream(argv, window=_WINDOW)
-        except Disconnected as broken:
+        except DisconnectedError as broken:
             if broken.may_have_run:
                 raise
             return None
@@ -169,7 +169,7 @@ class Bulk:
             try:
                 connection = self._connection = self._dial()
                 connection.listen_after(self._pause)
-            except Trouble:
+            except LlmbError:
                 self._not_before = time.monotonic() + _RETRY_AFTER_S
                 return None
             if self._closed.is_set():

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 
 import paramiko
 
-from llmb_tui.cluster.failures import Unreachable
+from llmb_tui.cluster.failures import UnreachableError
 from llmb_tui.cluster.prompter import Prompter
 from llmb_tui.cluster.ssh.channels import LINK_ERRORS
 from llmb_tui.cluster.ssh.heartbeat import HeardTransport
@@ -32,14 +32,14 @@ class LoginTransport(HeardTransport):
         self.parting_words = clean_line(message.get_binary().decode(errors="replace"))
 
 
-class ConnectionRefused(Unreachable):
+class SshRefusedError(UnreachableError):
     """The server closed the connection without an SSH greeting, for example because it is busy (MaxStartups)."""
 
 
 def shake_hands(transport: LoginTransport, settings: HostSettings, prompter: Prompter, accepted: AcceptedKeys) -> None:
     """Exchange keys with the server, then check its host key. `accepted`: see `KnownHosts`.
 
-    Raises ConnectionRefused, Unreachable, HostKeyUnknown or HostKeyChanged.
+    Raises SshRefusedError, UnreachableError, HostKeyUnknownError or HostKeyChangedError.
     """
     known_hosts = KnownHosts(settings.known_hosts, hashed=settings.hash_known_hosts, accepted=accepted)
     # A host with an alias is only known by its alias.
@@ -62,20 +62,20 @@ def shake_hands(transport: LoginTransport, settings: HostSettings, prompter: Pro
 
 def _no_handshake(
     transport: LoginTransport, settings: HostSettings, error: Exception, *, timed_out: bool
-) -> Unreachable:
+) -> UnreachableError:
     what = f"{settings.place}, did not complete an SSH handshake."
     if timed_out:
         why = f"It did not answer within {duration(settings.connect_deadline_s)}."
-        return Unreachable(what, why, "Check that SSH uses this port, and that a firewall does not block it.")
+        return UnreachableError(what, why, "Check that SSH uses this port, and that a firewall does not block it.")
     if not transport.remote_version:
-        return ConnectionRefused(
+        return SshRefusedError(
             what,
             "It closed the connection without an SSH greeting: too many users are logging in (MaxStartups), "
             "it rejects connections from this address, or SSH does not use this port.",
             "Wait a minute and try again; if that does not help, ask the cluster's administrators.",
         )
     why = transport.parting_words or clean_line(str(error)) or "It closed the connection"
-    return Unreachable(what, f"{why.rstrip('.')}.", "Run `ssh -v` to the host in another terminal for details.")
+    return UnreachableError(what, f"{why.rstrip('.')}.", "Run `ssh -v` to the host in another terminal for details.")
 
 
 def _first(preferred: Sequence[str], names: Sequence[str]) -> tuple[str, ...]:

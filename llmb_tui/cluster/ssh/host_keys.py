@@ -16,10 +16,10 @@ from pathlib import Path
 
 import paramiko
 
-from llmb_tui.cluster.failures import HostKeyChanged, HostKeyUnknown
+from llmb_tui.cluster.failures import HostKeyChangedError, HostKeyUnknownError
 from llmb_tui.cluster.prompter import Prompter
 from llmb_tui.cluster.quoting import shell_join
-from llmb_tui.errors import Trouble
+from llmb_tui.errors import LlmbError
 from llmb_tui.language.text import clean_line
 from llmb_tui.store.files import append_durable
 
@@ -79,8 +79,8 @@ class KnownHosts:
     def check(self, host: str, port: int, key: ServerKey, prompter: Prompter | None) -> None:
         """Check a host's key. The prompter may accept an unknown key; without a prompter it is an error.
 
-        Raises HostKeyChanged, without a question, if another key is known for the host or this key is revoked, and
-        HostKeyUnknown if an unknown key is not accepted.
+        Raises HostKeyChangedError, without a question, if another key is known for the host or this key is revoked, and
+        HostKeyUnknownError if an unknown key is not accepted.
         """
         name, plain = _name(host, port), host.lower()
         for entry in self._entries:
@@ -122,11 +122,11 @@ class KnownHosts:
                 return f"{file} trusts an authority for this host, but this program reads no host certificates."
         return ""
 
-    def _unknown(self, name: str, key: ServerKey, note: str, *, may_ask: bool) -> HostKeyUnknown:
+    def _unknown(self, name: str, key: ServerKey, note: str, *, may_ask: bool) -> HostKeyUnknownError:
         outcome = "it was not accepted" if may_ask else "the OpenSSH configuration has StrictHostKeyChecking yes"
         entry = f"{clean_line(name)} {key.type} {base64.b64encode(key.blob).decode()}"
         accept = "accept it in a terminal (`llmb-tui doctor CLUSTER`) or on the screen, or " if may_ask else ""
-        return HostKeyUnknown(
+        return HostKeyUnknownError(
             f"The host key of {clean_line(name)} is unknown: {key.type} {key.fingerprint}",
             f"It is not in {self._file}, and {outcome}. {note}".rstrip(),
             "Compare the fingerprint with the one that the cluster's administrators publish, then "
@@ -142,8 +142,8 @@ class KnownHosts:
         present = self._file.read_bytes() if self._file.exists() else b""
         try:
             append_durable(self._file, b"\n" + line if present and not present.endswith(b"\n") else line)
-        except Trouble as trouble:  # ~/.ssh is often read-only in containers: keep the accepted key in memory
-            if not isinstance(trouble.__cause__, OSError):  # the path is not a usable file
+        except LlmbError as error:  # ~/.ssh is often read-only in containers: keep the accepted key in memory
+            if not isinstance(error.__cause__, OSError):  # the path is not a usable file
                 raise
             self._accepted.add((name, key))
 
@@ -153,19 +153,19 @@ def _name(host: str, port: int) -> str:
     return host.lower() if port == 22 else f"[{host.lower()}]:{port}"
 
 
-def _revoked(name: str, entry: _Entry) -> HostKeyChanged:
-    return HostKeyChanged(
+def _revoked(name: str, entry: _Entry) -> HostKeyChangedError:
+    return HostKeyChangedError(
         f"The host key of {clean_line(name)} is revoked: {entry.key.type} {entry.key.fingerprint}",
         f"{entry.file} marks this key as revoked: it must not be trusted.",
         "Ask the cluster's administrators for the correct key.",
     )
 
 
-def _changed(name: str, key: ServerKey, entries: Sequence[_Entry]) -> HostKeyChanged:
+def _changed(name: str, key: ServerKey, entries: Sequence[_Entry]) -> HostKeyChangedError:
     name = clean_line(name)
     expected = ", ".join(f"{entry.key.type} {entry.key.fingerprint} ({entry.file})" for entry in entries)
     files = dict.fromkeys(str(entry.file) for entry in entries)
-    return HostKeyChanged(
+    return HostKeyChangedError(
         f"The host key of {name} has changed. Nothing was sent to it.",
         f"The host shows {key.type} {key.fingerprint}, but the known key is {expected}. "
         "Someone may be intercepting the connection, or the login node was set up again.",
@@ -180,7 +180,7 @@ def _entries_in(file: Path) -> list[_Entry]:
     except FileNotFoundError:
         return []
     except OSError as error:
-        raise Trouble(
+        raise LlmbError(
             f"Could not read {file}.", f"{error.strerror}.", "Fix this file: the host key cannot be checked without it."
         ) from error
     return [entry for line in text.split("\n") if (entry := _parse(line, file)) is not None]

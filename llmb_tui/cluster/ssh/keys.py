@@ -17,7 +17,7 @@ from paramiko.agent import SSH2_AGENT_IDENTITIES_ANSWER, AgentKey, AgentSSH, cSS
 from llmb_tui.cluster.prompter import Prompter
 from llmb_tui.cluster.ssh.openssh import HostSettings
 from llmb_tui.language.text import clean, clean_line
-from llmb_tui.store.paths import expanded
+from llmb_tui.store.paths import expand_user
 
 _KEY_CLASSES: tuple[type[paramiko.PKey], ...] = (paramiko.Ed25519Key, paramiko.ECDSAKey, paramiko.RSAKey)
 _PASSPHRASE_TRIES = 3
@@ -84,7 +84,7 @@ class Keys:
             for key in self._agent_keys.values():
                 yield from self._with_certificates(_agent_candidate(key), self._settings.certificate_files)
         for path in self._settings.default_keys:
-            if expanded(path).exists():
+            if expand_user(path).exists():
                 yield from self._in_file(path)
 
     def _ask_agent(self) -> None:
@@ -101,13 +101,15 @@ class Keys:
         candidate = self._candidate(path)
         if candidate is not None:
             certificate = f"{path.removesuffix('.pub')}-cert.pub"
-            own = [certificate] if expanded(certificate).exists() else []
+            own = [certificate] if expand_user(certificate).exists() else []
             yield from self._with_certificates(candidate, (*self._settings.certificate_files, *own))
 
     def _candidate(self, path: str) -> Candidate | None:
         """Find the key that belongs to a file: in the agent, among the unlocked keys, or in the file itself."""
         # From the unencrypted part of the private key, from the file itself, or from its `.pub` file; may be empty.
-        public = _open_part(expanded(path)) or _public_file(expanded(path)) or _public_file(expanded(f"{path}.pub"))
+        public = (
+            _open_part(expand_user(path)) or _public_file(expand_user(path)) or _public_file(expand_user(f"{path}.pub"))
+        )
         key = self._agent_keys.get(public) or self._unlocked.get(_version(path))
         if key is None and public[4:].startswith(b"sk-"):
             self.unusable.append(f"key {path} (on a security key: run `ssh-add {path}` to use it through the agent)")
@@ -208,17 +210,17 @@ def _agent_candidate(key: AgentKey) -> Candidate:
 
 def _version(path: str) -> tuple[str, int, int]:
     try:
-        status = expanded(path).stat()
+        status = expand_user(path).stat()
     except OSError:
-        return str(expanded(path)), 0, 0
-    return str(expanded(path)), status.st_mtime_ns, status.st_size
+        return str(expand_user(path)), 0, 0
+    return str(expand_user(path)), status.st_mtime_ns, status.st_size
 
 
 def _load(path: str, passphrase: str | None) -> paramiko.PKey:
     """Load a private key. Raises PasswordRequiredException without a passphrase, SSHException for a wrong one."""
     for key_class in _KEY_CLASSES:
         try:
-            return key_class.from_private_key_file(expanded(path), passphrase)
+            return key_class.from_private_key_file(expand_user(path), passphrase)
         except paramiko.PasswordRequiredException:
             raise
         except paramiko.SSHException:
@@ -252,7 +254,7 @@ def _open_part(file: Path) -> bytes:
 
 def _certificate(file: str, public: bytes) -> paramiko.Message | None:
     """Certificate in a file; None if it is not for this public key."""
-    certificate, key = paramiko.Message(_public_file(expanded(file))), paramiko.Message(public)
+    certificate, key = paramiko.Message(_public_file(expand_user(file))), paramiko.Message(public)
     kind = key.get_text()
     if not public or not certificate.get_text().startswith(f"{kind}-cert-"):
         return None

@@ -19,12 +19,12 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from urllib.parse import unquote
 
-from llmb_tui.cluster.failures import BadSshConfig
+from llmb_tui.cluster.failures import SshConfigError
 from llmb_tui.cluster.login_profile import NO_SSH_CONFIG, LoginProfile
 from llmb_tui.cluster.quoting import shell_join
 from llmb_tui.language.quantities import duration
 from llmb_tui.language.text import clean
-from llmb_tui.store.paths import expanded, home
+from llmb_tui.store.paths import expand_user, home
 
 SSH_PORT = 22
 METHODS = ("publickey", "keyboard-interactive", "password")
@@ -93,13 +93,13 @@ class HostSettings:
 def settings_of(profile: LoginProfile) -> HostSettings:
     """Settings of the profile's login node; values of the profile have priority.
 
-    Raises BadSshConfig if `ssh -G` fails.
+    Raises SshConfigError if `ssh -G` fails.
     """
     settings = resolve(profile.host, profile.ssh_config, profile.user, profile.port)
     if profile.identity_file is not None:
         settings = replace(settings, identity_files=(profile.identity_file,), default_keys=(), certificate_files=())
     if profile.known_hosts is not None:
-        settings = replace(settings, known_hosts=(expanded(profile.known_hosts),))
+        settings = replace(settings, known_hosts=(expand_user(profile.known_hosts),))
     return settings
 
 
@@ -107,7 +107,7 @@ def jump_route(profile: LoginProfile) -> tuple[HostSettings, ...]:
     """Hosts of the route in order, the login node last. Only the first may have a proxy command.
 
     As in `ssh`, a configured list of hops is used unchanged, and only its first hop may have more hops before it.
-    Raises BadSshConfig, also if the route is a circle.
+    Raises SshConfigError, also if the route is a circle.
     """
     route: tuple[HostSettings, ...] = (settings_of(profile),)
     while route[0].proxy_jump:
@@ -123,20 +123,20 @@ def resolve(destination: str, config: str | None, user: str | None = None, port:
     """Settings of `[user@]host[:port]` or `ssh://[user@]host[:port]`; `user` and `port` have priority.
 
     `config` is `none`, or a configuration file to read instead of the user's own. Without an `ssh` program the settings
-    are plain defaults. Raises BadSshConfig.
+    are plain defaults. Raises SshConfigError.
     """
     host, named_user, named_port = _parts(destination)
     user, port = user or named_user, port or named_port
     program = None if config == NO_SSH_CONFIG else shutil.which("ssh")
     if program is None:
         if config not in (None, NO_SSH_CONFIG):
-            raise BadSshConfig(
+            raise SshConfigError(
                 f"Could not read the OpenSSH configuration {config}.",
                 "`ssh` reads the configuration, and is not installed on this machine.",
                 "Install the OpenSSH client, or set ssh_config = 'none' in the cluster's profile.",
             )
         return _plain(host, user, port)
-    file = str(expanded(config)) if config is not None else None
+    file = str(expand_user(config)) if config is not None else None
     command = [program, "-G", *(["-F", file] if file else [])]
     command += [*(["-l", user] if user else []), *(["-p", str(port)] if port else []), "--", host]
     return parse_answer(host, _ask(command, host), f"The settings are from `ssh -G`, which {_source(file)}.")
@@ -189,7 +189,7 @@ def _refuse_circle(route: tuple[HostSettings, ...]) -> None:
     places = [(settings.user, settings.host.lower(), settings.port) for settings in route]
     if len(set(places)) < len(places) or len(places) > _MOST_HOPS:
         hops = " - ".join(settings.login for settings in route)
-        raise BadSshConfig(
+        raise SshConfigError(
             f"The route to {clean(route[-1].name)} is a circle or too long: {hops}.",
             "In the OpenSSH configuration, ProxyJump may apply to the jump host itself.",
             "Set `ProxyJump none` for the jump host, above the lines that set ProxyJump for all hosts.",
@@ -203,7 +203,7 @@ def _plain(host: str, user: str | None, port: int | None) -> HostSettings:
         user=user or _own_name(),
         port=port or SSH_PORT,
         agent=os.environ.get("SSH_AUTH_SOCK"),
-        known_hosts=(expanded(_USER_HOSTS), Path(_GLOBAL_HOSTS)),
+        known_hosts=(expand_user(_USER_HOSTS), Path(_GLOBAL_HOSTS)),
     )
 
 
@@ -241,8 +241,8 @@ def _ask(command: list[str], host: str) -> str:
     return stdout
 
 
-def _bad_config(command: Sequence[str], host: str, why: str) -> BadSshConfig:
-    return BadSshConfig(
+def _bad_config(command: Sequence[str], host: str, why: str) -> SshConfigError:
+    return SshConfigError(
         f"OpenSSH could not read its configuration for {clean(host)}.",
         why,
         f"Fix the configuration; `{clean(shell_join(['ssh', *command[1:]]))}` shows the same message in a terminal.",
@@ -253,14 +253,14 @@ def _source(config: str | None) -> str:
     """Configuration that `ssh` reads, in words."""
     if config is not None:
         return f"read {clean(config)}"
-    files = [name for name in ("~/.ssh/config", "/etc/ssh/ssh_config") if expanded(name).is_file()]
+    files = [name for name in ("~/.ssh/config", "/etc/ssh/ssh_config") if expand_user(name).is_file()]
     return f"read {' and '.join(files)}" if files else "found no configuration file, so these are OpenSSH's defaults"
 
 
 def _tokens(name: str, host: str, user: str, port: int, values: Mapping[str, str]) -> dict[str, str]:
     hostname = socket.gethostname()
     own = {}
-    with contextlib.suppress(BadSshConfig):
+    with contextlib.suppress(SshConfigError):
         own["u"] = _own_name()
     return own | {
         "%": "%",
@@ -278,11 +278,11 @@ def _tokens(name: str, host: str, user: str, port: int, values: Mapping[str, str
 
 
 def _own_name() -> str:
-    """Name of the user who runs this program. Raises BadSshConfig if it is unknown, as in some containers."""
+    """Name of the user who runs this program. Raises SshConfigError if it is unknown, as in some containers."""
     try:
         return getpass.getuser()
     except (KeyError, OSError) as error:
-        raise BadSshConfig(
+        raise SshConfigError(
             "The user name for the login is unknown.",
             f"This machine has no user with the id {os.getuid()}, and the variable USER is not set.",
             "Set `user` in the cluster's profile, or set USER.",
@@ -298,7 +298,7 @@ def _shell_command(text: str, tokens: Mapping[str, str]) -> str:
     """Expand a ProxyCommand as `ssh` does, with unquoted names; names that a shell would split are refused."""
     for name in {tokens[token] for token in re.findall("%(.)", text) if token in ("n", "h", "r")}:
         if re.search(r"^-|[\s'`\"$\\;&<>|(){}]", name):
-            raise BadSshConfig(
+            raise SshConfigError(
                 f"The name {clean(name)} cannot be used in a ProxyCommand.",
                 "A shell would not read it as one plain word.",
                 "Correct the host or the user of this cluster.",
@@ -309,7 +309,7 @@ def _shell_command(text: str, tokens: Mapping[str, str]) -> str:
 def _expand(path: str, tokens: Mapping[str, str]) -> str:
     """Expand `~`, tokens and `${VARIABLES}` in a path."""
     text = re.sub(r"\$\{(\w+)}", lambda match: os.environ.get(match[1], match[0]), _expand_tokens(path, tokens))
-    return str(expanded(text))
+    return str(expand_user(text))
 
 
 def _agent(configured: str | None, tokens: Mapping[str, str]) -> str | None:

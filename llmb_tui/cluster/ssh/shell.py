@@ -11,12 +11,12 @@ import threading
 import time
 from collections.abc import Sequence
 
-from llmb_tui.cluster.failures import Disconnected, Unanswered
+from llmb_tui.cluster.failures import DisconnectedError, NoAnswerError
 from llmb_tui.cluster.link import LONGEST_ANSWER, Completed, answer_too_long
 from llmb_tui.cluster.quoting import nul_joined
 from llmb_tui.cluster.remote_text import remote_text
 from llmb_tui.cluster.ssh.channels import Channels, ChannelStream
-from llmb_tui.errors import Trouble
+from llmb_tui.errors import LlmbError
 
 SILENCE_S = 8
 """The process ends after so many seconds without input, because the server may not notice a dead line."""
@@ -47,7 +47,7 @@ class Shell:
     def run(self, argv: Sequence[str], ends: float) -> Completed | None:
         """Run a command before the monotonic time `ends`; None if it was not started and needs its own channel.
 
-        Raises DeadlinePassed, AnswerTooLong and Disconnected; in all three cases the command may have run.
+        Raises DeadlineError, AnswerTooLongError and DisconnectedError; in all three cases the command may have run.
         """
         request = nul_joined(argv)
         if not self._works or not self._busy.acquire(blocking=False):
@@ -56,10 +56,10 @@ class Shell:
             # A single command is faster on its own channel: the process is started for the second one.
             is_wanted, self._is_wanted = self._is_wanted, True
             return self._ask(argv, request, ends) if is_wanted else None
-        except Unanswered:
+        except NoAnswerError:
             self._end()
             raise
-        except Disconnected as broken:
+        except DisconnectedError as broken:
             self._give_up()
             raise self._channels.disconnected(argv, may_have_run=True) from broken
         finally:
@@ -100,11 +100,11 @@ class Shell:
                 greeting = b"%s ! 0\n" % self._mark
                 while greeting not in self._rest:
                     if len(self._rest) > _LONGEST_NOISE:
-                        raise Trouble("Another program answers.")
+                        raise LlmbError("Another program answers.")
                     self._receive(argv, stream, ends)
                 del self._rest[: self._rest.index(greeting) + len(greeting)]
                 return stream
-        except Trouble:
+        except LlmbError:
             pass
         self._give_up()
         return None
@@ -116,7 +116,7 @@ class Shell:
         while True:
             while (frame := head.match(self._rest)) is None:
                 if len(self._rest) > _LONGEST_HEAD:
-                    raise Disconnected("The output is not in frames.")
+                    raise DisconnectedError("The output is not in frames.")
                 self._receive(argv, stream, ends)
             kind, number = frame[1], int(frame[2])
             del self._rest[: frame.end()]
@@ -137,7 +137,7 @@ class Shell:
         if data is None:
             raise self._channels.deadline_passed(argv)
         if not data:
-            raise Disconnected("The shell ended.")
+            raise DisconnectedError("The shell ended.")
         self._rest += data
 
     def _end(self) -> None:

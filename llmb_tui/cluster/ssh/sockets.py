@@ -12,7 +12,7 @@ import threading
 
 import paramiko
 
-from llmb_tui.cluster.failures import Unreachable
+from llmb_tui.cluster.failures import UnreachableError
 from llmb_tui.cluster.ssh.channels import LINK_ERRORS, close_quietly
 from llmb_tui.cluster.ssh.openssh import HostSettings
 from llmb_tui.cluster.tcp import connect_tcp
@@ -28,7 +28,7 @@ _CONNECT_FAILED = 2
 
 
 def open_tcp(settings: HostSettings) -> socket.socket:
-    """Open a TCP connection to a host. Raises Unreachable."""
+    """Open a TCP connection to a host. Raises UnreachableError."""
     try:
         sock = connect_tcp(settings.host, settings.port, settings.connect_deadline_s)
         sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
@@ -62,7 +62,7 @@ class ForwardedSocket:
 
 
 def open_through(before: paramiko.Transport, via: HostSettings, settings: HostSettings) -> ForwardedSocket:
-    """Open a connection to a host through the jump host before it. Raises Unreachable."""
+    """Open a connection to a host through the jump host before it. Raises UnreachableError."""
     place = (settings.host, settings.port)
     try:
         channel = before.open_channel("direct-tcpip", place, ("127.0.0.1", 0), timeout=settings.connect_deadline_s)
@@ -71,13 +71,13 @@ def open_through(before: paramiko.Transport, via: HostSettings, settings: HostSe
             _PROHIBITED: f"{clean(via.name)} does not forward connections to this host.",
             _CONNECT_FAILED: f"{clean(via.name)} could not connect to it: {clean_line(refusal.text)!r}.",
         }.get(refusal.code, f"{clean(via.name)} refused: {clean_line(refusal.text)!r}.")
-        raise Unreachable(
+        raise UnreachableError(
             f"Could not reach {settings.place}, through {clean(via.name)}.",
             why,
             "Check that the jump host knows this name, and ask its administrators whether it forwards connections.",
         ) from refusal
     except LINK_ERRORS as error:
-        raise Unreachable(
+        raise UnreachableError(
             f"Could not reach {settings.place}, through {clean(via.name)}.",
             "The connection to the jump host broke, or the jump host did not answer.",
             "Check the network, and try again.",
@@ -93,7 +93,7 @@ class ProxyCommand:
     """
 
     def __init__(self, command: str) -> None:
-        """Raises Unreachable if the command cannot be started."""
+        """Raises UnreachableError if the command cannot be started."""
         self.socket, theirs = socket.socketpair()
         self._words = b""
         words, stderr = os.pipe()
@@ -110,7 +110,7 @@ class ProxyCommand:
             except OSError as error:
                 self.socket.close()
                 os.close(words)
-                raise Unreachable(
+                raise UnreachableError(
                     "Could not start the proxy command.", f"{shell}: {error.strerror}.", "Check the variable SHELL."
                 ) from error
         atexit.register(self._signal, signal.SIGTERM)
@@ -145,18 +145,20 @@ class ProxyCommand:
                 self._words = (self._words + chunk)[-_WORDS_KEPT:]
 
 
-def _unreachable(settings: HostSettings, error: Exception) -> Unreachable:
+def _unreachable(settings: HostSettings, error: Exception) -> UnreachableError:
     what = f"Could not reach {settings.place}."
     if isinstance(error, (socket.gaierror, UnicodeError)):
-        return Unreachable(
+        return UnreachableError(
             what, f"The host name is unknown. {settings.source}", "Check the host name, and that the VPN is up."
         )
     if isinstance(error, ConnectionRefusedError):
-        return Unreachable(what, "The host refused the connection to this port.", "Check the host name and the port.")
+        return UnreachableError(
+            what, "The host refused the connection to this port.", "Check the host name and the port."
+        )
     if isinstance(error, TimeoutError):
         why = f"The host did not answer within {duration(settings.connect_deadline_s)}."
-        return Unreachable(what, why, "Check that the VPN is up, and that a firewall does not block the port.")
+        return UnreachableError(what, why, "Check that the VPN is up, and that a firewall does not block the port.")
     why = getattr(error, "strerror", None) or clean(str(error)) or "The connection was closed"
-    return Unreachable(
+    return UnreachableError(
         what, f"{why.rstrip('.')}.", "Check the network; run `ssh` to the host in another terminal for details."
     )

@@ -57,7 +57,7 @@ class Kubernetes:
             return _status(400, f"container {name} is not valid for pod {pod}")
         if self._now(workload) < workload.running_from:
             waits = {"BackOff": "trying and failing to pull image"}.get(
-                (workload.container_trouble or ("",))[0], "waiting to start: ContainerCreating"
+                (workload.container_error or ("",))[0], "waiting to start: ContainerCreating"
             )
             return _status(400, f'container "{name}" in pod "{pod}" is {waits}')
         printed = self._printed(workload, pod)

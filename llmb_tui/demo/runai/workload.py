@@ -120,7 +120,7 @@ class Workload:
         return self.queued + CREATING_S + QUEUED_S + self.knobs.get("queue-wait", 0.0)
 
     @property
-    def container_trouble(self) -> tuple[str, str] | None:
+    def container_error(self) -> tuple[str, str] | None:
         """Reason and message if its containers cannot be started, as in an event."""
         if not facts.IMAGES.fullmatch(self.spec.image):
             return "BackOff", f'Back-off pulling image "{self.spec.image}"'
@@ -133,7 +133,7 @@ class Workload:
     @property
     def running_from(self) -> float:
         """Time at which its containers start to run; infinite if they do not."""
-        return math.inf if self.started is None or self.container_trouble else self.started + PULLING_S
+        return math.inf if self.started is None or self.container_error else self.started + PULLING_S
 
     @property
     def output(self) -> Output:
@@ -207,8 +207,8 @@ class Workload:
         phase, _ = self.phase(now)
         if phase == "Pending" and self.obstacle:
             return str(self.obstacle["message"])
-        if phase == "Initializing" and self.container_trouble:
-            return self.container_trouble[1]
+        if phase == "Initializing" and self.container_error:
+            return self.container_error[1]
         return f"Container {self.container} exited with code {self.output.code}" if phase == "Failed" else ""
 
     def events(self, now: float) -> list[Event]:
@@ -228,8 +228,8 @@ class Workload:
             where = f"Successfully assigned pod {facts.NAMESPACE}/{pod} to node {node} at node-pool {self.pool}"
             yield Event(self.started, "Normal", "Scheduled", where, "runai-scheduler")
             yield Event(self.started + 1, "Normal", "Pulling", f'Pulling image "{image}"', "kubelet")
-            if self.container_trouble:
-                reason, message = self.container_trouble
+            if self.container_error:
+                reason, message = self.container_error
                 if reason == "BackOff":
                     why = f'Failed to pull image "{image}": rpc error: code = NotFound desc = {image}: not found'
                     yield Event(self.started + 2, "Warning", "Failed", why, "kubelet")

@@ -9,7 +9,7 @@ from collections.abc import Callable
 
 from llmb_tui.demo.slurm import facts, notation
 from llmb_tui.demo.slurm.job import CANCELLED, TIMEOUT, DemoJob
-from llmb_tui.demo.slurm.options import Parser, Refusal, not_offered
+from llmb_tui.demo.slurm.options import Parser, RefusedError, not_offered
 from llmb_tui.demo.slurm.store import Store
 
 
@@ -68,7 +68,7 @@ def sacct(store: Store, arguments: list[str]) -> int:
     """Print jobs, ordered by id."""
     args = sacct_options().parse(arguments)
     if store.fault("no-accounting") is not None:
-        raise Refusal("Slurm accounting storage is disabled")
+        raise RefusedError("Slurm accounting storage is disabled")
     columns = args.o.split(",")
     if unknown := [name for name in columns if name not in FIELDS]:
         raise not_offered("sacct", f"column {unknown[0]}")
@@ -83,7 +83,7 @@ def sacct(store: Store, arguments: list[str]) -> int:
 def sacctmgr(store: Store, arguments: list[str]) -> int:
     """Print the site's only association, user or QOS."""
     if store.fault("no-accounting") is not None:
-        raise Refusal("You are not running a supported accounting_storage plugin")
+        raise RefusedError("You are not running a supported accounting_storage plugin")
     user = store.settings["user"]
     entities = {f"assoc user={user}": ASSOCIATION, f"user {user}": USER, "qos": QOS}
     shown, _, columns = " ".join(arguments).partition(" format=")

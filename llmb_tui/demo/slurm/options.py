@@ -9,7 +9,7 @@ if TYPE_CHECKING:
     from typing import NoReturn
 
 
-class Refusal(Exception):
+class RefusedError(Exception):
     """Ends a command: `text` goes to stderr, `code` is its exit status."""
 
     def __init__(self, text: str, code: int = 1) -> None:
@@ -18,10 +18,10 @@ class Refusal(Exception):
         self.code = code
 
 
-def not_offered(program: str, what: str, *, of: str = "Slurm") -> Refusal:
+def not_offered(program: str, what: str, *, of: str = "Slurm") -> RefusedError:
     """Refusal of an option that llmb-tui never uses; `of` names the simulated program or site."""
     code = 255 if program in ("sbatch", "srun") else 1  # Slurm's exit codes for an unknown option
-    return Refusal(f"{program}: {what}: the simulated {of} of the demo does not offer that", code)
+    return RefusedError(f"{program}: {what}: the simulated {of} of the demo does not offer that", code)
 
 
 class _Formatter(argparse.HelpFormatter):
@@ -48,7 +48,7 @@ class Parser(argparse.ArgumentParser):
             self.add_argument(name, action="store_true")
 
     def parse(self, words: list[str]) -> argparse.Namespace:
-        """Read a command line. Raises Refusal."""
+        """Read a command line. Raises RefusedError."""
         values, unknown = self.parse_known_args(words)
         if unknown:
             kind = "option" if unknown[0].startswith("-") else "argument"

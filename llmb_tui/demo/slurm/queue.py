@@ -10,7 +10,7 @@ from collections.abc import Callable
 
 from llmb_tui.demo.slurm import notation
 from llmb_tui.demo.slurm.job import CANCELLED, COMPLETING, PENDING, RUNNING, DemoJob
-from llmb_tui.demo.slurm.options import Parser, Refusal, not_offered
+from llmb_tui.demo.slurm.options import Parser, RefusedError, not_offered
 from llmb_tui.demo.slurm.store import Store
 
 
@@ -94,6 +94,6 @@ def _columns(args: Namespace) -> list[tuple[str, str]]:
 def _chosen(store: Store, args: Namespace) -> list[DemoJob]:
     jobs = [job for job in store.remembered() if args.j in (None, job.id)]
     if args.j and not jobs:
-        raise Refusal("slurm_load_jobs error: Invalid job id specified")
+        raise RefusedError("slurm_load_jobs error: Invalid job id specified")
     states = {*(args.t or f"{PENDING},{RUNNING},{COMPLETING}").split(",")}
     return [job for job in jobs if states & {"all", job.shown_state} and args.n in (None, job.name)]

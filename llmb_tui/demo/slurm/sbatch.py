@@ -13,7 +13,7 @@ from pathlib import Path
 from llmb_tui.demo import faults
 from llmb_tui.demo.slurm import facts, notation
 from llmb_tui.demo.slurm.job import DemoJob
-from llmb_tui.demo.slurm.options import Parser, Refusal, not_offered
+from llmb_tui.demo.slurm.options import Parser, RefusedError, not_offered
 from llmb_tui.demo.slurm.runner import start_runner
 from llmb_tui.demo.slurm.store import Store
 
@@ -34,7 +34,7 @@ def main(store: Store, arguments: list[str]) -> int:
     args = parser.parse([*_directives(script), *arguments])  # the command line overrides the script
     if denial := _denial(args):
         failed = "allocation failure" if args.test_only else "sbatch: error: Batch job submission failed"
-        raise Refusal(f"{failed}: {denial}")
+        raise RefusedError(f"{failed}: {denial}")
     job = _job(store, args, path)
     return _trial(store, job) if args.test_only else _submit(store, job, script, parsable=args.parsable)
 
@@ -55,16 +55,16 @@ def options() -> Parser:
 
 
 def _script(args: Namespace) -> tuple[str, str]:
-    """Text and path of the batch script; no path for --wrap and for a script on stdin. Raises Refusal."""
+    """Text and path of the batch script; no path for --wrap and for a script on stdin. Raises RefusedError."""
     if args.wrap:
         return f"#!/bin/sh\n{args.wrap}\n", ""
     path = os.path.abspath(args.script) if args.script else ""
     try:
         text = Path(path).read_text(encoding="utf-8", errors="surrogateescape") if path else sys.stdin.read()
     except OSError:
-        raise Refusal(f"sbatch: error: Unable to open file {args.script}") from None
+        raise RefusedError(f"sbatch: error: Unable to open file {args.script}") from None
     if not text.startswith("#!"):
-        raise Refusal("sbatch: error: This does not look like a batch script.")
+        raise RefusedError("sbatch: error: This does not look like a batch script.")
     return text, path
 
 
@@ -100,7 +100,7 @@ def _denial(args: Namespace) -> str:
 
 
 def _job(store: Store, args: Namespace, path: str) -> DemoJob:
-    """Requested job, not yet queued. Raises Refusal for unsupported options."""
+    """Requested job, not yet queued. Raises RefusedError for unsupported options."""
     if re.search("%(?!j)", args.output):
         raise not_offered("sbatch", f"--output={args.output}")
     tasks = args.ntasks or args.nodes * (args.ntasks_per_node or 1)

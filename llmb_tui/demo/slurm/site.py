@@ -8,7 +8,7 @@ import sys
 from collections.abc import Iterator
 
 from llmb_tui.demo.slurm import facts, notation
-from llmb_tui.demo.slurm.options import Parser, Refusal, not_offered
+from llmb_tui.demo.slurm.options import Parser, RefusedError, not_offered
 from llmb_tui.demo.slurm.store import Store
 
 LETTERS = "DEGNPRTafl"
@@ -67,7 +67,7 @@ def sinfo_options() -> Parser:
 def _partition(name: str) -> str:
     partition = facts.PARTITIONS.get(name)
     if partition is None:
-        raise Refusal(f"Partition {name} not found")
+        raise RefusedError(f"Partition {name} not found")
     return (
         f"PartitionName={name}\n"
         f"   MaxNodes={partition.max_nodes} MaxTime={notation.full(partition.max_minutes * 60)}\n"
@@ -76,10 +76,10 @@ def _partition(name: str) -> str:
 
 
 def _nodes(store: Store, names: list[str]) -> str:
-    """One line per node. Raises Refusal for an unknown name."""
+    """One line per node. Raises RefusedError for an unknown name."""
     missing = [name for name in names if name not in facts.NODES]
     if missing:
-        raise Refusal(f"Node {missing[0]} not found")
+        raise RefusedError(f"Node {missing[0]} not found")
     busy = store.busy_now()
     partitions = ",".join(facts.PARTITIONS)
     return "".join(

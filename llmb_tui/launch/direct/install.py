@@ -15,7 +15,7 @@ _ENTRY = "pretrain.py"
 def direct_install(request: RunRequest) -> InstallPlan:
     """Steps for the container image and, unless the recipe's own command runs in it, for our entry script.
 
-    Raises Trouble (exit code 1) if the plan's container image is unknown.
+    Raises LlmbError (exit code 1) if the plan's container image is unknown.
     """
     install = request.slurm.install_dir.rstrip("/")
     entry = (_entry(install),) if request.recipe.launch.by_entry_script else ()

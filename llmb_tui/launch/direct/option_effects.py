@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from llmb_tui.cluster.profile_check import OWN_TARGETS
 from llmb_tui.cluster.slurm.profile import SlurmProfile
 from llmb_tui.cluster.validation import PATH, matches
-from llmb_tui.errors import Trouble
+from llmb_tui.errors import LlmbError
 from llmb_tui.language.text import clean_line
 from llmb_tui.plan.plan import Plan
 from llmb_tui.plan.selection import RunOptions
@@ -50,7 +50,7 @@ def suffix(options: RunOptions, profile: SlurmProfile) -> str:
 def additions(options: RunOptions, install: str, task_dir: str) -> Additions:
     """Items that the options need in the container.
 
-    Raises Trouble (exit code 1) for a checkpoint path that cannot be mounted.
+    Raises LlmbError (exit code 1) for a checkpoint path that cannot be mounted.
     """
     checkpoint = options.load_checkpoint
     mounts = () if checkpoint is None else (_checkpoint_mount(checkpoint),)
@@ -91,7 +91,7 @@ def _checkpoint_mount(path: str) -> str:
     """Mount of the checkpoint's directory at the same path in the container, where NeMo looks for it."""
     top = "/" + path.lstrip("/").partition("/")[0]
     if not matches(PATH, path) or top in OWN_TARGETS:
-        raise Trouble(
+        raise LlmbError(
             f"The checkpoint cannot be loaded from {clean_line(path) or 'an empty path'}.",
             "The container mounts it at the same path.",
             "Enter the absolute path on the cluster of the directory that contains `weights`, "

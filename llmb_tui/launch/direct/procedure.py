@@ -18,7 +18,7 @@ from llmb_tui.launch.prepared import LaunchPreview, PreparedRun
 from llmb_tui.launch.procedure import Intent, Procedure, ScriptCheck
 from llmb_tui.launch.run import Run
 from llmb_tui.launch.secret_needs import hub_token, registry_key
-from llmb_tui.launch.settings import applied
+from llmb_tui.launch.settings import resolve_settings
 from llmb_tui.launch.spec import LaunchSpec
 from llmb_tui.preflight.needs import PUBLIC, Needs, Sources
 from llmb_tui.preflight.secret import SecretNeed
@@ -72,7 +72,7 @@ class DirectProcedure(Procedure):
 
     def prepare(self, cluster: Cluster, request: RunRequest, intent: Intent) -> PreparedRun:
         """Render the batch script with NeMo-Run, which takes seconds."""
-        segment = wants_segment(sbatch_options(request.slurm), applied(request))
+        segment = wants_segment(sbatch_options(request.slurm), resolve_settings(request))
         version = slurm_version(login_node(cluster), intent.prompter) if segment else None
         spec = launch_spec(request, intent.run_id, version)
         run = Run.of(request, spec, intent.at)

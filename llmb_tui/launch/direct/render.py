@@ -13,7 +13,7 @@ import tempfile
 import threading
 from dataclasses import asdict
 
-from llmb_tui.errors import Trouble
+from llmb_tui.errors import LlmbError
 from llmb_tui.language.quantities import duration
 from llmb_tui.language.text import clean_line
 from llmb_tui.launch.direct.spec_of import checked
@@ -31,7 +31,7 @@ _IDLE_S = 600.0
 def render(spec: LaunchSpec, deadline_s: float = 60.0) -> str:
     """Render the batch script. Takes 1 to 2 seconds, most of it to import nemo-run.
 
-    Raises Trouble: exit code 1 for a value that must not be in a script, 2 if nemo-run cannot be started, fails or
+    Raises LlmbError: exit code 1 for a value that must not be in a script, 2 if nemo-run cannot be started, fails or
     takes too long.
     """
     request = _request(spec)
@@ -61,7 +61,7 @@ class WarmRenderer:
                 self._worker = _Worker(_NICE)
             try:
                 script = self._worker.script(request)
-            except Trouble:
+            except LlmbError:
                 self._end()
                 raise
             self._idle = threading.Timer(_IDLE_S, self._end_worker)
@@ -70,7 +70,7 @@ class WarmRenderer:
             return script
 
     def close(self) -> None:
-        """End the process, even while another thread waits for it: that thread gets Trouble."""
+        """End the process, even while another thread waits for it: that thread gets LlmbError."""
         self._idle.cancel()
         worker = self._worker
         if worker is not None:
@@ -115,7 +115,7 @@ class _Worker:
                     start_new_session=True,
                 )
         except OSError as error:
-            raise Trouble(_WHAT, f"{error.strerror or error}.", fix) from error
+            raise LlmbError(_WHAT, f"{error.strerror or error}.", fix) from error
         if nice:
             os.setpriority(os.PRIO_PROCESS, self._process.pid, nice)
 
@@ -125,7 +125,7 @@ class _Worker:
         return self._process.poll() is not None
 
     def script(self, request: str, deadline_s: float = 60.0) -> str:
-        """Request a script. Raises Trouble; the process is unusable afterwards."""
+        """Request a script. Raises LlmbError; the process is unusable afterwards."""
         self._link.settimeout(deadline_s)
         try:
             self._link.sendall(f"{request}\n".encode())
@@ -133,12 +133,12 @@ class _Worker:
                 answer = answers.readline()
         except TimeoutError:
             why = f"nemo-run did not answer within {duration(deadline_s)}."
-            raise Trouble(_WHAT, why, "Try again; the first start after an installation is the slowest.") from None
+            raise LlmbError(_WHAT, why, "Try again; the first start after an installation is the slowest.") from None
         except OSError:  # the process has ended
             answer = ""
         with contextlib.suppress(ValueError):
             return str(json.loads(answer)["script"])
-        raise Trouble(_WHAT, f"nemo-run: {self._last_words()}", _REINSTALL)
+        raise LlmbError(_WHAT, f"nemo-run: {self._last_words()}", _REINSTALL)
 
     def kill(self) -> None:
         """Kill the process and its children, from any thread; a waiting thread finds that the process has ended."""

@@ -15,7 +15,7 @@ from llmb_tui.cluster.slurm.params import Option, is_option, sbatch_options
 from llmb_tui.cluster.slurm.profile import SlurmProfile
 from llmb_tui.cluster.slurm.profile_check import split_mount
 from llmb_tui.cluster.validation import ENV_NAME, MEMORY, NAME, NAMES, PATH
-from llmb_tui.errors import Trouble
+from llmb_tui.errors import LlmbError
 from llmb_tui.language.text import clean_line
 from llmb_tui.launch.direct.install import entry_path
 from llmb_tui.launch.direct.option_effects import (
@@ -30,7 +30,7 @@ from llmb_tui.launch.direct.option_effects import (
 )
 from llmb_tui.launch.files import config_files
 from llmb_tui.launch.naming import check_pattern, container, experiment_name, image_path, nemo_run_name
-from llmb_tui.launch.settings import Applied, applied, refuse_errors, vboost_difference
+from llmb_tui.launch.settings import ResolvedSettings, refuse_errors, resolve_settings, vboost_difference
 from llmb_tui.launch.spec import LaunchSpec
 from llmb_tui.request import RunRequest
 
@@ -47,7 +47,7 @@ _GPU_REQUESTS = ("gres", "gpus-per-node", "none")
 def launch_spec(request: RunRequest, run_id: str, slurm: Version | None = None) -> LaunchSpec:
     """Make the complete spec of the job. `slurm` is the cluster's version; None if unknown.
 
-    Raises Trouble (exit code 1) if the plan cannot be launched, or a value is invalid in a batch script.
+    Raises LlmbError (exit code 1) if the plan cannot be launched, or a value is invalid in a batch script.
     """
     recipe, plan, profile = request.recipe, request.plan, request.slurm
     refuse_errors("This plan cannot be launched.", plan.problems)
@@ -55,7 +55,7 @@ def launch_spec(request: RunRequest, run_id: str, slurm: Version | None = None) 
     experiment = experiment_name(request) + suffix(plan.options, profile)
     task = f"{experiment}_{run_id}"
     experiment_dir = f"{install}/workloads/pretrain_{recipe.workload}/experiments/{experiment}/{task}"
-    settings = applied(request)
+    settings = resolve_settings(request)
     additional = additions(plan.options, install, f"{experiment_dir}/{task}")
     recipe_env, profile_env = settings.env | additional.env, dict(profile.env)
     overridden = tuple((n, v, profile_env[n]) for n, v in recipe_env.items() if profile_env.get(n, v) != v)
@@ -109,7 +109,7 @@ def _with_dependency(request: RunRequest) -> tuple[Option, ...]:
     return (*options, *waits) if request.dependency else options
 
 
-def _command(request: RunRequest, settings: Applied, *, network: bool) -> tuple[str, ...]:
+def _command(request: RunRequest, settings: ResolvedSettings, *, network: bool) -> tuple[str, ...]:
     recipe = request.recipe
     training = _NEMO2_COMMAND if recipe.launch.by_entry_script else recipe.launch.command + settings.overrides
     training = with_network_lines(training) if network else training
@@ -120,7 +120,7 @@ def _flags(options: dict[str, str | bool]) -> tuple[tuple[str, str | None], ...]
     return tuple((name, None if value is True else str(value)) for name, value in options.items() if value is not False)
 
 
-def bound(command: tuple[str, ...], settings: Applied, profile: SlurmProfile) -> tuple[str, ...]:
+def bound(command: tuple[str, ...], settings: ResolvedSettings, profile: SlurmProfile) -> tuple[str, ...]:
     """The command, bound to one NUMA node's processor and memory if the recipe and the cluster's profile ask for it."""
     if settings.tasks_per_numa_node is None or not profile.numa_binding or profile.cpus_per_task:
         return command
@@ -139,13 +139,13 @@ def _pinning(profile: SlurmProfile) -> dict[str, str | bool]:
     }
 
 
-def wants_segment(options: tuple[Option, ...], settings: Applied) -> bool:
+def wants_segment(options: tuple[Option, ...], settings: ResolvedSettings) -> bool:
     """True if the recipe has a segment and the cluster's profile does not."""
     return settings.segment is not None and all(name != "segment" for name, _ in options)
 
 
 def _with_segment(
-    options: tuple[Option, ...], nodes: int, settings: Applied, slurm: Version | None
+    options: tuple[Option, ...], nodes: int, settings: ResolvedSettings, slurm: Version | None
 ) -> tuple[tuple[Option, ...], str]:
     """Options for sbatch with the recipe's segment if the profile has none; and why the segment is left out."""
     if settings.segment is None or not wants_segment(options, settings):
@@ -156,7 +156,7 @@ def _with_segment(
     return options, f"No --segment={size}: Slurm {'unknown' if slurm is None else '{}.{:02}'.format(*slurm)}"
 
 
-def _placement(settings: Applied, profile: SlurmProfile) -> Iterator[str]:
+def _placement(settings: ResolvedSettings, profile: SlurmProfile) -> Iterator[str]:
     """Deviations from the recipe's placement of tasks on a node."""
     if settings.tasks_per_numa_node is not None and profile.cpus_per_task:
         yield f"{profile.cpus_per_task} CPUs a task, no NUMA binding"
@@ -174,7 +174,7 @@ def _further_notes(profile: SlurmProfile) -> Iterator[str]:
 
 
 def checked(spec: LaunchSpec) -> LaunchSpec:
-    """Return the spec unchanged. Raises Trouble (exit code 1) for a value that is invalid in a batch script."""
+    """Return the spec unchanged. Raises LlmbError (exit code 1) for a value that is invalid in a batch script."""
     for name in ("run_id", "experiment", "task", "job_name", "account"):
         check_pattern(NAME, getattr(spec, name), name)
     check_pattern(NAMES, spec.partition, "partition")
@@ -187,7 +187,7 @@ def checked(spec: LaunchSpec) -> LaunchSpec:
     for program, options in (("sbatch", spec.options), ("srun", spec.srun)):
         for name, value in options:
             if not is_option(name, value):
-                raise Trouble(f"{clean_line(name)!r} cannot be an {program} option of the run.", exit_code=1)
+                raise LlmbError(f"{clean_line(name)!r} cannot be an {program} option of the run.", exit_code=1)
     for path in (*spec.folders, *(source for source, _ in spec.copies), *(f"/{source}" for source, _ in spec.links)):
         check_pattern(PATH, path, "path on the cluster")
     for below in (*(below for below, _ in spec.files), *(below for _, below in (*spec.copies, *spec.links))):
@@ -198,7 +198,7 @@ def checked(spec: LaunchSpec) -> LaunchSpec:
     for argument in spec.command:
         one_line(argument, "argument of the command")
     if min(spec.nodes, spec.tasks_per_node) < 1 or len(spec.command) < 2 or spec.gpu_request not in _GPU_REQUESTS:
-        raise Trouble("The job lacks nodes, tasks, a program to run or a known GPU request.", exit_code=1)
+        raise LlmbError("The job lacks nodes, tasks, a program to run or a known GPU request.", exit_code=1)
     return spec
 
 

@@ -12,11 +12,11 @@ from collections.abc import Sequence
 from dataclasses import asdict, dataclass, replace
 from typing import Any
 
-from llmb_tui.catalog.catalog import Catalog, Unknown
+from llmb_tui.catalog.catalog import Catalog, UnknownNameError
 from llmb_tui.catalog.recipe import Recipe
 from llmb_tui.cluster.llmb.install import find_installs
 from llmb_tui.cluster.session import Session
-from llmb_tui.errors import Trouble
+from llmb_tui.errors import LlmbError
 from llmb_tui.launch.llmb.llmb_run import LlmbRun
 from llmb_tui.launch.llmb.run import list_runs
 from llmb_tui.launch.run import Run
@@ -60,7 +60,7 @@ def importable_runs(catalog: Catalog, runs: Runs, cluster: str, jobs: Sequence[L
 def list_importable_runs(
     session: Session, catalog: Catalog, runs: Runs, job_id: str | None = None
 ) -> tuple[ImportableRun, ...]:
-    """The newest runs of llmb-run on a cluster, or those of one job. Raises Trouble if it cannot be queried."""
+    """The newest runs of llmb-run on a cluster, or those of one job. Raises LlmbError if it cannot be queried."""
     profile = session.profile
     roots = [install.root for install in find_installs(session, profile.install_dir).installs]
     return importable_runs(catalog, runs, profile.name, list_runs(session, roots, job_id))
@@ -69,13 +69,13 @@ def list_importable_runs(
 def import_run(catalog: Catalog, runs: Runs, cluster: str, importable: ImportableRun) -> Run:
     """Store a run of llmb-run, and return it; an imported run is returned as it is stored.
 
-    Raises Trouble (exit code 1) if the run cannot be opened.
+    Raises LlmbError (exit code 1) if the run cannot be opened.
     """
     if importable.imported_id:
         return runs.load(importable.imported_id)
     llmb_run, plan = importable.run, importable.plan
     if plan is None:
-        raise Trouble(f"Job {llmb_run.job_id} cannot be opened.", importable.why_not, exit_code=1)
+        raise LlmbError(f"Job {llmb_run.job_id} cannot be opened.", importable.why_not, exit_code=1)
     recipe = catalog.recipe(plan.selection.workload, plan.selection.release)
     run = Run(
         _run_id(cluster, llmb_run),
@@ -112,30 +112,30 @@ def _run_id(cluster: str, run: LlmbRun) -> str:
 def _importable(catalog: Catalog, run: LlmbRun, imported_id: str) -> ImportableRun:
     try:
         return ImportableRun(run, plan_of(catalog, run), imported_id=imported_id)
-    except Trouble as trouble:
-        return ImportableRun(run, None, " ".join(str(trouble).split("\n")), imported_id)
+    except LlmbError as error:
+        return ImportableRun(run, None, " ".join(str(error).split("\n")), imported_id)
 
 
 def plan_of(catalog: Catalog, run: LlmbRun) -> Plan:
-    """Plan with the expected values of a run. Raises Trouble with the reason why it cannot be opened."""
+    """Plan with the expected values of a run. Raises LlmbError with the reason why it cannot be opened."""
     if run.unreadable:
-        raise Trouble(run.unreadable)
+        raise LlmbError(run.unreadable)
     if run.log is None:
-        raise Trouble("The name of its log is unknown.")
+        raise LlmbError("The name of its log is unknown.")
     recipe = _recipe(catalog, run)
     if run.framework != recipe.launch.kind:
-        raise Trouble(f"Its framework is {run.framework or 'unknown'}, but {recipe.id} uses {recipe.launch.kind}.")
+        raise LlmbError(f"Its framework is {run.framework or 'unknown'}, but {recipe.id} uses {recipe.launch.kind}.")
     plan = make.plan(catalog, read_request(catalog, _request(recipe, run)))
     for problem in plan.problems:
         if problem.severity == "error" and problem.field in _NEEDED:
-            raise Trouble(problem.reason)
+            raise LlmbError(problem.reason)
     plan = _as_laid_out(catalog, plan, run)
     if wrong := impossible_count(plan):
         fields = ("scale", *_NUMBERS)
         reasons = (
             problem.reason for problem in plan.problems if problem.severity == "error" and problem.field in fields
         )
-        raise Trouble(next(reasons, wrong))
+        raise LlmbError(next(reasons, wrong))
     if not run.changed:
         return plan
     note = Problem("environment", "note", f"llmb-run launched it with changed settings: {', '.join(run.changed)}.", "")
@@ -150,12 +150,12 @@ def _recipe(catalog: Catalog, run: LlmbRun) -> Recipe:
     for release in filter(None, dict.fromkeys(releases)):
         try:
             return catalog.recipe(run.workload, release)
-        except Unknown:
+        except UnknownNameError:
             pass
     name = run.workload.removeprefix("pretrain_")
     presets = [recipe.id for recipe in catalog.recipes if recipe.workload == name]
     wish = f"{name} of release {run.release or 'unknown'}"
-    raise Trouble(f"No preset has {wish}" + (f", only {', '.join(presets)}." if presets else "."))
+    raise LlmbError(f"No preset has {wish}" + (f", only {', '.join(presets)}." if presets else "."))
 
 
 def _request(recipe: Recipe, run: LlmbRun) -> dict[str, Any]:

@@ -7,7 +7,7 @@ from typing import NoReturn
 from llmb_tui.catalog.catalog import Catalog
 from llmb_tui.catalog.recipe import Recipe
 from llmb_tui.cluster.cluster import Cluster
-from llmb_tui.errors import Trouble
+from llmb_tui.errors import LlmbError
 from llmb_tui.launch.llmb.workloads import llmb_group
 from llmb_tui.launch.procedure import Intent, Procedure
 from llmb_tui.launch.run import Run
@@ -20,8 +20,8 @@ class LlmbProcedure(Procedure):
     """Procedure of a run that another program launches."""
 
     def refuse(self, recipe: Recipe) -> NoReturn:  # noqa: ARG002 - the signature of `Procedure`
-        """Raise Trouble (exit code 1): only llmb-run launches its runs."""
-        raise Trouble(
+        """Raise LlmbError (exit code 1): only llmb-run launches its runs."""
+        raise LlmbError(
             "Only llmb-run itself can launch its runs.",
             "",
             "Launch the run with llmb-run; then `llmb-tui llmb CLUSTER --open JOB` imports it here.",
@@ -29,7 +29,7 @@ class LlmbProcedure(Procedure):
         )
 
     def preview(self, request: RunRequest) -> NoReturn:
-        """Raise Trouble (exit code 1): nothing is launched from here."""
+        """Raise LlmbError (exit code 1): nothing is launched from here."""
         self.refuse(request.recipe)
 
     def needs(self, request: RunRequest, sources: Sources = PUBLIC) -> Needs:
@@ -41,11 +41,11 @@ class LlmbProcedure(Procedure):
         return (llmb_group(catalog),)
 
     def install(self, request: RunRequest) -> NoReturn:
-        """Raise Trouble (exit code 1): llmb-install installs these runs."""
+        """Raise LlmbError (exit code 1): llmb-install installs these runs."""
         self.refuse(request.recipe)
 
     def prepare(self, cluster: Cluster, request: RunRequest, intent: Intent) -> NoReturn:  # noqa: ARG002
-        """Raise Trouble (exit code 1): nothing is submitted from here."""
+        """Raise LlmbError (exit code 1): nothing is submitted from here."""
         self.refuse(request.recipe)
 
     def delivery(self, run: Run, cluster: Cluster) -> NoReturn:  # noqa: ARG002

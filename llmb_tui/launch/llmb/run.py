@@ -17,7 +17,7 @@ from llmb_tui.cluster.llmb.files import ask, read_yaml
 from llmb_tui.cluster.remote_text import remote_text
 from llmb_tui.cluster.session import Session
 from llmb_tui.cluster.validation import NAME, PATH, matches
-from llmb_tui.errors import Trouble
+from llmb_tui.errors import LlmbError
 from llmb_tui.language.text import clean_line
 from llmb_tui.launch.llmb.llmb_run import LlmbRun
 from llmb_tui.launch.naming import nemo_run_name
@@ -37,7 +37,7 @@ _PLANNED = (
 def list_runs(session: Session, roots: Iterable[str], job_id: str | None = None) -> tuple[LlmbRun, ...]:
     """The newest runs of the installations in `roots`, in one remote call; with `job_id`, the runs of that job.
 
-    Raises Trouble if the cluster cannot be queried, and the errors of `Session.run_script`.
+    Raises LlmbError if the cluster cannot be queried, and the errors of `Session.run_script`.
     """
     folders = [root for root in dict.fromkeys(roots) if matches(PATH, root)]
     if not folders or not (job_id is None or re.fullmatch("[0-9]+", job_id)):
@@ -68,8 +68,8 @@ def run_of(path: str, texts: Mapping[str, str]) -> LlmbRun:
     )
     try:
         content = read_yaml(texts.get("run", ""), path)
-    except Trouble as trouble:
-        return replace(head, unreadable=trouble.why)
+    except LlmbError as error:
+        return replace(head, unreadable=error.why)
     workload, model, job = (_section(content, name) for name in ("workload_info", "model_info", "job_config"))
     variables = _section(job, "env_overrides")
     scale = model.get("scale")

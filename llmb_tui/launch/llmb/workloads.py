@@ -8,7 +8,7 @@ from llmb_tui.catalog.catalog import Catalog
 from llmb_tui.cluster.cluster import Cluster
 from llmb_tui.cluster.llmb.install import LlmbInstall, LlmbInventory, LlmbWorkload, find_installs
 from llmb_tui.cluster.session import login_node
-from llmb_tui.errors import Trouble
+from llmb_tui.errors import LlmbError
 from llmb_tui.launch.naming import image_path
 from llmb_tui.preflight.check_group import CheckGroup, ok, warning
 from llmb_tui.preflight.report import Check, Preflight
@@ -69,7 +69,7 @@ def llmb_group(catalog: Catalog) -> CheckGroup:
         session = login_node(cluster)
         try:
             return checks_of(catalog, find_installs(session, session.profile.install_dir))
-        except Trouble:
+        except LlmbError:
             return ()  # the checks of the connection report this already
 
     return group
@@ -80,8 +80,8 @@ def checks_of(catalog: Catalog, survey: LlmbInventory) -> tuple[Check, ...]:
     needed = "nothing; its images and settings can be used"
     checks = [ok(_TITLE, _TITLE, summary(catalog, install), needed) for install in survey.installs]
     troubles = [
-        warning(_TITLE, _TITLE, f"{trouble.what} {trouble.why}", "a configuration of form 1 or 2", trouble.fix)
-        for trouble in survey.troubles
+        warning(_TITLE, _TITLE, f"{error.what} {error.why}", "a configuration of form 1 or 2", error.fix)
+        for error in survey.troubles
     ]
     return (*checks, *troubles)
 

@@ -5,11 +5,11 @@ from __future__ import annotations
 import json
 import time
 
-from llmb_tui.cluster.failures import Disconnected, Unanswered
+from llmb_tui.cluster.failures import DisconnectedError, NoAnswerError
 from llmb_tui.cluster.runai.cluster import RunaiCluster
-from llmb_tui.cluster.runai.failures import ApiTrouble
-from llmb_tui.errors import Trouble
-from llmb_tui.launch.delivery import Jobs, Outcome, Tell
+from llmb_tui.cluster.runai.failures import ApiError
+from llmb_tui.errors import LlmbError
+from llmb_tui.launch.delivery import Jobs, OnStatus, Outcome
 from llmb_tui.launch.run import Run
 from llmb_tui.launch.spec import RunaiSpec
 
@@ -47,21 +47,21 @@ class RunaiDelivery:
         self._sent_at = time.time()
         try:
             workload_id = self._cluster.api.create(self._spec.kind, self._body)
-        except ApiTrouble as trouble:
-            if trouble.status not in _REFUSED or trouble.status in _NO_LOGIN:
+        except ApiError as error:
+            if error.status not in _REFUSED or error.status in _NO_LOGIN:
                 raise
-            self._outcome = Outcome("refused", f"{trouble.what} {trouble.why}".strip())
+            self._outcome = Outcome("refused", f"{error.what} {error.why}".strip())
         else:
             self._outcome = Outcome("submitted", jobs=Jobs((workload_id,)))
 
-    def answer(self, on_progress: Tell) -> Outcome:
+    def answer(self, on_progress: OnStatus) -> Outcome:
         """The answer to the request; if it was lost, look for the workload."""
         until = time.monotonic() + _ANSWERS_WITHIN_S
         while self._outcome is None:
             on_progress("the answer was lost: looking for the workload by its name")
             try:
                 outcome = self.look(withdraw=False)
-            except (Disconnected, Unanswered):
+            except (DisconnectedError, NoAnswerError):
                 outcome = Outcome("unknown", _UNKNOWN)
             if outcome.submission != "unknown" or time.monotonic() > until:
                 return outcome
@@ -78,6 +78,6 @@ class RunaiDelivery:
             return Outcome("withdrawn", _NEVER)
         return Outcome("unknown", _UNKNOWN)
 
-    def refusal(self, run: Run) -> Trouble:
+    def refusal(self, run: Run) -> LlmbError:
         """The error with Run:ai's message."""
-        return Trouble("The workload was not created.", run.note, "Fix the cause, and submit again.", exit_code=1)
+        return LlmbError("The workload was not created.", run.note, "Fix the cause, and submit again.", exit_code=1)

@@ -10,7 +10,7 @@ from llmb_tui.catalog.recipe import Recipe
 from llmb_tui.cluster.cluster import Cluster
 from llmb_tui.cluster.runai.cluster import RunaiCluster, runai_of
 from llmb_tui.cluster.runai.values import HUB_KEYS
-from llmb_tui.errors import Trouble
+from llmb_tui.errors import LlmbError
 from llmb_tui.launch.files import as_json
 from llmb_tui.launch.naming import container
 from llmb_tui.launch.prepared import LaunchPreview, PreparedRun
@@ -51,7 +51,7 @@ class RunaiInstall:
         self,
         on_change: Callable[[tuple[StepState, ...]], None],
         stop: threading.Event,  # noqa: ARG002 - the protocol's signature, as below
-        on_silence: Callable[[Trouble], None] = lambda _: None,  # noqa: ARG002
+        on_silence: Callable[[LlmbError], None] = lambda _: None,  # noqa: ARG002
     ) -> tuple[StepState, ...]:
         """Report the steps; there is nothing to install."""
         on_change(self._steps)
@@ -68,9 +68,9 @@ class RunaiProcedure(Procedure):
     submitting = "creating the workload"
 
     def refuse(self, recipe: Recipe) -> None:
-        """Raise Trouble (exit code 1) for a NeMo 1 recipe."""
+        """Raise LlmbError (exit code 1) for a NeMo 1 recipe."""
         if not recipe.launch.by_entry_script:
-            raise Trouble(f"{recipe.id} cannot run as a workload.", f"It {NEMO_1}", ANOTHER, exit_code=1)
+            raise LlmbError(f"{recipe.id} cannot run as a workload.", f"It {NEMO_1}", ANOTHER, exit_code=1)
 
     def detail(self, recipe: Recipe) -> str:  # noqa: ARG002 - the signature of `Procedure`
         """Note that the script is this program's own."""
@@ -98,7 +98,7 @@ class RunaiProcedure(Procedure):
         raise TypeError("nothing is installed for a workload")
 
     def installer(self, cluster: Cluster, request: RunRequest, sources: Sources) -> RunaiInstall:  # noqa: ARG002
-        """Installer without work. Raises Trouble (exit code 1) if the plan's image is unknown."""
+        """Installer without work. Raises LlmbError (exit code 1) if the plan's image is unknown."""
         return RunaiInstall(f"{REGISTRY}/{container(request.plan)}")
 
     def prepare(self, cluster: Cluster, request: RunRequest, intent: Intent) -> PreparedRun:
@@ -118,9 +118,9 @@ class RunaiProcedure(Procedure):
         return ScriptCheck(CHECKED, tuple(request_differences(run.spec_as(RunaiSpec), script)))
 
     def refuse_fetch(self, run: Run) -> NoReturn:
-        """Raise Trouble (exit code 1): the files are in pods or on a volume."""
+        """Raise LlmbError (exit code 1): the files are in pods or on a volume."""
         location = f"at {run.results} on a volume" if run.results else "in its pods, and were deleted with them"
-        raise Trouble(
+        raise LlmbError(
             f"The files of run {run.id} cannot be fetched.",
             f"They are {location}, which only a workload on the Run:ai cluster can read; the log was copied here.",
             f"`llmb-tui logs {run.id}` prints the log; for the rest, start a workload that mounts the volume.",
@@ -135,7 +135,7 @@ def _placement(cluster: RunaiCluster, spec: RunaiSpec) -> Placement:
     for credential in cluster.api.credentials(project.id):
         if credential.name == spec.hub_credential and credential.hub_token:
             return Placement(project.id, project.cluster_id, credential.hub_token)
-    raise Trouble(
+    raise LlmbError(
         f"The project {project.name} has no credential {spec.hub_credential} with a Hugging Face token.",
         f"A generic secret with an entry {' or '.join(HUB_KEYS)} is needed.",
         "Create it in Run:ai under Credentials, or name another one in the cluster's profile.",

@@ -16,11 +16,11 @@ from llmb_tui.cluster.remote_text import remote_text
 from llmb_tui.cluster.runai.profile import RunaiProfile
 from llmb_tui.cluster.runai.profile_check import split_claim
 from llmb_tui.cluster.slurm.partition import parse_time
-from llmb_tui.errors import Trouble
+from llmb_tui.errors import LlmbError
 from llmb_tui.language.quantities import count
 from llmb_tui.launch.files import config_files
 from llmb_tui.launch.naming import container, experiment_name
-from llmb_tui.launch.settings import Applied, applied, refuse_errors, vboost_difference
+from llmb_tui.launch.settings import ResolvedSettings, refuse_errors, resolve_settings, vboost_difference
 from llmb_tui.launch.spec import RunaiSpec
 from llmb_tui.plan.plan import Problem
 from llmb_tui.preflight.secret import REGISTRY
@@ -83,10 +83,10 @@ def problems(request: RunRequest) -> Iterator[Problem]:
 
 
 def profile_of(request: RunRequest) -> RunaiProfile:
-    """Profile of the request. Raises Trouble (exit code 1) for a cluster of another kind."""
+    """Profile of the request. Raises LlmbError (exit code 1) for a cluster of another kind."""
     if isinstance(request.profile, RunaiProfile):
         return request.profile
-    raise Trouble(
+    raise LlmbError(
         f"{request.profile.name} is not a Run:ai cluster.",
         "This procedure creates workloads through Run:ai's API.",
         "Choose another cluster, or a procedure for this one.",
@@ -95,10 +95,10 @@ def profile_of(request: RunRequest) -> RunaiProfile:
 
 
 def runai_spec(request: RunRequest, run_id: str) -> RunaiSpec:
-    """Make the complete spec of the workload. Raises Trouble (exit code 1) if the plan cannot be launched this way."""
+    """Make the complete spec of the workload. Raises LlmbError (exit code 1) if Run:ai cannot launch the plan."""
     plan, profile = request.plan, profile_of(request)
     refuse_errors("This plan cannot be launched.", (*plan.problems, *problems(request)))
-    settings, experiment = applied(request), experiment_name(request)
+    settings, experiment = resolve_settings(request), experiment_name(request)
     recipe_env, profile_env = settings.env, dict(profile.env)
     overridden = tuple((n, v, profile_env[n]) for n, v in recipe_env.items() if profile_env.get(n, v) != v)
     name = workload_name(experiment, run_id)
@@ -186,7 +186,7 @@ def start_script(spec: RunaiSpec, folder: str = RUN_FOLDER) -> str:
 def packed_files(files: Iterable[tuple[str, str]]) -> str:
     """Pack (path, text) pairs as base64 of a compressed tar; the same files always make the same text.
 
-    Raises Trouble (exit code 1) if the result is too long.
+    Raises LlmbError (exit code 1) if the result is too long.
     """
     content = io.BytesIO()
     with (
@@ -200,7 +200,7 @@ def packed_files(files: Iterable[tuple[str, str]]) -> str:
             archive.addfile(entry, io.BytesIO(data))
     packed = base64.b64encode(content.getvalue()).decode()
     if len(packed) + len(FILES) + 2 > MOST:
-        raise Trouble(
+        raise LlmbError(
             "The files of this run are too large for its workload.",
             f"They are {count(len(packed))} bytes after packing, and a variable may have {count(MOST)}.",
             "Remove settings from the preset that the recipe already has.",
@@ -218,7 +218,7 @@ def workload_name(experiment: str, run_id: str) -> str:
     return f"{words}-{run_id}"
 
 
-def _files(request: RunRequest, settings: Applied) -> tuple[tuple[str, str], ...]:
+def _files(request: RunRequest, settings: ResolvedSettings) -> tuple[tuple[str, str], ...]:
     tasks = settings.tasks_per_numa_node
     start = _BIND.format(tasks) if tasks is not None else 'exec "$@"\n'
     return (
@@ -228,7 +228,7 @@ def _files(request: RunRequest, settings: Applied) -> tuple[tuple[str, str], ...
     )
 
 
-def _notes(settings: Applied) -> Iterator[str]:
+def _notes(settings: ResolvedSettings) -> Iterator[str]:
     """Deviations of the job from the recipe."""
     yield from settings.differs
     if settings.segment is not None:
@@ -242,5 +242,5 @@ def _below(path: str, folder: str) -> bool:
 def _seconds(time_limit: str) -> int:
     seconds = parse_time(time_limit)
     if seconds is None:
-        raise Trouble(f"The time limit {time_limit} cannot be used.", exit_code=1)
+        raise LlmbError(f"The time limit {time_limit} cannot be used.", exit_code=1)
     return int(seconds)

@@ -67,7 +67,7 @@ class UpstreamCommand:
 def upstream_command(request: RunRequest) -> UpstreamCommand:
     """The command that launches a request; its `problems` list everything that it cannot do.
 
-    Raises Trouble (exit code 1) for a recipe without known scripts, a plan without a container image, invalid further
+    Raises LlmbError (exit code 1) for a recipe without known scripts, a plan without a container image, invalid further
     Slurm parameters, and a value that contains a line break.
     """
     script, paths, profile = scripts_of(request.recipe).launch, upstream_paths(request), request.slurm
@@ -99,7 +99,7 @@ def upstream_command(request: RunRequest) -> UpstreamCommand:
 def setup_command(request: RunRequest) -> UpstreamCommand:
     """The command that runs the recipe's setup script for the plan's GPU type.
 
-    Raises Trouble (exit code 1) for a recipe without known scripts, a plan without a container image, and invalid
+    Raises LlmbError (exit code 1) for a recipe without known scripts, a plan without a container image, and invalid
     further Slurm parameters.
     """
     setup, paths, values = scripts_of(request.recipe).setup, upstream_paths(request), upstream_values(request)

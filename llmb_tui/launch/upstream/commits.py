@@ -8,7 +8,7 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 
-from llmb_tui.cluster.failures import DeadlinePassed
+from llmb_tui.cluster.failures import DeadlineError
 from llmb_tui.cluster.remote_text import remote_text
 from llmb_tui.cluster.session import Session, login_node
 from llmb_tui.language.states import CheckStatus
@@ -34,14 +34,14 @@ _CHOOSE = "Choose another GPU type, or the direct procedure."
 def look_for_commits(session: Session, step: InstallStep) -> Check:
     """Look for the commits of an install step: failed if one is not public, a warning if that cannot be checked.
 
-    Raises the errors of `Session.run`, except `DeadlinePassed`.
+    Raises the errors of `Session.run`, except `DeadlineError`.
     """
     count = (len(step.args) - 1) // 2
     needed = f"{count} commits that the setup script fetches by id"
     try:
         script = remote_text("inside.sh", "early_commits.sh") + step.work
         result = session.run_script(script, step.args, deadline_s=_DEADLINE_S)
-    except DeadlinePassed:
+    except DeadlineError:
         return _check("warning", "the git host did not answer in time", needed)
     lines = [line for raw in result.stdout.splitlines() if (line := clean_line(raw).strip())]
     missing = next((line for line in lines if _MISSING.fullmatch(line)), "")

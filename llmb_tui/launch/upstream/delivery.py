@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from llmb_tui.cluster.cluster import Cluster
 from llmb_tui.cluster.slurm.client import own_jobs
-from llmb_tui.errors import Trouble
+from llmb_tui.errors import LlmbError
 from llmb_tui.launch.delivery import Jobs
 from llmb_tui.launch.login_node import LoginNodeDelivery, Preparation
 from llmb_tui.launch.refusal import SBATCH
@@ -68,7 +68,7 @@ class UpstreamDelivery(LoginNodeDelivery):
         """Sbatch's message, or the last lines of the output."""
         return launch_reason(self._spec.script, status.exit_code, status.output) if status.has_ended else ""
 
-    def refusal(self, run: Run) -> Trouble:
+    def refusal(self, run: Run) -> LlmbError:
         """Explanation of sbatch's message, if the note quotes sbatch; else of the launch script's output."""
         return super().refusal(run) if run.note.startswith(SBATCH) else launch_failure(run.note)
 

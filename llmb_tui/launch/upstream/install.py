@@ -75,7 +75,7 @@ class _Place:
 def upstream_install(request: RunRequest) -> InstallPlan:
     """Install steps for the recipe's own scripts. Possible obstacles are checked before the long steps.
 
-    Raises Trouble (exit code 1) for a recipe without known scripts, a plan without a container image, and invalid
+    Raises LlmbError (exit code 1) for a recipe without known scripts, a plan without a container image, and invalid
     further Slurm parameters.
     """
     place, image, values = _place(request), image_step(request), upstream_values(request)

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 
 from llmb_tui.cluster.validation import NAME, PATH, matches
 from llmb_tui.diagnosis.rules import rules
-from llmb_tui.errors import Trouble
+from llmb_tui.errors import LlmbError
 from llmb_tui.language.text import short_line
 from llmb_tui.launch.refusal import NOT_SUBMITTED, SBATCH, SIGNALS, may_have_been_accepted
 
@@ -112,12 +112,12 @@ def launch_reason(script: str, exit_code: int | None, words: str) -> str:
     return " ".join(lines[-_MOST_LINES:]) or f"{script} {end} and printed no message."
 
 
-def launch_failure(note: str) -> Trouble:
+def launch_failure(note: str) -> LlmbError:
     """The error for the user, from the `launch_reason` in the record of a rejected run."""
     match = rules("launch").match(note)
     if match is None:
         what, fix = "the launch script failed.", "Run the command yourself on the login node to see more."
-        return Trouble(f"{NOT_SUBMITTED}{what}", f"Its last output: {note}", fix)
+        return LlmbError(f"{NOT_SUBMITTED}{what}", f"Its last output: {note}", fix)
     why = note if match.rule.unreachable else f"Its last output: {note}"
     diagnosis = match.diagnosis()
-    return Trouble(f"{NOT_SUBMITTED}{diagnosis.reason}", why, diagnosis.fix, match.rule.exit_code)
+    return LlmbError(f"{NOT_SUBMITTED}{diagnosis.reason}", why, diagnosis.fix, match.rule.exit_code)

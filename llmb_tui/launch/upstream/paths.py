@@ -8,7 +8,7 @@ from typing import Any
 from llmb_tui.catalog.recipe import Recipe
 from llmb_tui.catalog.settings import Values
 from llmb_tui.catalog.upstream import UpstreamScripts
-from llmb_tui.errors import Trouble
+from llmb_tui.errors import LlmbError
 from llmb_tui.launch.naming import container, image_path
 from llmb_tui.launch.settings import plan_values, text_of
 from llmb_tui.request import RunRequest
@@ -30,9 +30,9 @@ class UpstreamPaths:
 
 
 def scripts_of(recipe: Recipe) -> UpstreamScripts:
-    """NVIDIA's own scripts of a recipe. Raises Trouble (exit code 1) if the preset has none."""
+    """NVIDIA's own scripts of a recipe. Raises LlmbError (exit code 1) if the preset has none."""
     if recipe.upstream is None:
-        raise Trouble(
+        raise LlmbError(
             f"{recipe.id} cannot be launched with NVIDIA's own scripts.",
             "Its preset does not describe them.",
             "Choose the direct procedure.",
@@ -44,7 +44,7 @@ def scripts_of(recipe: Recipe) -> UpstreamScripts:
 def upstream_paths(request: RunRequest) -> UpstreamPaths:
     """Paths of NVIDIA's own scripts on the request's cluster.
 
-    Raises Trouble (exit code 1) for a recipe without known scripts, and for a plan without a container image.
+    Raises LlmbError (exit code 1) for a recipe without known scripts, and for a plan without a container image.
     """
     recipe, procedure = request.recipe, scripts_of(request.recipe)
     install = request.slurm.install_dir.rstrip("/")

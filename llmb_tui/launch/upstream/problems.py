@@ -8,11 +8,11 @@ from llmb_tui.catalog.settings import Values, holds
 from llmb_tui.catalog.upstream import UpstreamScripts
 from llmb_tui.cluster.slurm.params import sbatch_options
 from llmb_tui.cluster.slurm.profile import SlurmProfile
-from llmb_tui.launch.settings import applied
+from llmb_tui.launch.settings import resolve_settings
 from llmb_tui.launch.upstream.paths import scripts_of
 from llmb_tui.plan.options import ends_run
 from llmb_tui.plan.plan import Plan, Problem
-from llmb_tui.plan.resolved import base_of
+from llmb_tui.plan.resolved import scale_rows
 from llmb_tui.plan.selection import LAYOUT
 from llmb_tui.request import RunRequest
 
@@ -38,7 +38,7 @@ _REMOVE = f"Remove it from the cluster's profile, {_ELSE_DIRECT}."
 def deviations(request: RunRequest) -> Mapping[str, object]:
     """Values of the selection and the profile that differ from the recipe's defaults, by the names of `GIVEN`."""
     recipe, selection = request.recipe, request.plan.selection
-    base = base_of(recipe, selection.size, selection.gpu, selection.dtype, selection.strong_scaling)
+    base = scale_rows(recipe, selection.size, selection.gpu, selection.dtype, selection.strong_scaling)
     row = base.row_for(selection.scale)
     by_default = {field.name: getattr(row, field.name) or 1 for field in LAYOUT}
     by_default |= {"gbs": base.gbs_for(selection.scale), "steps": recipe.launch.steps, "time_limit": None}
@@ -112,7 +112,7 @@ def _profile(procedure: UpstreamScripts, profile: SlurmProfile, ignored: Mapping
 
 def _training(request: RunRequest) -> Iterator[Problem]:
     """Settings of the training that the procedure sets regardless of the profile."""
-    procedure, profile, settings = scripts_of(request.recipe), request.slurm, applied(request)
+    procedure, profile, settings = scripts_of(request.recipe), request.slurm, resolve_settings(request)
     launch = procedure.launch
     if settings.tasks_per_numa_node and not profile.numa_binding:
         reason = "The script binds tasks to NUMA nodes regardless of the profile, and they fail on nodes without NUMA."

@@ -42,7 +42,7 @@ class UpstreamProcedure(Procedure):
     submitting = "launching"
 
     def refuse(self, recipe: Recipe) -> None:
-        """Raise Trouble (exit code 1) if the preset does not describe the scripts."""
+        """Raise LlmbError (exit code 1) if the preset does not describe the scripts."""
         scripts_of(recipe)
 
     def detail(self, recipe: Recipe) -> str:
@@ -131,7 +131,7 @@ def _starts(launch: LaunchScript) -> str:
 def upstream_spec(request: RunRequest, run_id: str, slurm: Version | None = None) -> UpstreamSpec:
     """Make the complete spec of the launch. `slurm` is the cluster's version; None if unknown.
 
-    Raises Trouble (exit code 1) if the plan cannot be launched with this procedure, or the command cannot be written.
+    Raises LlmbError (exit code 1) if the plan cannot be launched with this procedure, or the command cannot be written.
     """
     plan, profile = request.plan, request.slurm
     command, paths = upstream_command(request), upstream_paths(request)

@@ -16,7 +16,7 @@ from textual.widgets import Input, Static
 from llmb_tui.cluster.profile import ClusterProfile
 from llmb_tui.cluster.profile_fields import ProfileField, field_at_fault
 from llmb_tui.cluster.prompter import Prompter
-from llmb_tui.errors import Trouble
+from llmb_tui.errors import LlmbError
 from llmb_tui.services import Services
 from llmb_tui.ui.text import MUTED, line
 from llmb_tui.ui.widgets.choices import Combo
@@ -63,7 +63,7 @@ class ProfileForm(Vertical, Generic[P, O]):
         yield Static(id="read", markup=False)
         yield label("Use it")
         yield from self._combos(self.USE)
-        yield from self.beside()
+        yield from self.extra_widgets()
         yield label("Where the site needs it", "empty is right for most")
         yield from self._combos(self.MORE)
 
@@ -98,8 +98,8 @@ class ProfileForm(Vertical, Generic[P, O]):
             self.forget()
             self.say(NOT_READ)
 
-    def at_fault(self, trouble: Trouble) -> Combo | None:
-        name = field_at_fault(trouble, (*self.REACH, *self.USE, *self.MORE))
+    def at_fault(self, error: LlmbError) -> Combo | None:
+        name = field_at_fault(error, (*self.REACH, *self.USE, *self.MORE))
         return None if name is None else self.fields[name]
 
     @property
@@ -110,21 +110,21 @@ class ProfileForm(Vertical, Generic[P, O]):
     def choose_transport(self, value: str) -> None:
         """Another way to the same kind of cluster was chosen."""
 
-    def beside(self) -> Iterable[Widget]:
+    def extra_widgets(self) -> Iterable[Widget]:
         """What is asked otherwise than by a field."""
         return ()
 
     @abstractmethod
     def reachable(self) -> P:
-        """The profile as far as a connection needs it. Raises Trouble."""
+        """The profile as far as a connection needs it. Raises LlmbError."""
 
     @abstractmethod
     def profile(self) -> P:
-        """The whole profile. Raises Trouble, WrongField where a field is to blame."""
+        """The whole profile. Raises LlmbError, InvalidFieldError where a field is to blame."""
 
     @abstractmethod
     def read(self, services: Services, profile: P, prompter: Prompter) -> O:
-        """In a thread: what the cluster offers. Raises Trouble."""
+        """In a thread: what the cluster offers. Raises LlmbError."""
 
     @abstractmethod
     def take(self, offers: O) -> Content:

@@ -14,7 +14,7 @@ from llmb_tui.cluster.llmb.install import LlmbInstall, request_of, settings_of
 from llmb_tui.cluster.prompter import Prompter
 from llmb_tui.cluster.slurm.profile import GpuRequest, SlurmProfile
 from llmb_tui.cluster.slurm.profile_fields import EMPTY, MORE, REACH, USE, profile_of, reachable, slurm_texts_of
-from llmb_tui.errors import Trouble
+from llmb_tui.errors import LlmbError
 from llmb_tui.language.quantities import duration, gigabytes
 from llmb_tui.language.text import plural
 from llmb_tui.services import Services
@@ -50,7 +50,7 @@ class SlurmForm(ProfileForm[SlurmProfile, "tuple[ClusterInventory, LlmbInventory
         self._filled: dict[str, str] = {}
         """What a reading has filled in, by field."""
 
-    def beside(self) -> Iterable[Widget]:
+    def extra_widgets(self) -> Iterable[Widget]:
         return Static("  GPUs asked with", classes="name"), self._requests
 
     @property
@@ -80,8 +80,8 @@ class SlurmForm(ProfileForm[SlurmProfile, "tuple[ClusterInventory, LlmbInventory
         inventory = services.clusters.inventory(profile, prompter)
         try:
             return inventory, find_installs(services.clusters.login_node(profile), profile.install_dir)
-        except Trouble as trouble:
-            return inventory, LlmbInventory(troubles=(trouble,))
+        except LlmbError as error:
+            return inventory, LlmbInventory(troubles=(error,))
 
     def take(self, offers: tuple[ClusterInventory, LlmbInventory]) -> Content:
         inventory, llmb = offers

@@ -13,7 +13,7 @@ from textual.content import Content
 from llmb_tui.language.states import check_label, probe_label
 from llmb_tui.preflight.report import Check
 from llmb_tui.ui.panes.pane import Dispatch, Pane
-from llmb_tui.ui.text import MUTED, STYLES, line, lines, state_mark, state_part, told
+from llmb_tui.ui.text import MUTED, STYLES, error_content, line, lines, state_mark, state_part
 from llmb_tui.ui.widgets.choices import FindableChoices
 from llmb_tui.ui.widgets.texts import Paragraph, Paragraphs, Scroller, label, text
 from llmb_tui.wizard.choices import Choice
@@ -94,8 +94,8 @@ def link_parts(state: WizardState) -> tuple[Paragraph, ...]:
         parts = [text(state_part(probe_label(cluster.link)), f"   {word}")]
         if cluster.banner.strip():
             parts.append(text((" ".join(cluster.banner.split())[:_BANNER], MUTED)))
-    if trouble := cluster.unreachable or cluster.trouble_of("probe"):
-        parts.append(text(told(trouble)))
+    if error := cluster.unreachable or cluster.error_with_remedy("probe"):
+        parts.append(text(error_content(error)))
     return tuple(parts)
 
 

@@ -13,7 +13,7 @@ from llmb_tui.language.states import install_label
 from llmb_tui.launch.procedures import PROCEDURES
 from llmb_tui.launch.step_state import StepState
 from llmb_tui.ui.panes.pane import Pane
-from llmb_tui.ui.text import MUTED, line, say, state_part, told
+from llmb_tui.ui.text import MUTED, error_content, line, set_text, state_part
 from llmb_tui.ui.units import gauge
 from llmb_tui.ui.widgets.texts import Paragraph, Paragraphs, Scroller, text
 from llmb_tui.wizard.gates import first_error, no_login_node, observed
@@ -52,7 +52,7 @@ class InstallPane(Pane):
         from llmb_tui.launch.procedure_loader import procedure
 
         hint = procedure(state.procedure).install_hint
-        say(self.query_one("#install-title", Static), line(("Install", "b"), "  ", (hint, "dim")))
+        set_text(self.query_one("#install-title", Static), line(("Install", "b"), "  ", (hint, "dim")))
         self.query_one("#install-progress", Paragraphs).parts = progress(state)
         self.query_one("#install-rows", Paragraphs).parts = rows(state.cluster)
 
@@ -91,9 +91,9 @@ def _unknown(state: WizardState) -> str:
 def rows(cluster: ClusterState) -> tuple[Paragraph, ...]:
     """The steps, and what went wrong beside them: where there are none, why they could not be looked at."""
     parts = [part for step in cluster.steps for part in step_parts(step)]
-    looked = None if cluster.steps else cluster.unreachable or cluster.trouble_of("probe")
-    if trouble := cluster.trouble_of("install") or looked:
-        parts += [text(Content("")), text(told(trouble))]
+    looked = None if cluster.steps else cluster.unreachable or cluster.error_with_remedy("probe")
+    if error := cluster.error_with_remedy("install") or looked:
+        parts += [text(Content("")), text(error_content(error))]
     return tuple(parts)
 
 

@@ -53,7 +53,7 @@ class Pane(VerticalScroll, can_focus=False, inherit_bindings=False):
     def find(self) -> None:
         self.query_one(FindableChoices).find()
 
-    def arrive(self) -> None:
+    def focus_first(self) -> None:
         """Put the focus where the person starts."""
         for widget in self.query("*"):
             if widget in self.screen.focus_chain:

@@ -23,7 +23,7 @@ from llmb_tui.plan.plan import Plan
 from llmb_tui.request import RunRequest
 from llmb_tui.ui.clipboard import copy
 from llmb_tui.ui.panes.pane import Dispatch, Pane
-from llmb_tui.ui.text import MUTED, STYLES, line, lines, plain, say, state_part, told, trouble_line
+from llmb_tui.ui.text import MUTED, STYLES, error_content, error_line, line, lines, plain, set_text, state_part
 from llmb_tui.ui.widgets.run_header import what_runs
 from llmb_tui.ui.widgets.texts import Paragraph, Paragraphs, Scroller, fact, text
 from llmb_tui.wizard.answers import command
@@ -64,8 +64,8 @@ class ReviewPane(Pane):
         self.query_one(LaunchLine).show(state)
         self.query_one(Paragraphs).parts = review_facts(state)
         title = line((chosen.script_title, "bold"), "  ", (chosen.script_hint, MUTED))
-        say(self.query_one("#script-title", Static), title)
-        say(self.query_one("#script-text", Static), script_text(state, chosen.script_title, chosen.preparing))
+        set_text(self.query_one("#script-title", Static), title)
+        set_text(self.query_one("#script-text", Static), script_text(state, chosen.script_title, chosen.preparing))
         self.query_one("#script-more", Paragraphs).parts = to_know(state)
         if bool(command) != bool(self._command):
             self.refresh_bindings()
@@ -120,7 +120,7 @@ def review_facts(state: WizardState) -> tuple[Paragraph, ...]:
         fact("steps", f"{plan.steps}, at most {plan.time_limit} on {plural(plan.nodes, 'node')}"),
         fact("where", where),
         fact("cost", (cost, "bold")),
-        *beside(plan),
+        *extra_facts(plan),
     )
     never = (one for one in blockers(state) if one.field in ("observer", "gpu_hours", "request"))
     head = severity_label("error").text
@@ -128,7 +128,7 @@ def review_facts(state: WizardState) -> tuple[Paragraph, ...]:
     return facts + launch_facts(state)
 
 
-def beside(plan: Plan) -> tuple[Paragraph, ...]:
+def extra_facts(plan: Plan) -> tuple[Paragraph, ...]:
     """What the run does beside the benchmark, and what follows from it."""
     against = {problem.field for problem in plan.problems if problem.severity != "note"}
     notes = {problem.field: problem.reason for problem in plan.problems if problem.severity == "note"}
@@ -202,8 +202,8 @@ def launch_facts(state: WizardState) -> tuple[Paragraph, ...]:
         profile = state.proposal.profile
         words = command(plan.selection, profile.name if profile else None, other_procedure(state))
         return (*facts, fact("command", (words, MUTED)), *_as_prepared(state))
-    if trouble := state.cluster.trouble_of("prepare"):
-        facts.append(fact("✗ not ready", (trouble_line(trouble), "$text-error")))
+    if error := state.cluster.error_with_remedy("prepare"):
+        facts.append(fact("✗ not ready", (error_line(error), "$text-error")))
     if not plan.launchable:
         return tuple(facts)
     facts.append(fact("submit", (launch.starts, "$text-accent")))
@@ -238,13 +238,13 @@ def command_of(state: WizardState) -> str:
 def script_text(state: WizardState, title: str, preparing: str) -> Content:
     """The script or the command, whose `title` is given; or why it is not there. `preparing` is how it is made."""
     cluster, plan = state.cluster, state.proposal.plan
-    trouble, launchable = cluster.trouble_of("prepare"), plan is not None and plan.launchable
+    error, launchable = cluster.error_with_remedy("prepare"), plan is not None and plan.launchable
     if text := command_of(state):
         return plain(text)
     if launchable and cluster.prepared is not None:
         return plain(cluster.prepared.script)
-    if trouble is not None:
-        return told(trouble)
+    if error is not None:
+        return error_content(error)
     words = f"The {title.lower()} needs a cluster: step 4."
     if cluster.preparing:
         words = preparing

@@ -27,7 +27,7 @@ from llmb_tui.plan.selection import (
     text_of,
 )
 from llmb_tui.ui.panes.pane import Dispatch, Pane
-from llmb_tui.ui.text import MUTED, line, say
+from llmb_tui.ui.text import MUTED, line, set_text
 from llmb_tui.ui.widgets.choices import ChoiceList, FindableChoices, Switches, TextField
 from llmb_tui.ui.widgets.texts import Paragraph, Paragraphs, label, remark, text
 from llmb_tui.wizard.answers import value_of
@@ -158,7 +158,7 @@ class ScalePane(Pane):
         if answers.steps is None:
             self._steps.placeholder = str(plan.steps)
         hint = "recipe's default" if plan.steps == state.proposal.recipe.launch.steps else "by the options"
-        say(self.query_one("#steps-hint", Static), hint if answers.steps is None else "")
+        set_text(self.query_one("#steps-hint", Static), hint if answers.steps is None else "")
         if answers.time_limit is None:
             self._limit.placeholder = plan.time_limit
 

@@ -13,14 +13,14 @@ from textual.widgets import Input, Static
 
 from llmb_tui.cluster.profile import ClusterProfile
 from llmb_tui.cluster.prompter import Prompter
-from llmb_tui.errors import Trouble
+from llmb_tui.errors import LlmbError
 from llmb_tui.services import Services
-from llmb_tui.ui.daemon import background, in_daemon
+from llmb_tui.ui.background import background, run_in_thread
 from llmb_tui.ui.dialogs import Confirm
 from llmb_tui.ui.forms.form import ProfileForm
 from llmb_tui.ui.forms.forms import FORMS
 from llmb_tui.ui.key_order import KeyOrder
-from llmb_tui.ui.text import ERROR_MARK, MUTED, line, lines, told
+from llmb_tui.ui.text import ERROR_MARK, MUTED, error_content, line, lines
 from llmb_tui.ui.widgets.choices import ChoiceList
 from llmb_tui.ui.widgets.key_bar import KeyBar
 from llmb_tui.ui.widgets.texts import Scroller
@@ -78,7 +78,7 @@ configuration of NVIDIA's llmb-run says, or node pools, claims and credentials. 
         if self._read_before is None:
             self._kinds.focus()
         else:
-            self.form.fields["name"].arrive()
+            self.form.fields["name"].focus_first()
 
     @on(Input.Submitted)
     def _entered(self, event: Input.Submitted) -> None:
@@ -98,8 +98,8 @@ configuration of NVIDIA's llmb-run says, or node pools, claims and credentials. 
         form = self.form
         try:
             profile = form.reachable()
-        except Trouble as trouble:
-            self._blame(trouble)
+        except LlmbError as error:
+            self._blame(error)
             return
         self._blame(None)
         form.say(line(("◐ connecting …", "$text-warning")))
@@ -113,9 +113,9 @@ configuration of NVIDIA's llmb-run says, or node pools, claims and credentials. 
         self._is_saving = True
         try:
             profile = self.form.profile()
-            await in_daemon(self._services.clusters.change, self._read_before, profile)
-        except Trouble as trouble:
-            self._blame(trouble)
+            await run_in_thread(self._services.clusters.change, self._read_before, profile)
+        except LlmbError as error:
+            self._blame(error)
         else:
             self.dismiss(profile)
         finally:
@@ -136,17 +136,17 @@ configuration of NVIDIA's llmb-run says, or node pools, claims and credentials. 
         """What comes of a cluster that is not the entered one any more is dropped; the form has said so."""
         focused = self.focused
         try:
-            offers = await in_daemon(form.read, self._services, profile, self._prompter)
-        except Trouble as trouble:
+            offers = await run_in_thread(form.read, self._services, profile, self._prompter)
+        except LlmbError as error:
             if form.reach == asked:
-                form.say(lines(line(("✗ it could not be read", "$text-error")), told(trouble)))
+                form.say(lines(line(("✗ it could not be read", "$text-error")), error_content(error)))
             return
         if form.reach != asked:
             return
         form.say(form.take(offers))
         has_waited = self.focused is focused and not self.app.types_for_s
         if has_waited and any(form.fields[field.name].has_focus_within for field in form.REACH):
-            form.fields[form.USE[0].name].arrive()
+            form.fields[form.USE[0].name].focus_first()
 
     def _choose_kind(self, kind: str) -> None:
         before, self._kind = self.form, kind
@@ -161,10 +161,10 @@ configuration of NVIDIA's llmb-run says, or node pools, claims and credentials. 
         rows = (Choice(one, text, disabled_reason=reasons[one]) for one, text in words.items())
         self._kinds.show(tuple(rows), kind)
 
-    def _blame(self, trouble: Trouble | None) -> None:
+    def _blame(self, error: LlmbError | None) -> None:
         """Show what is wrong below the form, and put the focus where it can be mended."""
         fault = self.query_one("#fault", Static)
-        fault.update(line(ERROR_MARK) + told(trouble) if trouble else "")
-        field = self.form.at_fault(trouble) if trouble else None
+        fault.update(line(ERROR_MARK) + error_content(error) if error else "")
+        field = self.form.at_fault(error) if error else None
         if field is not None:
-            field.arrive()
+            field.focus_first()

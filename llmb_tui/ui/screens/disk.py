@@ -13,14 +13,14 @@ from llmb_tui.cluster.profile import ClusterProfile
 from llmb_tui.cluster.prompter import Prompter
 from llmb_tui.cluster.session import Session
 from llmb_tui.cluster_files import housekeeping
-from llmb_tui.cluster_files.housekeeping import Belonging, Removal
+from llmb_tui.cluster_files.housekeeping import InstallItem, Removal
 from llmb_tui.cluster_files.prune import held_by_suites, loaded_by_suites
-from llmb_tui.errors import Trouble
+from llmb_tui.errors import LlmbError
 from llmb_tui.services import Services
-from llmb_tui.ui.daemon import background, go_on, in_daemon, show_failure
+from llmb_tui.ui.background import background, run_detached, run_in_thread, show_failure
 from llmb_tui.ui.dialogs import Confirm
 from llmb_tui.ui.screens.table_screen import TableScreen
-from llmb_tui.ui.text import ERROR_MARK, MUTED, Part, line, lines, tell, trouble_line
+from llmb_tui.ui.text import ERROR_MARK, MUTED, Part, error_line, line, lines, notify
 from llmb_tui.ui.widgets.keyed_table import MARK, KeyedTable
 from llmb_tui.ui.widgets.status_bar import notice
 
@@ -33,7 +33,7 @@ class DiskTable(KeyedTable):
     CUT_AT_START = frozenset({"name"})
 
 
-class DiskScreen(TableScreen[Belonging, None]):
+class DiskScreen(TableScreen[InstallItem, None]):
     """The largest first. Nothing is removed that is not marked and agreed to."""
 
     HELP = """What installs and runs have put below the cluster's install directory, the largest first.
@@ -67,7 +67,7 @@ below the rows says why. A run's record, plan and verdict stay on this machine."
 
     @property
     def _observes(self) -> bool:
-        return self._services.policy.observes(self._profile)
+        return self._services.policy.is_read_only(self._profile)
 
     def why_not(self, action: str) -> str:
         if self._removing and action in ("mark", "remove", "read"):
@@ -76,10 +76,10 @@ below the rows says why. A run's record, plan and verdict stay on this machine."
             return f"{self._profile.name} is read-only: nothing is removed from it."
         return ""
 
-    def why_unmarkable(self, thing: Belonging) -> str:
+    def why_unmarkable(self, thing: InstallItem) -> str:
         return thing.kept and f"{thing.path} stays: {thing.kept}"
 
-    def about(self, thing: Belonging) -> Content:
+    def about(self, thing: InstallItem) -> Content:
         parts: list[Part] = [thing.path]
         if thing.kept:
             parts += [("   ✗ stays: ", "$text-error"), thing.kept]
@@ -96,21 +96,21 @@ below the rows says why. A run's record, plan and verdict stay on this machine."
     async def action_remove(self) -> None:
         things = housekeeping.chosen(tuple(self.rows.things.values()), sorted(map(str, self.marked)))
         if not things:
-            tell(self.app, "Nothing is marked: x marks a thing.", "warning")
+            notify(self.app, "Nothing is marked: x marks a thing.", "warning")
             return
         question = _question(self._profile.name, things)
         if await self.app.push_screen_wait(Confirm("Remove", question, "Remove it", "Keep it")):
             self.workers.cancel_group(self, "disk")
-            go_on(self.app, self._remove([one.path for one in things]))
+            run_detached(self.app, self._remove([one.path for one in things]))
 
     async def _remove(self, paths: Sequence[str]) -> None:
         self._set_removing(True)
         self._say(("◐ ", "$text-warning"), "removing …")
         try:
-            removal = await in_daemon(lambda: self._take_away(paths))
-        except Trouble as trouble:
-            self._say(ERROR_MARK, trouble_line(trouble))
-            show_failure(self.app, trouble)
+            removal = await run_in_thread(lambda: self._take_away(paths))
+        except LlmbError as error:
+            self._say(ERROR_MARK, error_line(error))
+            show_failure(self.app, error)
             return
         finally:
             self._set_removing(False)
@@ -118,7 +118,7 @@ below the rows says why. A run's record, plan and verdict stay on this machine."
         if self.is_attached:
             self.action_read(removal_words(removal))
         else:
-            tell(self.app, f"{self._profile.name}: {removal_words(removal)}")
+            notify(self.app, f"{self._profile.name}: {removal_words(removal)}")
 
     def _take_away(self, paths: Sequence[str]) -> Removal:
         """By a list of now: what is on the screen may be hours old. In a thread."""
@@ -135,27 +135,27 @@ below the rows says why. A run's record, plan and verdict stay on this machine."
         """`said`: what was done before."""
         self._say(("◐ ", "$text-warning"), f"{said} Asking {self._profile.name} …".lstrip())
         try:
-            things = await in_daemon(self._look)
-        except Trouble as trouble:
+            things = await run_in_thread(self._look)
+        except LlmbError as error:
             things = ()
-            self._say(ERROR_MARK, trouble_line(trouble))
+            self._say(ERROR_MARK, error_line(error))
         else:
             self._say(("● ", "$text-success"), f"{said} {summary(things)}".lstrip())
         removable = {thing.path for thing in things if not thing.kept}
         self.marked = {key: thing for key, thing in self.marked.items() if key in removable}
         self.take((MARK, *THING), {thing.path: thing for thing in things})
 
-    def _look(self) -> tuple[Belonging, ...]:
+    def _look(self) -> tuple[InstallItem, ...]:
         """With sizes, the largest first. In a thread."""
         known = housekeeping.measured(self._session(), self._listed(), self._tell)
         return tuple(largest_first(known))
 
-    def _listed(self) -> tuple[Belonging, ...]:
+    def _listed(self) -> tuple[InstallItem, ...]:
         """As it is now, not measured. In a thread."""
         session, services = self._session(), self._services
         session.connect(self._prompter)
         held, to_load = held_by_suites(services.suites, self._profile.name), loaded_by_suites(services.suites)
-        things, _ = housekeeping.belongings(session, services.catalog, services.runs.all(), held, to_load)
+        things, _ = housekeeping.install_items(session, services.catalog, services.runs.all(), held, to_load)
         return things
 
     def _session(self) -> Session:
@@ -170,7 +170,7 @@ below the rows says why. A run's record, plan and verdict stay on this machine."
             self.show_status(*parts)
 
 
-def _question(cluster: str, things: Sequence[Belonging]) -> Content:
+def _question(cluster: str, things: Sequence[InstallItem]) -> Content:
     """The question before a removal, with the first things by name."""
     rows = [line((removal_question(cluster, things), "bold")), Content("")]
     rows += [line(one.path) for one in things[:_NAMED_IN_QUESTION]]

@@ -19,16 +19,16 @@ from llmb_tui.answers.run_row import RunRow, row_from_record
 from llmb_tui.answers.table import Cell, Column, Toned
 from llmb_tui.cluster.prompter import Prompter
 from llmb_tui.cluster.scheduler_words import JobWords
-from llmb_tui.errors import Trouble
+from llmb_tui.errors import LlmbError
 from llmb_tui.language.states import state_label
 from llmb_tui.language.text import plural
 from llmb_tui.launch.note import NO_NOTE, Note
 from llmb_tui.launch.run import Run
 from llmb_tui.services import Services
-from llmb_tui.ui.daemon import background, go_on, in_daemon, show_failure
+from llmb_tui.ui.background import background, run_detached, run_in_thread, show_failure
 from llmb_tui.ui.dialogs import Confirm, NoteDialog
 from llmb_tui.ui.screens.runs_screen import RunsScreen
-from llmb_tui.ui.text import MUTED, Part, line, lines, notices_words, tell
+from llmb_tui.ui.text import MUTED, Part, line, lines, notices_words, notify
 from llmb_tui.ui.widgets.keyed_table import Key, KeyedTable
 from llmb_tui.ui.widgets.run_header import jobs_of, what_runs
 from llmb_tui.ui.widgets.run_list import cancel_question, list_problems, screen_columns
@@ -39,18 +39,18 @@ _LINES = 8
 _NO_JOB = "This run has no job that could be cancelled, and nothing to withdraw."
 
 
-def _of_all(failed: Mapping[str, Trouble]) -> Trouble:
+def _of_all(failed: Mapping[str, LlmbError]) -> LlmbError:
     """What went wrong for some runs, in one; by their ids."""
     first, *others = failed.values()
     if not others:
         return first
-    why = "\n".join(f"{run_id}: {trouble.what} {trouble.why}".rstrip() for run_id, trouble in failed.items())
-    return Trouble(f"{plural(len(failed), 'run')} could not be cancelled.", why, first.fix)
+    why = "\n".join(f"{run_id}: {error.what} {error.why}".rstrip() for run_id, error in failed.items())
+    return LlmbError(f"{plural(len(failed), 'run')} could not be cancelled.", why, first.fix)
 
 
 def _can_end(run: Run) -> bool:
     """True for a run with a job that could be cancelled, and for one that may be withdrawn."""
-    return run.submission == "intended" or (run.going and bool(run.job_ids))
+    return run.submission == "intended" or (run.is_active and bool(run.job_ids))
 
 
 def _mark(row: RunRow) -> Cell:
@@ -127,7 +127,7 @@ Runs that NVIDIA's own llmb-run started are opened from their list (o), suites f
     @property
     def title_parts(self) -> Sequence[Part]:
         runs = [record.run for record in self._records.values()]
-        going, prepared = sum(run.going for run in runs), sum(run.submission == "intended" for run in runs)
+        going, prepared = sum(run.is_active for run in runs), sum(run.submission == "intended" for run in runs)
         words = f"{going} active · {len(runs) - going - prepared} finished" if runs else "none yet"
         words += f" · {prepared} {state_label('intended').word}" if prepared else ""
         parts: list[Part] = [("Runs", "bold"), f"   {words}"]
@@ -137,7 +137,7 @@ Runs that NVIDIA's own llmb-run started are opened from their list (o), suites f
 
     @property
     def notice(self) -> str:
-        observes, listed = self._services.policy.observes, {record.run.cluster for record in self._records.values()}
+        observes, listed = self._services.policy.is_read_only, {record.run.cluster for record in self._records.values()}
         return notices_words(
             sorted((name, notice(one, observes(one))) for name, one in self._profiles.items() if name in listed)
         )
@@ -163,7 +163,7 @@ Runs that NVIDIA's own llmb-run started are opened from their list (o), suites f
         if not runs and self.record is not None:
             runs = [self.record.run]
         profiles = [self._profiles.get(run.cluster) for run in runs] or [None]
-        if not any(map(self._services.policy.observes, profiles)):
+        if not any(map(self._services.policy.is_read_only, profiles)):
             return ""
         return "Their cluster is read-only: no run on it is cancelled." if runs else "No run is cancelled: read-only."
 
@@ -196,7 +196,7 @@ Runs that NVIDIA's own llmb-run started are opened from their list (o), suites f
         if answer is None:
             return
         text, tags = answer
-        await in_daemon(notes.change, run_id, text, tags, set(before.tags) - set(tags))
+        await run_in_thread(notes.change, run_id, text, tags, set(before.tags) - set(tags))
         await self.prepare()
 
     @background(group="others", exclusive=True)
@@ -216,10 +216,10 @@ Runs that NVIDIA's own llmb-run started are opened from their list (o), suites f
     @background(group="cancel", exclusive=True)
     async def action_cancel(self) -> None:
         if not (wanted := self.to_cancel):
-            tell(self.app, _NO_JOB, "warning")
+            notify(self.app, _NO_JOB, "warning")
             return
         if await self.app.push_screen_wait(Confirm("Cancel", cancel_question(wanted), "Cancel them", "Keep them")):
-            go_on(self.app, self._cancel(wanted))
+            run_detached(self.app, self._cancel(wanted))
 
     async def _cancel(self, wanted: Sequence[Run]) -> None:
         """Each of them, whatever becomes of another."""
@@ -227,16 +227,16 @@ Runs that NVIDIA's own llmb-run started are opened from their list (o), suites f
 
         self._set_cancelling(True)
         cancelled: Counter[JobWords] = Counter()
-        withdrawn, failed = 0, dict[str, Trouble]()
+        withdrawn, failed = 0, dict[str, LlmbError]()
         for run in wanted:
             try:
                 if run.submission == "intended":
-                    await in_daemon(withdraw, self._services.runs, self._services.journal, run)
+                    await run_in_thread(withdraw, self._services.runs, self._services.journal, run)
                     withdrawn += 1
                 else:
-                    cancelled[run.words] += len(await in_daemon(self._services.feed.cancel, run, self._prompter))
-            except Trouble as trouble:
-                failed[run.id] = trouble
+                    cancelled[run.words] += len(await run_in_thread(self._services.feed.cancel, run, self._prompter))
+            except LlmbError as error:
+                failed[run.id] = error
             else:
                 if self.is_attached:
                     self.unmark([run.id])
@@ -245,7 +245,7 @@ Runs that NVIDIA's own llmb-run started are opened from their list (o), suites f
         ]
         words += [f"{plural(withdrawn, 'run')} withdrawn."] * bool(withdrawn)
         if words or not failed:
-            tell(self.app, " ".join(words) or "Nothing was cancelled.")
+            notify(self.app, " ".join(words) or "Nothing was cancelled.")
         if failed:
             show_failure(self.app, _of_all(failed))
         self._set_cancelling(False)
@@ -258,10 +258,10 @@ Runs that NVIDIA's own llmb-run started are opened from their list (o), suites f
     # What is learned.
 
     async def prepare(self) -> None:
-        before, self._notes = self._notes, await in_daemon(self._services.notes.all)
+        before, self._notes = self._notes, await run_in_thread(self._services.notes.all)
         self._show(run_id for run_id in self._records if before.get(run_id) != self._notes.get(run_id))
 
-    def hear(self, event: RunsChanged) -> None:
+    def show_changes(self, event: RunsChanged) -> None:
         self.call_later(self._take_changes, event)
 
     def _take_changes(self, event: RunsChanged) -> None:
@@ -287,7 +287,7 @@ Runs that NVIDIA's own llmb-run started are opened from their list (o), suites f
     def _open_ends(self) -> list[str]:
         """Notes on cancels whose answer was lost, and on runs that were not submitted."""
         runs = [record.run for record in self._records.values()]
-        notes = [run.cancel_note for run in runs if run.going and run.cancel_note]
+        notes = [run.cancel_note for run in runs if run.is_active and run.cancel_note]
         if any(run.submission == "intended" for run in runs):
             notes.append("Open a run that is not submitted to submit it; c withdraws it.")
         return notes
@@ -306,7 +306,7 @@ Runs that NVIDIA's own llmb-run started are opened from their list (o), suites f
             self.last_lines.update("")
             return
         run = record.run
-        rows = await in_daemon(lambda: self._services.feed.records.last_lines(record, _LINES))
+        rows = await run_in_thread(lambda: self._services.feed.records.last_lines(record, _LINES))
         self.last_lines.border_title = line(f"last lines · {what_runs(run)}")
         self.last_lines.border_subtitle = line(" · ".join(filter(None, (jobs_of(run), run.results))))
         none = "Its copy was removed here." if record.state.log_removed else "There is no log here yet."

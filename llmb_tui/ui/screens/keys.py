@@ -13,16 +13,16 @@ from textual.widgets import Input, Static
 
 from llmb_tui.cluster.prompter import Prompter
 from llmb_tui.cluster.session import Session
-from llmb_tui.errors import Trouble
+from llmb_tui.errors import LlmbError
 from llmb_tui.launch.procedure_loader import secrets_of
 from llmb_tui.launch.secrets import forget_secret, give_secret
 from llmb_tui.preflight.access import SecretState, secret_states, try_secret
 from llmb_tui.preflight.secret import SecretId, SecretNeed, secret_of
 from llmb_tui.request import RunRequest
 from llmb_tui.services import Services
-from llmb_tui.ui.daemon import background, go_on, in_daemon, show_failure
+from llmb_tui.ui.background import background, run_detached, run_in_thread, show_failure
 from llmb_tui.ui.dialogs import Dialog
-from llmb_tui.ui.text import MUTED, line, lines, tell, told
+from llmb_tui.ui.text import MUTED, error_content, line, lines, notify
 from llmb_tui.ui.widgets.choices import ChoiceList
 from llmb_tui.ui.widgets.texts import Scroller
 from llmb_tui.wizard.choices import Choice
@@ -112,20 +112,20 @@ class KeysDialog(Dialog[None]):
         if need is not None:
             self.workers.cancel_group(self, "look")
             self._set_acting(True)
-            go_on(self.app, self._do(lambda session: act(session, need)))
+            run_detached(self.app, self._do(lambda session: act(session, need)))
 
     async def _do(self, act: Callable[[Session], str]) -> None:
         """Also when the dialog is left meanwhile: what became of it is told then."""
         try:
             said = await self._ask(act)
-        except Trouble as trouble:
+        except LlmbError as error:
             if self.is_attached:
-                self._say(told(trouble))
+                self._say(error_content(error))
             else:
-                show_failure(self.app, trouble)
+                show_failure(self.app, error)
         else:
             if not self.is_attached:
-                tell(self.app, said)
+                notify(self.app, said)
         finally:
             self._set_acting(False)
 
@@ -133,11 +133,11 @@ class KeysDialog(Dialog[None]):
     async def _look(self) -> None:
         try:
             await self._ask(lambda _: "")
-        except Trouble as trouble:
-            self._say(told(trouble))
+        except LlmbError as error:
+            self._say(error_content(error))
 
     async def _ask(self, act: Callable[[Session], str]) -> str:
-        """Do it in a thread, and look where the keys are then. Raises Trouble."""
+        """Do it in a thread, and look where the keys are then. Raises LlmbError."""
         self._say(line(("◐ asking the cluster …", MUTED)))
 
         def ask() -> tuple[str, tuple[SecretState, ...]]:
@@ -145,7 +145,7 @@ class KeysDialog(Dialog[None]):
             session.connect(self._prompter)
             return act(session), secret_states(session, keyring=True)
 
-        said, states = await in_daemon(ask)
+        said, states = await run_in_thread(ask)
         if self.is_attached:
             self._states = {state.id: state for state in states}
             self._say(line(said))

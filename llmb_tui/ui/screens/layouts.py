@@ -7,15 +7,15 @@ from typing import TYPE_CHECKING
 
 from llmb_tui.answers.layouts import BANDS, layout_facts, layouts_summary
 from llmb_tui.catalog.catalog import Catalog
-from llmb_tui.errors import Trouble
+from llmb_tui.errors import LlmbError
 from llmb_tui.language.quantities import duration, gigabytes, percent
 from llmb_tui.language.states import memory_label
 from llmb_tui.language.text import capital, short_line
 from llmb_tui.plan.selection import Selection
 from llmb_tui.ui import units
-from llmb_tui.ui.daemon import background, in_daemon
+from llmb_tui.ui.background import background, run_in_thread
 from llmb_tui.ui.dialogs import ListDialog
-from llmb_tui.ui.text import MUTED, STYLES, line, lines, told
+from llmb_tui.ui.text import MUTED, STYLES, error_content, line, lines
 from llmb_tui.ui.widgets.texts import Paragraph, Paragraphs, fact, text
 from llmb_tui.wizard.answers import layout_text
 from llmb_tui.wizard.choices import Choice
@@ -50,9 +50,9 @@ class LayoutsDialog(ListDialog):
         from llmb_tui.plan.layouts import layouts
 
         try:
-            self._show(await in_daemon(layouts, self._catalog, self._selection))
-        except Trouble as trouble:
-            self.say(told(trouble))
+            self._show(await run_in_thread(layouts, self._catalog, self._selection))
+        except LlmbError as error:
+            self.say(error_content(error))
         finally:
             self._ticks.stop()
 

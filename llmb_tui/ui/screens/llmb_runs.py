@@ -14,11 +14,11 @@ from textual.widget import Widget
 from llmb_tui.answers.llmb_runs import llmb_run_columns, runs_summary
 from llmb_tui.cluster.profile import ClusterProfile
 from llmb_tui.cluster.prompter import Prompter
-from llmb_tui.errors import Trouble
+from llmb_tui.errors import LlmbError
 from llmb_tui.services import Services
-from llmb_tui.ui.daemon import background, in_daemon
+from llmb_tui.ui.background import background, run_in_thread
 from llmb_tui.ui.screens.table_screen import TableScreen
-from llmb_tui.ui.text import ERROR_MARK, MUTED, Part, line, tell, trouble_line
+from llmb_tui.ui.text import ERROR_MARK, MUTED, Part, error_line, line, notify
 from llmb_tui.ui.widgets.choices import ChoiceList
 from llmb_tui.ui.widgets.status_bar import notice
 from llmb_tui.wizard.choices import Choice
@@ -70,7 +70,7 @@ A run is judged by the preset of its own release: one that no preset has cannot 
     @property
     def notice(self) -> str:
         profile = next((one for one in self._profiles if one.name == self._cluster), None)
-        return notice(profile, self._services.policy.observes(profile)) if profile is not None else ""
+        return notice(profile, self._services.policy.is_read_only(profile)) if profile is not None else ""
 
     def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
         if action == "other":
@@ -86,7 +86,7 @@ A run is judged by the preset of its own release: one that no preset has cannot 
         if thing.can_be_opened:
             self._open(thing)
         else:
-            tell(self.app, f"Job {thing.run.job_id} cannot be opened. {thing.why_not}", "warning")
+            notify(self.app, f"Job {thing.run.job_id} cannot be opened. {thing.why_not}", "warning")
 
     def about(self, thing: ImportableRun) -> Content:
         parts: list[Part] = [("enter opens it", MUTED)]
@@ -106,9 +106,9 @@ A run is judged by the preset of its own release: one that no preset has cannot 
     @background(group="start")
     async def _start(self) -> None:
         try:
-            self._profiles = await in_daemon(self._services.clusters.profiles)
-        except Trouble as trouble:
-            self.show_status(ERROR_MARK, trouble_line(trouble))
+            self._profiles = await run_in_thread(self._services.clusters.profiles)
+        except LlmbError as error:
+            self.show_status(ERROR_MARK, error_line(error))
             return
         names = [profile.name for profile in self._profiles if not profile.no_login_node]
         wanted = self._cluster if self._cluster in names else ""
@@ -129,11 +129,11 @@ A run is judged by the preset of its own release: one that no preset has cannot 
     async def _read(self, cluster: str) -> None:
         self.show_status(("◐ asking ", "$text-warning"), f"{cluster} …")
         try:
-            found = await in_daemon(self._list, cluster)
+            found = await run_in_thread(self._list, cluster)
             self._of = cluster
-        except Trouble as trouble:
+        except LlmbError as error:
             found = ()
-            self.show_status(ERROR_MARK, f"{cluster}: {trouble_line(trouble)}")
+            self.show_status(ERROR_MARK, f"{cluster}: {error_line(error)}")
         else:
             mark: Part = ("● ", "$text-success") if found else "○ "
             self.show_status(mark, runs_summary(cluster, found))
@@ -158,7 +158,7 @@ A run is judged by the preset of its own release: one that no preset has cannot 
 
     @background(group="open", exclusive=True)
     async def _open(self, one: ImportableRun) -> None:
-        self.dismiss((await in_daemon(self._import, one)).id)
+        self.dismiss((await run_in_thread(self._import, one)).id)
 
     def _choose(self, cluster: str) -> None:
         self._cluster = cluster

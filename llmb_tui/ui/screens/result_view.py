@@ -27,17 +27,17 @@ from llmb_tui.answers.comparison import side_by_side
 from llmb_tui.answers.nodes import nodes
 from llmb_tui.answers.scaling import scaling
 from llmb_tui.answers.writers.svg import svg
-from llmb_tui.catalog.catalog import Unknown
-from llmb_tui.errors import Trouble
+from llmb_tui.catalog.catalog import UnknownNameError
+from llmb_tui.errors import LlmbError
 from llmb_tui.plan.over_scale import AtScale, over_scale
 from llmb_tui.services import Services
-from llmb_tui.store.files import file_trouble
-from llmb_tui.store.paths import expanded, working_directory
+from llmb_tui.store.files import explained_errors
+from llmb_tui.store.paths import expand_user, working_directory
 from llmb_tui.suites.suite import Suite
+from llmb_tui.ui.background import background, run_detached, run_in_thread
 from llmb_tui.ui.clipboard import copy
-from llmb_tui.ui.daemon import background, go_on, in_daemon
 from llmb_tui.ui.dialogs import AskLine
-from llmb_tui.ui.text import MUTED, heading, line, notices_words, say, tell, told
+from llmb_tui.ui.text import MUTED, error_content, heading, line, notices_words, notify, set_text
 from llmb_tui.ui.widgets.answer_view import AnswerView
 from llmb_tui.ui.widgets.key_bar import KeyBar
 
@@ -85,7 +85,7 @@ class ResultView(Screen[None]):
     def on_mount(self) -> None:
         self.body.focus()
         if self._agreed:
-            go_on(self.app, self._answered())
+            run_detached(self.app, self._answered())
         else:
             self._show()
 
@@ -95,15 +95,15 @@ class ResultView(Screen[None]):
 
     async def _answered(self) -> None:
         try:
-            answer = await in_daemon(self._made)
-        except Trouble as trouble:
+            answer = await run_in_thread(self._made)
+        except LlmbError as error:
             if not self.is_attached:
                 raise
             self._entitle(self._title)
-            await self.body.mount(Static(told(trouble), markup=False))
+            await self.body.mount(Static(error_content(error), markup=False))
             return
         if not self.is_attached:
-            tell(self.app, f"{answer.title}: {answer.copy}")
+            notify(self.app, f"{answer.title}: {answer.copy}")
             return
         self._answer = answer
         self._charts = [picture.chart for picture in pictures(answer.make_blocks())]
@@ -118,7 +118,7 @@ class ResultView(Screen[None]):
         return replace(answer, make_blocks=lambda: blocks)
 
     def on_resize(self) -> None:
-        say(self.head, heading(self._head, self._notices, self.head.content_size.width))
+        set_text(self.head, heading(self._head, self._notices, self.head.content_size.width))
 
     def _entitle(self, title: str) -> None:
         self._head = line((title, "bold"))
@@ -135,7 +135,7 @@ class ResultView(Screen[None]):
         """A grey key says why it is."""
         active = self.active_bindings.get(event.key)
         if active and not active.enabled and active.binding.action == "copy" and self._answer:
-            tell(self.app, self._answer.no_copy, "warning")
+            notify(self.app, self._answer.no_copy, "warning")
 
     def action_copy(self) -> None:
         if self._answer:
@@ -153,19 +153,19 @@ async def ask_and_save(app: App[Any], charts: Sequence[Chart]) -> None:
     question = AskLine("Save charts", words, str(working_directory()), "enter writes, escape does not.")
     folder = await app.push_screen_wait(question)
     if folder and folder.strip():
-        written = await in_daemon(save_charts, charts, expanded(folder.strip()))
-        tell(app, f"Written: {', '.join(map(str, written))}")
+        written = await run_in_thread(save_charts, charts, expand_user(folder.strip()))
+        notify(app, f"Written: {', '.join(map(str, written))}")
 
 
 def save_charts(charts: Sequence[Chart], folder: Path) -> list[Path]:
-    """Write each as `NAME.svg`, or with a number where that is there; the paths. Raises Trouble."""
+    """Write each as `NAME.svg`, or with a number where that is there; the paths. Raises LlmbError."""
     if not folder.is_dir():
-        raise Trouble(f"{folder} is no folder.", fix="Name one that is there.", exit_code=1)
+        raise LlmbError(f"{folder} is no folder.", fix="Name one that is there.", exit_code=1)
     written = []
     for chart in charts:
         numbers = ("", *(f"-{number}" for number in range(2, 1000)))
         path = next(path for number in numbers if not (path := folder / f"{chart.name}{number}.svg").exists())
-        with file_trouble("write", path), path.open("x", encoding="utf-8") as file:
+        with explained_errors("write", path), path.open("x", encoding="utf-8") as file:
             path.chmod(0o600)
             file.write(svg(chart))
         written.append(path)
@@ -173,7 +173,7 @@ def save_charts(charts: Sequence[Chart], folder: Path) -> list[Path]:
 
 
 def compare_marked(services: Services, marked: Sequence[ResultGroup]) -> Answer:
-    """Each marked group, or run, side by side, and compared with the first. Raises Trouble."""
+    """Each marked group, or run, side by side, and compared with the first. Raises LlmbError."""
     newest = [services.history.result(_telling(one).id) for one in marked]
     comparisons = [compare(one.runs, marked[0].runs) for one in marked[1:]]
     first, *others = (services.history.sources(one) for one in newest)
@@ -181,11 +181,11 @@ def compare_marked(services: Services, marked: Sequence[ResultGroup]) -> Answer:
 
 
 def scaling_of(services: Services, results: Sequence[RunResult], chosen: ResultGroup | None) -> Answer:
-    """The scaling curves among results; where a group is chosen those on which a run of it lies. Raises Trouble."""
+    """The scaling curves among results; where a group is chosen those on which a run of it lies. Raises LlmbError."""
     wanted = {run.id for run in chosen.runs} if chosen else {run.id for run in results}
     curves = [curve for curve in scaling_curves(results) if wanted & {run.id for run in curve.runs}]
     if not curves:
-        raise Trouble(
+        raise LlmbError(
             "There is no scaling curve for this.",
             "It takes runs that count on two numbers of GPUs or more, of one configuration but for its scale, on one "
             "cluster and by one procedure.",
@@ -205,7 +205,7 @@ def export_runs(
 ) -> Answer:
     """Write an archive of runs that are over, and of suites; what became of it. `target`: as `ExportDialog` answers.
 
-    Raises Trouble: then there is no file.
+    Raises LlmbError: then there is no file.
     """
     from llmb_tui.answers.evidence import exported  # loads zstd
 
@@ -225,5 +225,5 @@ def _over_scale(services: Services, curve: ScalingCurve) -> tuple[AtScale, ...]:
     selection = replace(curve.runs[0].plan.selection, scale=curve.points[0].gpus)
     try:
         return over_scale(services.catalog, selection)
-    except Unknown:
+    except UnknownNameError:
         return ()

@@ -20,9 +20,9 @@ from llmb_tui.cluster.prompter import Prompter
 from llmb_tui.language.text import plural
 from llmb_tui.launch.note import Note
 from llmb_tui.services import Services
-from llmb_tui.ui.daemon import background, in_daemon
+from llmb_tui.ui.background import background, run_in_thread
 from llmb_tui.ui.screens.runs_screen import RunsScreen
-from llmb_tui.ui.text import MUTED, Part, lines, notices_words, tell
+from llmb_tui.ui.text import MUTED, Part, lines, notices_words, notify
 from llmb_tui.ui.widgets.chart_view import ChartView
 from llmb_tui.ui.widgets.keyed_table import Key, KeyedTable
 from llmb_tui.ui.widgets.result_texts import ListedResult, ResultList, ResultQuery, result_list
@@ -170,7 +170,7 @@ A step time is the mean of the runs that count: those that ended well and did no
         runs = self._runs_to_hand_over()
         if len(runs) > _MOST_REPORTED:
             words = f"These are {len(runs)} runs: a report on the screen has {_MOST_REPORTED} at most."
-            tell(self.app, f"{words} Mark some of them; `llmb-tui report` writes them all.", "warning")
+            notify(self.app, f"{words} Mark some of them; `llmb-tui report` writes them all.", "warning")
         if not runs or len(runs) > _MOST_REPORTED:
             return
         self.show_status((f"◐ reading {plural(len(runs), 'log')} for the report …", MUTED))
@@ -230,9 +230,9 @@ A step time is the mean of the runs that count: those that ended well and did no
     # What is learned.
 
     async def prepare(self) -> None:
-        self._notes = await in_daemon(self._services.notes.all)
+        self._notes = await run_in_thread(self._services.notes.all)
 
-    def hear(self, event: RunsChanged) -> None:
+    def show_changes(self, event: RunsChanged) -> None:
         from llmb_tui.watch.runs_feed import HERE  # loads paramiko, in a thread of the feed
 
         here = {name: why for name, why in event.silent.items() if name == HERE[0]}
@@ -280,7 +280,7 @@ A step time is the mean of the runs that count: those that ended well and did no
         asked = ResultQuery(
             results, self._notes, self._by, self.words.value, self._within, self._clock, self.size.width, self.rows
         )
-        self._list = shown = await in_daemon(result_list, asked)
+        self._list = shown = await run_in_thread(result_list, asked)
         self.chart.chart = shown.chart
         self.set_class(shown.chart is not None, "-charted")
         self.show_rows(shown.rows, self._wanted)

@@ -22,16 +22,16 @@ from textual.widgets import Static
 
 from llmb_tui.cluster.profile import ClusterProfile
 from llmb_tui.cluster.prompter import Prompter
-from llmb_tui.errors import Trouble
+from llmb_tui.errors import LlmbError
 from llmb_tui.language.quantities import gpu_hours
 from llmb_tui.language.text import capital
 from llmb_tui.launch.run import Run
 from llmb_tui.preflight.report import Preflight
 from llmb_tui.services import Services
+from llmb_tui.ui.background import InternalError, background, run_detached, run_in_thread, show_failure
 from llmb_tui.ui.compositor import RowCompositor
-from llmb_tui.ui.daemon import Defect, background, go_on, in_daemon, show_failure
 from llmb_tui.ui.dialogs import Confirm
-from llmb_tui.ui.text import MUTED, line, lines, tell
+from llmb_tui.ui.text import MUTED, line, lines, notify
 from llmb_tui.ui.widgets.key_bar import KeyBar
 from llmb_tui.ui.widgets.log_pane import LogPane
 from llmb_tui.ui.widgets.run_header import LOG_IN, RunHeader, StageLine, job_text, notice_text, what_runs
@@ -70,7 +70,7 @@ Leaving this screen stops the watching only; the job goes on."""
 
     training_run: var[Run | None] = var[Run | None](None)
     run_state: var[RunState | None] = var[RunState | None](None)
-    trouble: var[Trouble | None] = var[Trouble | None](None)
+    error: var[LlmbError | None] = var[LlmbError | None](None)
     """What stopped the watching, until it goes on."""
     sending: var[str] = var("")
     """What is just done to send the run; empty when nothing is."""
@@ -123,7 +123,9 @@ Leaving this screen stops the watching only; the job goes on."""
         run = self.training_run
         if action in ("submit", "withdraw", "cancel", "suspend", "resume"):
             possible = run is not None and self._is_possible(action, run)
-            return None if possible and (self.sending or self._services.policy.observes(self._profile)) else possible
+            return (
+                None if possible and (self.sending or self._services.policy.is_read_only(self._profile)) else possible
+            )
         if action == "report":
             return run is not None
         if action == "settle":
@@ -131,27 +133,27 @@ Leaving this screen stops the watching only; the job goes on."""
         if action == "log_in":
             return self._needs_login()
         if action == "try_again":
-            return self.trouble is not None or self._is_shut_out()
+            return self.error is not None or self._is_shut_out()
         return True
 
     def action_try_again(self) -> None:
-        self.trouble = None
+        self.error = None
         self._watch()
 
     @background(group="log-in", exclusive=True)
     async def action_log_in(self) -> None:
         if (profile := self._profile) is None:
             return
-        with self._trouble_shown():
-            await in_daemon(lambda: self._services.clusters.cluster(profile.name).connect(self._prompter))
-            self.trouble = None
+        with self._errors_shown():
+            await run_in_thread(lambda: self._services.clusters.cluster(profile.name).connect(self._prompter))
+            self.error = None
 
     @background(group="report", exclusive=True)
     async def action_report(self) -> None:
         from llmb_tui.ui.screens.report import ReportScreen
 
-        with self._trouble_shown():
-            report = await in_daemon(lambda: self._services.reports.report([self._run_id], time.time()))
+        with self._errors_shown():
+            report = await run_in_thread(lambda: self._services.reports.report([self._run_id], time.time()))
             if self.is_current:
                 self.app.push_screen(ReportScreen(report))
 
@@ -163,34 +165,34 @@ Leaving this screen stops the watching only; the job goes on."""
         cost = f"Cost: {gpu_hours(run.plan.gpu_hours)} and start-up. The cluster is checked first."
         question = lines(what, Content(""), line((cost, MUTED)))
         if await self.app.push_screen_wait(Confirm("Submit", question, "Submit it", "Not now")):
-            go_on(self.app, self._submit(run))
+            run_detached(self.app, self._submit(run))
 
     async def _submit(self, run: Run) -> None:
-        self.trouble, self.sending = None, f"Connecting to {run.cluster}."
-        with self._trouble_shown():
-            sent = await in_daemon(self._send, run)
+        self.error, self.sending = None, f"Connecting to {run.cluster}."
+        with self._errors_shown():
+            sent = await run_in_thread(self._send, run)
             if not self.is_attached:
                 from llmb_tui.wizard.update import launched_words
 
-                tell(self.app, launched_words(sent))
+                notify(self.app, launched_words(sent))
         if self.is_attached:
             self.sending = ""
             self._watch()
 
     @contextlib.contextmanager
-    def _trouble_shown(self) -> Iterator[None]:
+    def _errors_shown(self) -> Iterator[None]:
         """Trouble within is said over the figures, and what follows it there is left out."""
         try:
             yield
-        except Trouble as trouble:
-            self._show_trouble(trouble)
+        except LlmbError as error:
+            self._show_error(error)
 
-    def _show_trouble(self, trouble: Trouble) -> None:
+    def _show_error(self, error: LlmbError) -> None:
         """Over the figures; where the screen was left meanwhile, in a dialog."""
         if self.is_attached:
-            self.trouble = trouble
+            self.error = error
         else:
-            show_failure(self.app, trouble)
+            show_failure(self.app, error)
 
     def _send(self, run: Run) -> Run:
         """In a thread."""
@@ -207,9 +209,9 @@ Leaving this screen stops the watching only; the job goes on."""
         question = lines(line("Withdraw ", (what_runs(run), "bold"), "?"), line("Nothing of it was sent."))
         if not await self.app.push_screen_wait(Confirm("Withdraw", question, "Withdraw it", "Keep it")):
             return
-        with self._trouble_shown():
-            self.training_run = await in_daemon(withdraw, self._services.runs, self._services.journal, run)
-            self.trouble = None
+        with self._errors_shown():
+            self.training_run = await run_in_thread(withdraw, self._services.runs, self._services.journal, run)
+            self.error = None
 
     @background(group="cancel", exclusive=True)
     async def action_cancel(self) -> None:
@@ -226,17 +228,17 @@ Leaving this screen stops the watching only; the job goes on."""
             line((words.cancelling, MUTED)),
         )
         if await self.app.push_screen_wait(Confirm("Cancel", question, f"Cancel the {words.job}", "Keep it")):
-            go_on(self.app, self._cancel(run))
+            run_detached(self.app, self._cancel(run))
 
     async def _cancel(self, run: Run) -> None:
         try:
-            cancelled = await in_daemon(lambda: self._services.feed.cancel(run, self._prompter))
-        except Trouble as trouble:
-            await self._not_cancelled(run, trouble)
+            cancelled = await run_in_thread(lambda: self._services.feed.cancel(run, self._prompter))
+        except LlmbError as error:
+            await self._not_cancelled(run, error)
         else:
             from llmb_tui.watch.report import cancel_words
 
-            tell(self.app, cancel_words(run, cancelled))
+            notify(self.app, cancel_words(run, cancelled))
 
     def action_suspend(self) -> None:
         self._suspend_or_resume("suspend", "It gives its nodes back. When it is resumed the training begins anew.")
@@ -251,25 +253,25 @@ Leaving this screen stops the watching only; the job goes on."""
         named = run.words.named(run.job_ids[-1:])
         question = lines(line(capital(what), " ", (named, "bold"), f" on {run.cluster}?"), line((follows, MUTED)))
         if await self.app.push_screen_wait(Confirm(capital(what), question, capital(what), "Leave it")):
-            go_on(self.app, self._change(run, what, named))
+            run_detached(self.app, self._change(run, what, named))
 
     async def _change(self, run: Run, what: Literal["suspend", "resume"], named: str) -> None:
-        with self._trouble_shown():
-            await in_daemon(self._services.feed.change, run, what, self._prompter)
+        with self._errors_shown():
+            await run_in_thread(self._services.feed.change, run, what, self._prompter)
             if self.is_attached:
-                self.trouble = None
-            tell(self.app, f"{run.words.scheduler} was asked to {what} {named}.")
+                self.error = None
+            notify(self.app, f"{run.words.scheduler} was asked to {what} {named}.")
 
-    async def _not_cancelled(self, run: Run, trouble: Trouble) -> None:
+    async def _not_cancelled(self, run: Run, error: LlmbError) -> None:
         """Where only the answer was lost, the run keeps that and is watched anew, so that it is settled."""
-        with contextlib.suppress(Trouble):
-            run = await in_daemon(self._services.runs.load, run.id)
+        with contextlib.suppress(LlmbError):
+            run = await run_in_thread(self._services.runs.load, run.id)
         if self.is_attached:
             self.training_run = run
         if run.cancel is None:
-            self._show_trouble(trouble)
+            self._show_error(error)
         else:
-            tell(self.app, trouble.what, "warning")
+            notify(self.app, error.what, "warning")
             if self.is_attached:
                 self._watch()
 
@@ -277,8 +279,10 @@ Leaving this screen stops the watching only; the job goes on."""
     async def action_settle(self) -> None:
         if (run := self.training_run) is None:
             return
-        with self._trouble_shown():
-            self.training_run = settled = await in_daemon(lambda: self._services.feed.settle(run.id, self._prompter))
+        with self._errors_shown():
+            self.training_run = settled = await run_in_thread(
+                lambda: self._services.feed.settle(run.id, self._prompter)
+            )
             if settled.submission == "submitted":
                 self._watch()
 
@@ -310,34 +314,34 @@ Leaving this screen stops the watching only; the job goes on."""
         self._stop.set()  # whatever watched until now
         self._stop = stop = threading.Event()
         try:
-            run = await in_daemon(lambda: services.runs.load(self._run_id))
+            run = await run_in_thread(lambda: services.runs.load(self._run_id))
             self.training_run = run
-            profiles = await in_daemon(services.clusters.profiles)
+            profiles = await run_in_thread(services.clusters.profiles)
             self._profile = next((profile for profile in profiles if profile.name == run.cluster), None)
             if self._profile is not None:
-                self.header.notice = notice(self._profile, services.policy.observes(self._profile))
+                self.header.notice = notice(self._profile, services.policy.is_read_only(self._profile))
             self.refresh_bindings()
             if run.submission == "unknown":
                 run, prompter = await self._settled(run, stop), None
             if run.submission == "submitted":
-                monitor = await in_daemon(lambda: services.feed.monitor(run.id))
-                await in_daemon(lambda: monitor.watch(self._publish, stop, prompter))
-        except Defect as defect:
-            self.trouble = Trouble("The watching stopped.", defect.why, "The job is not touched. Try again.")
-        except Trouble as trouble:
-            self.trouble = trouble
+                monitor = await run_in_thread(lambda: services.feed.monitor(run.id))
+                await run_in_thread(lambda: monitor.watch(self._publish, stop, prompter))
+        except InternalError as defect:
+            self.error = LlmbError("The watching stopped.", defect.why, "The job is not touched. Try again.")
+        except LlmbError as error:
+            self.error = error
             await self._show_local_copy()
 
     async def _settled(self, run: Run, stop: threading.Event) -> Run:
         """The run, once it is known what became of it; as it is where the cluster cannot be asked."""
-        from llmb_tui.watch.runs_feed import LINE_TROUBLE
+        from llmb_tui.watch.runs_feed import TRANSIENT_ERRORS
 
-        feed = await in_daemon(lambda: self._services.feed)
+        feed = await run_in_thread(lambda: self._services.feed)
         try:
-            run = await in_daemon(
-                feed.settle_patiently, run.id, self._publish_run, stop, self._prompter, passing=LINE_TROUBLE
+            run = await run_in_thread(
+                feed.settle_with_retries, run.id, self._publish_run, stop, self._prompter, passing=TRANSIENT_ERRORS
             )
-        except Trouble:
+        except LlmbError:
             return run
         self.training_run = run
         return run
@@ -346,13 +350,13 @@ Leaving this screen stops the watching only; the job goes on."""
         """The cluster cannot be asked: then at least what this machine has of the run."""
         run = self.training_run
         if run is not None and self.run_state is None:
-            self.run_state = (await in_daemon(lambda: self._services.feed.record(run.id))).state
+            self.run_state = (await run_in_thread(lambda: self._services.feed.record(run.id))).state
 
     @background(group="read-again", exclusive=True)
     async def _read_again(self) -> None:
         """A cancel whose answer was lost may be settled by what the scheduler says of the job now."""
-        with contextlib.suppress(Trouble):
-            self.training_run = await in_daemon(self._services.runs.load, self._run_id)
+        with contextlib.suppress(LlmbError):
+            self.training_run = await run_in_thread(self._services.runs.load, self._run_id)
 
     def _publish_run(self, run: Run, why: str) -> None:
         """In a thread: what is known of a submission by now, and why no more is."""
@@ -409,7 +413,7 @@ Leaving this screen stops the watching only; the job goes on."""
         elif self._needs_login():
             text = LOG_IN
         else:
-            text = notice_text(self.training_run, self.run_state, self.trouble)
+            text = notice_text(self.training_run, self.run_state, self.error)
         if not text.is_same(self._told):
             self._told = text
             self._notice.update(text)
@@ -419,4 +423,4 @@ Leaving this screen stops the watching only; the job goes on."""
             self._keys = keys
             self.refresh_bindings()
 
-    watch_training_run = watch_run_state = watch_trouble = watch_sending = _show_notice_and_keys
+    watch_training_run = watch_run_state = watch_error = watch_sending = _show_notice_and_keys

@@ -9,10 +9,10 @@ from typing import TYPE_CHECKING
 
 from llmb_tui.cluster.profile import ClusterProfile
 from llmb_tui.cluster.prompter import Prompter
-from llmb_tui.errors import Trouble
+from llmb_tui.errors import LlmbError
 from llmb_tui.services import Services
+from llmb_tui.ui.background import background, errors_shown, run_in_thread
 from llmb_tui.ui.compositor import RowCompositor
-from llmb_tui.ui.daemon import background, in_daemon, trouble_shown
 from llmb_tui.ui.screens.table_screen import TableScreen, Thing
 from llmb_tui.watch.state import RunsChanged
 
@@ -42,19 +42,19 @@ class RunsScreen(TableScreen[Thing, None]):
         self._follow()
 
     def on_screen_suspend(self) -> None:
-        self.let_go()
+        self.unfollow()
 
     def on_unmount(self) -> None:
-        self.let_go()
+        self.unfollow()
 
-    def hear(self, event: RunsChanged) -> None:
+    def show_changes(self, event: RunsChanged) -> None:
         """In the feed's thread: hand what has changed to the screen."""
         raise NotImplementedError
 
     async def prepare(self) -> None:
         """Read what is shown beside the runs."""
 
-    def let_go(self) -> None:
+    def unfollow(self) -> None:
         self.workers.cancel_group(self, "follow")
         if self._following is not None:
             self._following.end()
@@ -69,17 +69,19 @@ class RunsScreen(TableScreen[Thing, None]):
         """Of runs, or of a suite; inside a worker. `clock` says Unix time."""
         from llmb_tui.ui.screens.report import ReportScreen
 
-        with trouble_shown(self.app):
-            report = await in_daemon(lambda: self._services.reports.report(ids, clock()))
+        with errors_shown(self.app):
+            report = await run_in_thread(lambda: self._services.reports.report(ids, clock()))
             if self.is_current:
                 self.app.push_screen(ReportScreen(report))
 
     @background(group="follow", exclusive=True)
     async def _follow(self) -> None:
-        feed = await in_daemon(lambda: self._services.feed)
-        with suppress(Trouble):  # the wizard names a cluster's file that cannot be read
-            self._profiles = {profile.name: profile for profile in await in_daemon(self._services.clusters.profiles)}
-        with suppress(Trouble):  # the feed tells of folders that cannot be read
+        feed = await run_in_thread(lambda: self._services.feed)
+        with suppress(LlmbError):  # the wizard names a cluster's file that cannot be read
+            self._profiles = {
+                profile.name: profile for profile in await run_in_thread(self._services.clusters.profiles)
+            }
+        with suppress(LlmbError):  # the feed tells of folders that cannot be read
             await self.prepare()
         if self._following is None:
             self._is_first, self._seen = True, set()
@@ -95,4 +97,4 @@ class RunsScreen(TableScreen[Thing, None]):
             self._is_first = False
             event = replace(event, gone=tuple(self._known - self._seen))
         self._known = (self._known | changed) - set(event.gone)
-        self.hear(event)
+        self.show_changes(event)

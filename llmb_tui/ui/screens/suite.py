@@ -15,22 +15,22 @@ from textual.widgets import DataTable, Input, Static
 
 from llmb_tui.cluster.profile import ClusterProfile
 from llmb_tui.cluster.prompter import Prompter
-from llmb_tui.errors import Trouble
+from llmb_tui.errors import LlmbError
 from llmb_tui.plan.layouts import Layout
 from llmb_tui.services import Services
 from llmb_tui.store.files import write_atomic
-from llmb_tui.store.paths import expanded
-from llmb_tui.suites.draft import SuiteDraft, offers, taken_out
+from llmb_tui.store.paths import expand_user
+from llmb_tui.suites.draft import SuiteDraft, offers, toggle_excluded
 from llmb_tui.suites.draft_plan import DraftPlan, kinds, plan_draft
 from llmb_tui.suites.suite import Suite
 from llmb_tui.suites.suite_file import file_name, suite_toml
 from llmb_tui.suites.suite_plan import Nodes, PlannedRow, SuitePlan
-from llmb_tui.suites.suites import SuiteChanged
+from llmb_tui.suites.suites import SuiteChangedError
+from llmb_tui.ui.background import background, run_detached, run_in_thread
 from llmb_tui.ui.clipboard import copy
-from llmb_tui.ui.daemon import background, go_on, in_daemon
 from llmb_tui.ui.dialogs import AskLine, Confirm, Failure
 from llmb_tui.ui.screens.suite_dialogs import TypeHours, capacity, submit_question
-from llmb_tui.ui.text import MUTED, heading, line, lines, tell
+from llmb_tui.ui.text import MUTED, heading, line, lines, notify
 from llmb_tui.ui.widgets.key_bar import KeyBar
 from llmb_tui.ui.widgets.keyed_table import KeyedTable, Rows
 from llmb_tui.ui.widgets.status_bar import notice
@@ -135,7 +135,7 @@ A row that cannot be run is marked with ✗ and says why; x takes a row out, and
 
     def action_other(self) -> None:
         if self.table.has_focus:
-            self.form.arrive()
+            self.form.focus_first()
         else:
             self.table.focus()
 
@@ -146,14 +146,14 @@ A row that cannot be run is marked with ✗ and says why; x takes a row out, and
         if not self.table.has_focus:
             self.table.focus()
         elif not row.row.of_best:
-            self.take(taken_out(self.draft, [row.row.key]))
+            self.take(toggle_excluded(self.draft, [row.row.key]))
         else:
-            tell(self.app, "The full run of the best is what the others are for: it stays.", "warning")
+            notify(self.app, "The full run of the best is what the others are for: it stays.", "warning")
 
     def action_out_blocked(self) -> None:
         blocked = [row.row.key for row in (self.plan.blocked if self.plan else ()) if not row.row.of_best]
         if blocked:
-            self.take(taken_out(self.draft, blocked))
+            self.take(toggle_excluded(self.draft, blocked))
 
     def action_leave(self) -> None:
         """From a field to the rows; else back."""
@@ -172,7 +172,7 @@ A row that cannot be run is marked with ✗ and says why; x takes a row out, and
         from llmb_tui.plan.layouts import layouts
 
         focused = self.focused
-        self._layouts = (await in_daemon(layouts, self._services.catalog, self.draft.base, _LAYOUTS)).best
+        self._layouts = (await run_in_thread(layouts, self._services.catalog, self.draft.base, _LAYOUTS)).best
         self._show_choices()
         if self.focused is focused:
             self.form.arrive_at("layouts")
@@ -186,9 +186,9 @@ A row that cannot be run is marked with ✗ and says why; x takes a row out, and
         if (sent := self._sent) is None:
             return
         if blockers := [problem for _, problem in sent.blockers]:
-            tell(self.app, f"{blockers[0].reason} {blockers[0].fix}".rstrip(), "warning")
+            notify(self.app, f"{blockers[0].reason} {blockers[0].fix}".rstrip(), "warning")
         elif await self._agreed(sent):
-            go_on(self.app, self._send(sent.suite, new=False))
+            run_detached(self.app, self._send(sent.suite, new=False))
 
     @property
     def _sent(self) -> SuitePlan | None:
@@ -205,20 +205,20 @@ A row that cannot be run is marked with ✗ and says why; x takes a row out, and
     async def _send(self, suite: Suite, *, new: bool) -> None:
         """Keep it, send it in a thread that no screen holds, and watch it unless this screen was left meanwhile."""
         try:
-            kept = await in_daemon(lambda: self._services.suites.keep(suite, new=new))
-        except SuiteChanged as trouble:
+            kept = await run_in_thread(lambda: self._services.suites.keep(suite, new=new))
+        except SuiteChangedError as error:
             if not self.is_attached:
                 raise
-            what = lines(line(trouble.what), line(trouble.why), Content(""), line("Begin another one beside it?"))
+            what = lines(line(error.what), line(error.why), Content(""), line("Begin another one beside it?"))
             if await self.app.push_screen_wait(Confirm("Submit", what, "Begin another", "Leave it")):
                 await self._send(suite, new=True)
             return
-        submissions = await in_daemon(lambda: self._services.submissions)
+        submissions = await run_in_thread(lambda: self._services.submissions)
         submissions.begin(kept, self._prompter)
         if self.is_attached:
             self._watch(kept.id)
         else:
-            tell(self.app, f"Suite {kept.id} ({kept.name}) is being submitted.")
+            notify(self.app, f"Suite {kept.id} ({kept.name}) is being submitted.")
 
     def _watch(self, suite_id: str) -> None:
         from llmb_tui.ui.screens.suite_watch import SuiteWatchScreen
@@ -235,12 +235,12 @@ A row that cannot be run is marked with ✗ and says why; x takes a row out, and
         file = await self.app.push_screen_wait(AskLine(title, words, f"{file_name(sent.suite.name)}.toml", hint))
         if not file or not file.strip():
             return
-        path = expanded(file.strip())
-        if await in_daemon(path.exists):
+        path = expand_user(file.strip())
+        if await run_in_thread(path.exists):
             question = line(f"There is {path} already. Replace it?")
             if not await self.app.push_screen_wait(Confirm(title, question, "Replace it", "Keep it")):
                 return
-        await in_daemon(write_atomic, path, suite_toml(sent.suite).encode())
+        await run_in_thread(write_atomic, path, suite_toml(sent.suite).encode())
         command = shlex.join(["llmb-tui", "suite", "submit", str(path)])
         copy(self.app, command, f"{path} is written. {command}")
 
@@ -256,13 +256,13 @@ A row that cannot be run is marked with ✗ and says why; x takes a row out, and
     @background(group="start")
     async def _start(self) -> None:
         try:
-            self._profile = await in_daemon(self._services.clusters.profile, self.draft.cluster)
-        except Trouble as trouble:
-            self.app.push_screen(Failure(trouble), lambda _: self.dismiss(self.draft))
+            self._profile = await run_in_thread(self._services.clusters.profile, self.draft.cluster)
+        except LlmbError as error:
+            self.app.push_screen(Failure(error), lambda _: self.dismiss(self.draft))
             return
-        self._observed = self._services.policy.observes(self._profile)
+        self._observed = self._services.policy.is_read_only(self._profile)
         self._show_choices()
-        self.form.arrive()
+        self.form.focus_first()
         await self._plan_now()
         await self._show_kinds()
         await self._look(None)
@@ -272,10 +272,10 @@ A row that cannot be run is marked with ✗ and says why; x takes a row out, and
         if (profile := self._profile) is None:
             return
         try:
-            self._capacity = await in_daemon(capacity, self._services, profile, prompter)
-        except Trouble as trouble:
+            self._capacity = await run_in_thread(capacity, self._services, profile, prompter)
+        except LlmbError as error:
             if prompter is not None:
-                self.app.push_screen(Failure(trouble))
+                self.app.push_screen(Failure(error))
             return
         await self._show_kinds()
         await self._plan_now()
@@ -291,7 +291,7 @@ A row that cannot be run is marked with ✗ and says why; x takes a row out, and
             return
         waits = self.set_timer(_PATIENCE_S, self._say_planning)
         try:
-            plan = await in_daemon(plan_draft, draft, services.catalog, profile, services.policy, self._capacity)
+            plan = await run_in_thread(plan_draft, draft, services.catalog, profile, services.policy, self._capacity)
         finally:
             waits.stop()
         if draft is self.draft:
@@ -304,7 +304,7 @@ A row that cannot be run is marked with ✗ and says why; x takes a row out, and
         self.sums.parts = (fact("◐ planning", "the rows above are those of the choices before"),)
 
     async def _show_kinds(self) -> None:
-        self.form.show_kinds(await in_daemon(kinds, self.draft, self._services.catalog, self._capacity))
+        self.form.show_kinds(await run_in_thread(kinds, self.draft, self._services.catalog, self._capacity))
 
     # What is shown.
 

@@ -34,7 +34,7 @@ def submit_question(plan: SuitePlan, nodes: Nodes) -> Content:
 def capacity(services: Services, profile: ClusterProfile, prompter: Prompter | None = None) -> Nodes:
     """In a thread. Nothing is known where it has no partitions. `prompter` answers what connecting asks.
 
-    Raises Trouble.
+    Raises LlmbError.
     """
     if profile.no_login_node:
         return Nodes(askable=False)

@@ -13,17 +13,17 @@ from textual.binding import Binding, BindingType
 from textual.widget import Widget
 
 from llmb_tui.answers.run_row import RunRow
-from llmb_tui.errors import Trouble
+from llmb_tui.errors import LlmbError
 from llmb_tui.language.text import plural
 from llmb_tui.suites.draft_plan import names
 from llmb_tui.suites.suite_file import file_name
 from llmb_tui.suites.suite_progress import OVER, RowProgress, SuiteProgress, log_to_read, progress_of
+from llmb_tui.ui.background import background, errors_shown, run_detached, run_in_thread
 from llmb_tui.ui.clipboard import copy
-from llmb_tui.ui.daemon import background, go_on, in_daemon, trouble_shown
 from llmb_tui.ui.dialogs import Confirm, Failure
 from llmb_tui.ui.screens.runs_screen import RunsScreen
 from llmb_tui.ui.screens.suite_dialogs import capacity
-from llmb_tui.ui.text import MUTED, Part, line, lines, tell
+from llmb_tui.ui.text import MUTED, Part, line, lines, notify
 from llmb_tui.ui.widgets.keyed_table import KeyedTable
 from llmb_tui.ui.widgets.status_bar import notice
 from llmb_tui.ui.widgets.suite_texts import progress_columns, progress_sums, progress_things
@@ -35,7 +35,7 @@ if TYPE_CHECKING:
     from llmb_tui.cluster.profile import ClusterProfile
     from llmb_tui.cluster.prompter import Prompter
     from llmb_tui.services import Services
-    from llmb_tui.suites.submissions import Sending, Submissions
+    from llmb_tui.suites.submissions import Submissions, SuiteSubmissionProgress
     from llmb_tui.suites.suite import Suite
     from llmb_tui.suites.suite_plan import SuitePlan
     from llmb_tui.watch.state import RunRecord, RunsChanged
@@ -57,7 +57,7 @@ look at something else; what this program has not sent when it ends is sent when
 The verdict of a run is the recipe's rule against the figure that was expected of it before."""
     CSS_PATH = "suite.tcss"
     BINDINGS: ClassVar[list[BindingType]] = [
-        Binding("s", "go_on", "Go on", id="suite.go-on", tooltip="Submit the runs that are not submitted yet"),
+        Binding("s", "resume", "Go on", id="suite.go-on", tooltip="Submit the runs that are not submitted yet"),
         Binding("c", "cancel", "Cancel…", id="suite.cancel", tooltip="Send nothing more, and cancel what goes on"),
         Binding("r", "report", "Report", id="suite.report", tooltip="The report of the suite, to read and to copy"),
         Binding("e", "export", "Export…", id="suite.export", tooltip="Its runs as one file with all evidence"),
@@ -76,7 +76,7 @@ The verdict of a run is the recipe's rule against the figure that was expected o
         self._submissions: Submissions | None = None
         """Those of the program, once they are there: what they need takes long to import."""
         self._planned: SuitePlan | None = None
-        self._records: dict[str, RunRecord | Trouble] = {}
+        self._records: dict[str, RunRecord | LlmbError] = {}
         """Of these runs and of others, as the feed last told."""
         self._silent: Mapping[str, str] = {}
         self._told = False
@@ -105,7 +105,7 @@ The verdict of a run is the recipe's rule against the figure that was expected o
         return now if self._share is None else replace(now, free_nodes=max(self._share - now.held_nodes, 0))
 
     @property
-    def _sending(self) -> Sending | None:
+    def _sending(self) -> SuiteSubmissionProgress | None:
         """How its submission stands, where this program has sent it."""
         return self._submissions.of(self._suite_id) if self._submissions is not None else None
 
@@ -118,15 +118,15 @@ The verdict of a run is the recipe's rule against the figure that was expected o
         progress = self.progress
         if action in ("report", "export"):
             return progress is not None and progress.count("not sent") < len(progress.rows)
-        if action in ("go_on", "cancel") and (progress is None or not progress.unfinished):
+        if action in ("resume", "cancel") and (progress is None or not progress.unfinished):
             return False
         sending = self._sending
-        if action == "go_on" and progress and (not progress.to_send or (sending and sending.goes_on)):
+        if action == "resume" and progress and (not progress.to_send or (sending and sending.goes_on)):
             return False
         return super().check_action(action, parameters)
 
     def why_not(self, action: str) -> str:
-        if action in ("go_on", "cancel") and self._services.policy.observes(self._profile):
+        if action in ("resume", "cancel") and self._services.policy.is_read_only(self._profile):
             return "The cluster of this suite is read-only: nothing is submitted or cancelled there."
         return ""
 
@@ -136,10 +136,10 @@ The verdict of a run is the recipe's rule against the figure that was expected o
         row = self.row
         if row is not None and row.record is not None:
             self.open_run(row.record.run.id)
-        elif row is not None and row.trouble is not None:
-            self.app.push_screen(Failure(row.trouble))
+        elif row is not None and row.error is not None:
+            self.app.push_screen(Failure(row.error))
         elif row is not None:
-            tell(self.app, "This run is not submitted yet.")
+            notify(self.app, "This run is not submitted yet.")
 
     def action_copy(self) -> None:
         command = f"llmb-tui suite watch {self._suite_id}"
@@ -164,7 +164,7 @@ The verdict of a run is the recipe's rule against the figure that was expected o
             work = partial(export_runs, self._services, ids, target, [suite])
             self.app.push_screen(ResultView(title, work, agreed=True))
 
-    def action_go_on(self) -> None:
+    def action_resume(self) -> None:
         if self._planned is not None and self._submissions is not None:
             self._submissions.begin(self._planned.suite, self._prompter)
             self._show()
@@ -181,13 +181,15 @@ The verdict of a run is the recipe's rule against the figure that was expected o
             line(("What has ended stays.", MUTED)),
         )
         if await self.app.push_screen_wait(Confirm("Cancel", question, "Cancel the suite", "Keep it")):
-            go_on(self.app, self._cancel(suite))
+            run_detached(self.app, self._cancel(suite))
 
     async def _cancel(self, suite: Suite) -> None:
-        with trouble_shown(self.app):
-            _, cancelled = await in_daemon(self._services.suite_runner.cancel, suite, lambda _: None, self._prompter)
+        with errors_shown(self.app):
+            _, cancelled = await run_in_thread(
+                self._services.suite_runner.cancel, suite, lambda _: None, self._prompter
+            )
             ended = f"{plural(len(cancelled), 'run')} {'was' if len(cancelled) == 1 else 'were'} cancelled"
-            tell(self.app, f"{suite.name}: nothing more is sent, and {ended if cancelled else 'nothing went on'}.")
+            notify(self.app, f"{suite.name}: nothing more is sent, and {ended if cancelled else 'nothing went on'}.")
         if self.is_attached:
             self._reread()
 
@@ -196,16 +198,16 @@ The verdict of a run is the recipe's rule against the figure that was expected o
     @background(group="start")
     async def _start(self) -> None:
         try:
-            self._profile, self._submissions = await in_daemon(self._find)
+            self._profile, self._submissions = await run_in_thread(self._find)
             await self._read()
-        except Trouble as trouble:
-            self.app.push_screen(Failure(trouble), lambda _: self.dismiss(None))
+        except LlmbError as error:
+            self.app.push_screen(Failure(error), lambda _: self.dismiss(None))
             return
         if self._profile is None:
             return
         try:
-            self._share = await in_daemon(self._nodes_for, self._profile)
-        except Trouble:  # it is only said how long it takes one after the other
+            self._share = await run_in_thread(self._nodes_for, self._profile)
+        except LlmbError:  # it is only said how long it takes one after the other
             return
         self._show()
 
@@ -222,14 +224,14 @@ The verdict of a run is the recipe's rule against the figure that was expected o
         return profile, self._services.submissions
 
     async def _read(self) -> None:
-        """The suite, its plan, and what is here of its runs; what the feed has told since is newer. Raises Trouble."""
+        """Read the suite, its plan and its runs' records; newer changes of the feed win. Raises LlmbError."""
 
-        def read() -> tuple[SuitePlan, dict[str, RunRecord | Trouble]]:
+        def read() -> tuple[SuitePlan, dict[str, RunRecord | LlmbError]]:
             suites = self._services.suites
             suite = suites.load(self._suite_id)
             return suites.plan(suite), suites.records(suite)
 
-        self._planned, records = await in_daemon(read)
+        self._planned, records = await run_in_thread(read)
         self._records = records | self._records
         self._show()
         self._say_silent()
@@ -241,7 +243,7 @@ The verdict of a run is the recipe's rule against the figure that was expected o
         await self._read()
 
     async def prepare(self) -> None:
-        submissions = await in_daemon(lambda: self._services.submissions)
+        submissions = await run_in_thread(lambda: self._services.submissions)
         if self._end_hearing is None:
             self._end_hearing = submissions.follow(lambda suite_id: self.call_later(self._take_words, suite_id))
 
@@ -250,15 +252,15 @@ The verdict of a run is the recipe's rule against the figure that was expected o
             self._reading = True
             self._read_logs()
 
-    def let_go(self) -> None:
-        super().let_go()
+    def unfollow(self) -> None:
+        super().unfollow()
         self.workers.cancel_group(self, "logs")
         self._reading = False
         if self._end_hearing is not None:
             self._end_hearing()
             self._end_hearing = None
 
-    def hear(self, event: RunsChanged) -> None:
+    def show_changes(self, event: RunsChanged) -> None:
         self.call_later(self._take_changes, event)
 
     def _take_changes(self, event: RunsChanged) -> None:
@@ -284,8 +286,8 @@ The verdict of a run is the recipe's rule against the figure that was expected o
         if suite_id != self._suite_id or sending is None:
             return
         self._reread()
-        if sending.trouble is not None:
-            self.app.push_screen(Failure(sending.trouble))
+        if sending.error is not None:
+            self.app.push_screen(Failure(sending.error))
 
     @background(group="logs", exclusive=True)
     async def _read_logs(self) -> None:
@@ -298,9 +300,9 @@ The verdict of a run is the recipe's rule against the figure that was expected o
             last = run_id
             ended |= {row.record.run.id for row in progress.rows if row.record and row.standing in OVER} & {run_id}
             try:
-                self._say("log", await in_daemon(self._read_log, run_id))
-            except Trouble as trouble:
-                self._say("log", trouble.what)
+                self._say("log", await run_in_thread(self._read_log, run_id))
+            except LlmbError as error:
+                self._say("log", error.what)
             await asyncio.sleep(self._services.timing.read_every_s)
         self._reading = False
 
@@ -321,7 +323,7 @@ The verdict of a run is the recipe's rule against the figure that was expected o
 
     @property
     def notice(self) -> str:
-        return notice(self._profile, self._services.policy.observes(self._profile)) if self._profile else ""
+        return notice(self._profile, self._services.policy.is_read_only(self._profile)) if self._profile else ""
 
     def _show(self) -> None:
         if (progress := self.progress) is None:

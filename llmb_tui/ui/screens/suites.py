@@ -10,13 +10,13 @@ from textual.binding import Binding, BindingType
 from textual.content import Content
 
 from llmb_tui.answers.table import Column
-from llmb_tui.errors import Trouble
+from llmb_tui.errors import LlmbError
 from llmb_tui.language.instants import local_time
 from llmb_tui.services import Services
 from llmb_tui.suites.suite import Suite
-from llmb_tui.ui.daemon import background, in_daemon
+from llmb_tui.ui.background import background, run_in_thread
 from llmb_tui.ui.screens.table_screen import TableScreen
-from llmb_tui.ui.text import ERROR_MARK, MUTED, Part, line, trouble_line
+from llmb_tui.ui.text import ERROR_MARK, MUTED, Part, error_line, line
 from llmb_tui.ui.widgets.keyed_table import Key, KeyedTable
 
 
@@ -75,9 +75,9 @@ class SuitesScreen(TableScreen[ListedSuite, str | None]):
     async def _read(self) -> None:
         self.show_status("◐ reading …")
         try:
-            things: dict[Key, ListedSuite] = {one.suite.id: one for one in await in_daemon(self._suites)}
-        except Trouble as trouble:
-            self.show_status(ERROR_MARK, trouble_line(trouble))
+            things: dict[Key, ListedSuite] = {one.suite.id: one for one in await run_in_thread(self._suites)}
+        except LlmbError as error:
+            self.show_status(ERROR_MARK, error_line(error))
             return
         self.show_status(*([] if things else [("No suite was submitted from here yet.", MUTED)]))
         self.take(COLUMNS, things)

@@ -17,7 +17,7 @@ from textual.widgets import DataTable, Input, Static
 
 from llmb_tui.answers import table
 from llmb_tui.answers.table import Column, bare, cell_text
-from llmb_tui.ui.text import MUTED, Part, heading, line, say, tell
+from llmb_tui.ui.text import MUTED, Part, heading, line, notify, set_text
 from llmb_tui.ui.widgets.key_bar import KeyBar
 from llmb_tui.ui.widgets.keyed_table import MARK, Cell, Key, KeyedTable, Row, RowFilter, Rows
 
@@ -186,12 +186,12 @@ class TableScreen(Screen[Result], Generic[Thing, Result]):
         if (by := self._order_column) is not None:
             parts.append((f"   sorted by {by.heading}", MUTED))
         width = self.head.content_size.width
-        say(self.head, heading(line(*self.title_parts), self.notice, width, line(*parts)))
+        set_text(self.head, heading(line(*self.title_parts), self.notice, width, line(*parts)))
 
     def show_status(self, *parts: Part) -> None:
         """Show the state of a query, or its problems, above the rows."""
         text = line(*parts)
-        say(self.status, text)
+        set_text(self.status, text)
         self.status.display = bool(text)
 
     @on(DataTable.RowHighlighted)
@@ -199,7 +199,7 @@ class TableScreen(Screen[Result], Generic[Thing, Result]):
         text = Content("") if self.thing is None else self.about(self.thing)
         if self.thing is None and self.filter_words and self.rows.things:
             text = line((f"No {self.FILTERED} has these words. esc shows all.", MUTED))
-        say(self.about_row, text)
+        set_text(self.about_row, text)
         self.about_row.display = bool(text)
 
     def _grow_older(self) -> None:
@@ -224,7 +224,7 @@ class TableScreen(Screen[Result], Generic[Thing, Result]):
         """Show why a grey key is not available."""
         active = self.active_bindings.get(event.key)
         if active and not active.enabled and (why := self.why_not(active.binding.action)):
-            tell(self.app, why, "warning")
+            notify(self.app, why, "warning")
 
     @on(DataTable.RowSelected)
     def open_row(self) -> None:
@@ -255,7 +255,7 @@ class TableScreen(Screen[Result], Generic[Thing, Result]):
         if key is None or thing is None:
             return
         if why := self.why_unmarkable(thing):
-            tell(self.app, why, "warning")
+            notify(self.app, why, "warning")
             return
         if key in self.marked:
             del self.marked[key]

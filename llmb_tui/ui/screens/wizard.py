@@ -23,12 +23,12 @@ from textual.widget import Widget
 from textual.widgets import Input
 from textual.worker import get_current_worker
 
-from llmb_tui.errors import Trouble
+from llmb_tui.errors import LlmbError
+from llmb_tui.ui.background import background, run_in_thread
 from llmb_tui.ui.compositor import RowCompositor
-from llmb_tui.ui.daemon import background, in_daemon
 from llmb_tui.ui.key_order import KeyOrder
 from llmb_tui.ui.screens.wizard_body import WizardBody
-from llmb_tui.ui.text import tell
+from llmb_tui.ui.text import notify
 from llmb_tui.ui.widgets.choices import ChoiceList
 from llmb_tui.ui.widgets.key_bar import KeyBar
 from llmb_tui.ui.widgets.status_bar import StatusBar
@@ -84,7 +84,7 @@ class WizardScreen(Screen[None]):
 Going back is never blocked and keeps every answer; an answer that became impossible is flagged with ✗.
 Tab and shift+tab go from field to field, and to what is said of the plan where it has to be scrolled."""
     HORIZONTAL_BREAKPOINTS = [(0, "-narrow"), (100, "-normal"), (160, "-wide")]  # noqa: RUF012 - Textual's own form
-    # The first widget that could have the focus may be a hidden field of another step: `arrive` gives it.
+    # The first widget that could have the focus may be a hidden field of another step: `focus_first` sets it.
     AUTO_FOCUS = ""
     BINDINGS: ClassVar[list[BindingType]] = _KEYS
 
@@ -137,15 +137,15 @@ Tab and shift+tab go from field to field, and to what is said of the plan where 
         """A run may have ended while it was watched."""
         self._be_in_front(True)
         if self.state is not None and self.focused is None and not self.has_class("-preview"):
-            self.body.pane.arrive()
+            self.body.pane.focus_first()
 
     def _be_in_front(self, in_front: bool) -> None:
         if self._pulse is not None:
             (self._pulse.resume if in_front else self._pulse.pause)()
         if self.state is not None:
-            from llmb_tui.wizard.events import InFront
+            from llmb_tui.wizard.events import ScreenActive
 
-            self.dispatch(InFront(in_front))
+            self.dispatch(ScreenActive(in_front))
 
     def on_unmount(self) -> None:
         self._stop.set()
@@ -176,9 +176,9 @@ Tab and shift+tab go from field to field, and to what is said of the plan where 
     # What the person does.
 
     def action_ask(self, action: events.Action) -> None:
-        from llmb_tui.wizard.events import Asked
+        from llmb_tui.wizard.events import ActionRequested
 
-        self.dispatch(Asked(action))
+        self.dispatch(ActionRequested(action))
 
     @on(ChoiceList.Taken)
     @on(Input.Submitted)
@@ -199,7 +199,7 @@ Tab and shift+tab go from field to field, and to what is said of the plan where 
         self.dispatch(StepTaken(StepId(step)))
 
     def action_leave_field(self) -> None:
-        self.body.pane.arrive()
+        self.body.pane.focus_first()
 
     def action_find(self) -> None:
         self.body.pane.find()
@@ -239,8 +239,8 @@ Tab and shift+tab go from field to field, and to what is said of the plan where 
             self._edit_cluster(self.state.proposal.profile)
 
     def action_watch(self) -> None:
-        if self.state is not None and self.state.going:
-            self._open_run(self.state.going[0].id)
+        if self.state is not None and self.state.active_runs:
+            self._open_run(self.state.active_runs[0].id)
 
     def action_layouts(self) -> None:
         from llmb_tui.ui.screens.layouts import LayoutsDialog
@@ -252,14 +252,14 @@ Tab and shift+tab go from field to field, and to what is said of the plan where 
             self._ask(dialog, partial(events.Answered, "layout"))
 
     def action_variables(self) -> None:
-        from llmb_tui.wizard.effects import Tell
+        from llmb_tui.wizard.effects import Notify
         from llmb_tui.wizard.site_variables import site_variables
 
         if self.state is None:
             return
         found = site_variables(self.state)
-        if isinstance(found, Tell):
-            tell(self.app, found.words, found.severity)
+        if isinstance(found, Notify):
+            notify(self.app, found.words, found.severity)
         else:
             self._take_variables(found)
 
@@ -267,7 +267,7 @@ Tab and shift+tab go from field to field, and to what is said of the plan where 
         """What is on the chosen cluster; without one there is nothing to look at."""
         profile = self.state.proposal.profile if self.state is not None else None
         if profile is None or profile.no_login_node:
-            tell(self.app, profile.no_login_node if profile is not None else "No cluster is chosen yet.", "warning")
+            notify(self.app, profile.no_login_node if profile is not None else "No cluster is chosen yet.", "warning")
             return
         from llmb_tui.ui.screens.disk import DiskScreen
 
@@ -304,14 +304,14 @@ Tab and shift+tab go from field to field, and to what is said of the plan where 
                 self._take_up(effect)
             case effects.ReadRuns() | effects.ReadOwnResults():
                 self._read(effect)
-            case effects.StartRestTimer():
+            case effects.StartIdleTimer():
                 if self._rest is not None:
                     self._rest.stop()
-                self._rest = self.set_timer(_REST_S, lambda: self.dispatch(events.Rested()))
-            case effects.Arrive():
+                self._rest = self.set_timer(_REST_S, lambda: self.dispatch(events.InputIdle()))
+            case effects.FocusFirst():
                 self._arrive()
-            case effects.Tell(words, severity):
-                tell(self.app, words, severity)
+            case effects.Notify(words, severity):
+                notify(self.app, words, severity)
             case _:
                 self._show(effect)
 
@@ -323,8 +323,8 @@ Tab and shift+tab go from field to field, and to what is said of the plan where 
 
         services, prompter = self._services, self._prompter
         match effect:
-            case effects.ShowFailure(trouble):
-                self.app.push_between_words(lambda: Failure(trouble), lambda _: self.dispatch(events.FailureRead()))
+            case effects.ShowFailure(error):
+                self.app.push_between_words(lambda: Failure(error), lambda _: self.dispatch(events.FailureRead()))
             case effects.AskToSubmit(prepared, starts):
                 question = Confirm("Submit", agreement(prepared.request, starts), "Submit")
                 self._ask(question, lambda _: events.SubmitAgreed(prepared, time.monotonic()))
@@ -332,7 +332,7 @@ Tab and shift+tab go from field to field, and to what is said of the plan where 
                 from llmb_tui.ui.screens.keys import KeysDialog
 
                 if self.app.types_for_s and isinstance(self.focused, Input):
-                    tell(self.app, "A step of the install lacks a key: K gives it.", "warning")
+                    notify(self.app, "A step of the install lacks a key: K gives it.", "warning")
                 else:
                     self.app.push_screen(KeysDialog(services, prompter, request, wanted))
             case effects.EditCluster(profile):
@@ -369,7 +369,7 @@ Tab and shift+tab go from field to field, and to what is said of the plan where 
         if self.state is None or (chosen := self.state.proposal.selection) is None:
             return
         if (profile := self.state.proposal.profile) is None:
-            tell(self.app, "A suite is planned for a cluster: step 4 chooses one.", "warning")
+            notify(self.app, "A suite is planned for a cluster: step 4 chooses one.", "warning")
             return
         draft, base = draft_of(chosen, self.state.procedure, profile.name), attrgetter(*_SUITE_BASE)
         if self._suite is not None and base(self._suite) == base(draft):
@@ -393,7 +393,7 @@ Tab and shift+tab go from field to field, and to what is said of the plan where 
         profile = replace(asked.profile, env=tuple(taken.items()))
         if profile == asked.profile:
             return
-        await in_daemon(self._services.clusters.change, asked.profile, profile)
+        await run_in_thread(self._services.clusters.change, asked.profile, profile)
         self.dispatch(ProfileSaved(profile))
 
     # What goes on in threads.
@@ -401,13 +401,13 @@ Tab and shift+tab go from field to field, and to what is said of the plan where 
     @background(group="start")
     async def _start(self) -> None:
         try:
-            first = await in_daemon(_read_start, self._services)
-        except Trouble as trouble:
+            first = await run_in_thread(_read_start, self._services)
+        except LlmbError as error:
             from llmb_tui.ui.dialogs import Failure
 
             # Without presets there is nothing to choose from.
-            await self.app.push_screen_wait(Failure(trouble))
-            self.app.exit(return_code=trouble.exit_code)
+            await self.app.push_screen_wait(Failure(error))
+            self.app.exit(return_code=error.exit_code)
             return
         self._take(first)
         self.call_after_refresh(self._complete)
@@ -418,7 +418,7 @@ Tab and shift+tab go from field to field, and to what is said of the plan where 
         from llmb_tui.ui.wizard_effects import load_procedures
 
         await self.body.complete()
-        await in_daemon(load_procedures)
+        await run_in_thread(load_procedures)
         early, self._early = self._early or [], None
         for event in early:
             self.dispatch(event)
@@ -429,9 +429,9 @@ Tab and shift+tab go from field to field, and to what is said of the plan where 
         from llmb_tui.ui.wizard_effects import read
 
         try:
-            self.dispatch(await in_daemon(read, effect, self._services))
-        except Trouble as trouble:  # nobody has asked for it: a dialog would come again whenever it is closed
-            tell(self.app, f"{trouble.what} {trouble.why}".rstrip(), "warning")
+            self.dispatch(await run_in_thread(read, effect, self._services))
+        except LlmbError as error:  # nobody has asked for it: a dialog would come again whenever it is closed
+            notify(self.app, f"{error.what} {error.why}".rstrip(), "warning")
 
     # What these do is described, or Textual would keep a text of all that the effect holds.
 
@@ -453,7 +453,7 @@ Tab and shift+tab go from field to field, and to what is said of the plan where 
             if not worker.is_cancelled:
                 self.call_later(self.dispatch, event)
 
-        await in_daemon(perform, task, self._services, self._prompter, tell_wizard, self._stop)
+        await run_in_thread(perform, task, self._services, self._prompter, tell_wizard, self._stop)
 
     def _feel_link(self) -> None:
         """Show how the connection to the chosen cluster is, which may break while nobody uses it."""
@@ -465,7 +465,7 @@ Tab and shift+tab go from field to field, and to what is said of the plan where 
         self.minimize()
         self.remove_class("-preview")
         self.body.preview.charted = False
-        self.body.pane.arrive()
+        self.body.pane.focus_first()
         self.refresh_bindings()
 
 

@@ -84,8 +84,8 @@ class WizardBody(Horizontal):
         if (parts := remarks(errors[:_ISSUES])) != self.issues.parts:
             self.issues.parts = parts
             self.call_after_refresh(self.pane.keep_in_view)
-        if before is None or state.going != before.going:
-            self._show_going(len(state.going))
+        if before is None or state.active_runs != before.active_runs:
+            self._show_going(len(state.active_runs))
 
     def _turn(self, step: StepId) -> None:
         self._step = step

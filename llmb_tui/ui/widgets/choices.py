@@ -275,7 +275,7 @@ class Combo(Vertical):
         self._field.value = text
         self._mark()
 
-    def arrive(self) -> None:
+    def focus_first(self) -> None:
         self._field.focus()
 
     def offer(self, offers: tuple[Choice, ...]) -> None:

@@ -27,7 +27,7 @@ from llmb_tui.ui.text import MUTED, STYLES, Part, hanging, line
 from llmb_tui.ui.widgets.texts import WrappedLines
 
 if TYPE_CHECKING:
-    from llmb_tui.plan.calibration import MeasuredHere
+    from llmb_tui.plan.calibration import ClusterEstimate
     from llmb_tui.plan.plan import Breakdown, Estimate, Plan, Problem
 
 _LABEL = 12
@@ -51,7 +51,7 @@ class PlanFigures(WrappedLines):
     """Table, step time, throughput and cost of one plan; three lines where there is no more room."""
 
     plan: var[Plan | None] = var["Plan | None"](None)
-    measured: var[MeasuredHere | None] = var["MeasuredHere | None"](None)
+    measured: var[ClusterEstimate | None] = var["ClusterEstimate | None"](None)
     watch_plan = watch_measured = WrappedLines.changed
 
     def rows(self, width: int) -> list[Content]:
@@ -60,7 +60,7 @@ class PlanFigures(WrappedLines):
         return figures(self.plan, self.measured, width) if self.plan else skeleton(width)
 
 
-def figures(plan: Plan, measured: MeasuredHere | None, width: int) -> list[Content]:
+def figures(plan: Plan, measured: ClusterEstimate | None, width: int) -> list[Content]:
     """The full set of figures, `width` cells wide."""
     rows = [_size(plan, width), *_table(plan, width), Content("")]
     estimate = plan.estimate
@@ -74,7 +74,7 @@ def figures(plan: Plan, measured: MeasuredHere | None, width: int) -> list[Conte
     return [*rows, *_resources(plan, width)]
 
 
-def strip(plan: Plan, measured: MeasuredHere | None) -> list[Content]:
+def strip(plan: Plan, measured: ClusterEstimate | None) -> list[Content]:
     """The same in three lines."""
     p = plan.parallelism
     table = " ".join(f"{name.upper()} {units.optional(getattr(p, name))}{_mark(plan, name)}" for name in _TABLE)
@@ -177,7 +177,7 @@ def _expected(e: Estimate, width: int) -> list[Content]:
     ]
 
 
-def _measured_here(measured: MeasuredHere | None, width: int) -> list[Content]:
+def _measured_here(measured: ClusterEstimate | None, width: int) -> list[Content]:
     """What runs on the chosen cluster took: a row of its own, beside what is published."""
     if measured is None:
         return []

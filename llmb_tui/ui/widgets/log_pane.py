@@ -23,9 +23,9 @@ from textual.widgets import Input, Static
 from llmb_tui.diagnosis.rule import PATTERN_ERRORS
 from llmb_tui.language.quantities import count, share
 from llmb_tui.language.text import clean_line, plural
+from llmb_tui.ui.background import background, run_in_thread
 from llmb_tui.ui.clipboard import copy
-from llmb_tui.ui.daemon import background, in_daemon
-from llmb_tui.ui.text import MUTED, tell
+from llmb_tui.ui.text import MUTED, notify
 from llmb_tui.ui.widgets.log_filter import LogFilter
 from llmb_tui.ui.widgets.log_view import ERROR, LogView
 from llmb_tui.watch.logindex import LogIndex
@@ -105,7 +105,7 @@ class LogPane(Vertical):
         self._tails: dict[Path, LogIndex] = {}
         """The ends of long files, which are shown until the lines before them are counted."""
         self._chosen = 0
-        self.view = LogView(self._index, empty, self.entitle)
+        self.view = LogView(self._index, empty, self.update_title)
         self._filter: LogFilter | None = None
         self._present: frozenset[Path] = frozenset()
         self._offered = 0
@@ -127,8 +127,8 @@ class LogPane(Vertical):
             yield Static(id="log-refusal", markup=False)
 
     def on_mount(self) -> None:
-        self.entitle()
-        self.run_worker(in_daemon(self._read_on), group="log-reader", exit_on_error=False)
+        self.update_title()
+        self.run_worker(run_in_thread(self._read_on), group="log-reader", exit_on_error=False)
 
     def on_unmount(self) -> None:
         self._stop.set()
@@ -233,7 +233,7 @@ class LogPane(Vertical):
 
     @on(Settled)
     def take_rest(self) -> None:
-        self.view.settled()
+        self.view.flush_pending()
 
     @on(Counted)
     def take_numbers(self, event: Counted) -> None:
@@ -241,7 +241,7 @@ class LogPane(Vertical):
             self.view.renumber(event.index, event.index.lines_before(event.tail))
         event.tail.close()
 
-    def entitle(self) -> None:
+    def update_title(self) -> None:
         """Say which log is shown, how long it is, and whether it is followed."""
         names = [
             Content.styled(name, "bold" if number == self._chosen else MUTED)
@@ -295,22 +295,22 @@ class LogPane(Vertical):
     ) -> None:
         """Look for a line in a thread and go there; with `turn_back` above `start` when there is none below."""
         self._searching = True
-        self.entitle()
+        self.update_title()
         while self._tail is not None or self.view.source is not self._lines:  # the first match may lie before it
             await asyncio.sleep(_COUNTED_WITHIN_S)
         source, begin = self.view.source, start()
-        number = await in_daemon(source.find, pattern, begin, direction)
+        number = await run_in_thread(source.find, pattern, begin, direction)
         if number is None and turn_back:
-            number = await in_daemon(source.find, pattern, begin, -1)
+            number = await run_in_thread(source.find, pattern, begin, -1)
             if number is not None:
-                tell(self.app, f"No {what} below; this is the last one above.")
+                notify(self.app, f"No {what} below; this is the last one above.")
         self._searching = False
         if number is not None and source is self.view.source:
             self.view.place(number, pattern)
         elif number is None:
             more = "more " if self.view.current_line is not None else ""
-            tell(self.app, f"No {more}{what} {'below' if direction == 1 else 'above'}.")
-        self.entitle()
+            notify(self.app, f"No {more}{what} {'below' if direction == 1 else 'above'}.")
+        self.update_title()
 
     def _after_current(self, direction: Direction) -> int:
         current = self.view.current_line
@@ -330,7 +330,7 @@ class LogPane(Vertical):
         """Show the chosen file from its end."""
         self._filter = None
         self.view.show(self._lines, self._empty)
-        self.entitle()
+        self.update_title()
         self.refresh_bindings()
 
     @property

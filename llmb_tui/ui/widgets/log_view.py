@@ -44,7 +44,7 @@ _SHIFT_CELLS = 16
 _SELECTION_LINES = 10_000
 
 
-def standing_out(text: str) -> list[Span]:
+def highlight_spans(text: str) -> list[Span]:
     """The figures of the training's progress, and error and warning words."""
     spans: list[Span] = [(*match.span(1), "value") for match in _VALUE.finditer(text)]
     spans += [(*match.span(), "warning") for match in _WARNING.finditer(text)]
@@ -207,7 +207,7 @@ class LogView(ScrollView, can_focus=True):
         is_flood = before and self.virtual_size.height - before >= self.size.height
         self._frame = self.set_timer(_FLOOD_FRAME_S if is_flood else _FRAME_S, self._next_frame)
 
-    def settled(self) -> None:
+    def flush_pending(self) -> None:
         """No more came for a moment: what there is need not wait for the frame after a flood."""
         if self.is_stale and self._frame is not None:
             self._frame.stop()
@@ -345,7 +345,7 @@ class LogView(ScrollView, can_focus=True):
 
     def _styled(self, text: str, blanks: int, number: int, base: Style) -> list[Segment]:
         """The line, and so many blanks behind it."""
-        spans: list[Span] = standing_out(text)
+        spans: list[Span] = highlight_spans(text)
         if self.search_pattern is not None:
             spans += [(*match.span(), "match") for match in self.search_pattern.finditer(text)]
         current = self._current_pattern if number == self.current_line else None

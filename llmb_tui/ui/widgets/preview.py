@@ -24,7 +24,7 @@ _MOST_CHART = 18
 
 
 @dataclass(frozen=True, slots=True)
-class Shares:
+class PreviewLayout:
     """Who is seen in the preview, and the lines of the chart; 0 hides it."""
 
     figures: bool
@@ -37,7 +37,7 @@ class Shares:
     """Lines above the chart."""
 
 
-def share(height: int, figures: int, picture: int, chart: bool, said: int) -> Shares:
+def share(height: int, figures: int, picture: int, chart: bool, said: int) -> PreviewLayout:
     """Share `height` lines: figures whole, then the remarks, and what is left to the chart.
 
     `picture` and `said` count the blank line above them and are 0 where there is nothing; `chart`: there is one.
@@ -52,7 +52,7 @@ def share(height: int, figures: int, picture: int, chart: bool, said: int) -> Sh
     blank = int(left - 1 - lines >= kept)
     charted = chart and (pictured or not picture) and left - blank - lines >= kept
     left -= blank + lines if charted else 0
-    return Shares(True, pictured, lines if charted else 0, said > 0, said > left, blank if charted else 1)
+    return PreviewLayout(True, pictured, lines if charted else 0, said > 0, said > left, blank if charted else 1)
 
 
 class Preview(Vertical):
@@ -119,13 +119,13 @@ class Preview(Vertical):
 
     watch_charted = on_resize = _arrange
 
-    def _shares(self) -> Shares:
+    def _shares(self) -> PreviewLayout:
         width, height = self.content_size
         if not self.figures.styles.auto_dimensions:
-            return Shares(True, False, 0, False, False)
+            return PreviewLayout(True, False, 0, False, False)
         picture = _lines(self.picture, width)
         if self.charted:
-            return Shares(False, picture > 0, max(height - picture - 1, LEAST_HEIGHT), False, False)
+            return PreviewLayout(False, picture > 0, max(height - picture - 1, LEAST_HEIGHT), False, False)
         said = _lines(self.remarks, width - 1)
         return share(height, len(self.figures.wrapped(width)), picture, bool(self.points), said)
 

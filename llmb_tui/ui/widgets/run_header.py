@@ -8,7 +8,7 @@ from textual.content import Content
 from textual.reactive import reactive
 
 from llmb_tui.cluster.job_words import pending_reason
-from llmb_tui.errors import Trouble
+from llmb_tui.errors import LlmbError
 from llmb_tui.language.instants import local_time
 from llmb_tui.language.labels import run_label
 from llmb_tui.language.quantities import age, clock
@@ -16,7 +16,7 @@ from llmb_tui.language.states import Stage, link_label, mark_label, state_label
 from llmb_tui.language.text import capital, plural
 from llmb_tui.launch.procedures import PROCEDURES
 from llmb_tui.launch.run import Run
-from llmb_tui.ui.text import MUTED, STYLES, line, lines, plain, state_mark, state_part, told
+from llmb_tui.ui.text import MUTED, STYLES, error_content, line, lines, plain, state_mark, state_part
 from llmb_tui.ui.units import gauge
 from llmb_tui.ui.widgets.run_parts import RunPart
 from llmb_tui.watch.state import ENDED, FAILED, RunState
@@ -225,10 +225,10 @@ class StageLine(RunPart):
         return stage_line(state, self.content_size.width)
 
 
-def notice_text(run: Run | None, state: RunState | None, trouble: Trouble | None) -> Content:
+def notice_text(run: Run | None, state: RunState | None, error: LlmbError | None) -> Content:
     """The notice; empty where there is nothing to say."""
-    if trouble is not None:
-        return told(trouble)
+    if error is not None:
+        return error_content(error)
     if run is not None and run.submission != "submitted":
         words = run.words
         told_first = _SUBMISSIONS[run.submission].format(scheduler=words.scheduler, job=words.job)
@@ -243,7 +243,7 @@ def notice_text(run: Run | None, state: RunState | None, trouble: Trouble | None
         return Content("")
     failure = state.progress.failure
     if state.stage in FAILED and failure is not None:
-        what_to_do = told(Trouble(failure.reason, fix=failure.fix))
+        what_to_do = error_content(LlmbError(failure.reason, fix=failure.fix))
         # The line may be long: what does not fit of it leaves the rest in sight.
         return lines(what_to_do, line(("e goes to the first error in the log.", MUTED)), plain(failure.line))
     if state.link == "closed" and state.stage not in ENDED and state.link_note:

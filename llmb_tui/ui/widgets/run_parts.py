@@ -78,7 +78,7 @@ class RunCard(RunPart):
     }
     """
 
-    def entitle(self, title: str) -> None:
+    def update_title(self, title: str) -> None:
         if title != self.border_title:  # assigned, all of it is painted again
             self.border_title = title
 
@@ -158,7 +158,7 @@ class Metrics(RunCard):
             trend = loss_trend(self._loss, last.loss)
             if trend != "→" or not self._trend:
                 self._trend, self._loss = trend, last.loss
-        self.entitle("measured" if now and now.stage in ENDED else "so far")
+        self.update_title("measured" if now and now.stage in ENDED else "so far")
         super().watch_run_state(before, now)
 
     def of_state(self, state: RunState) -> object:
@@ -216,7 +216,7 @@ class VerdictCard(RunCard):
     """The verdict of the run that the screen shows; one line where the widget is that low."""
 
     def watch_run_state(self, before: RunState | None, now: RunState | None) -> None:
-        self.entitle("verdict" if now and now.stage in ENDED else "verdict so far")
+        self.update_title("verdict" if now and now.stage in ENDED else "verdict so far")
         super().watch_run_state(before, now)
 
     def of_state(self, state: RunState) -> object:

@@ -15,7 +15,7 @@ from llmb_tui.plan.selection import ON
 from llmb_tui.suites.draft import Axis, Number, Offer, SuiteDraft, switched, with_number
 from llmb_tui.suites.ready_made import LAYOUTS, REPEATS
 from llmb_tui.suites.suite import SUITE_KINDS, SuiteKind
-from llmb_tui.ui.text import MUTED, line, lines, say
+from llmb_tui.ui.text import MUTED, line, lines, set_text
 from llmb_tui.ui.widgets.choices import ChoiceList, Switches, TextField
 from llmb_tui.ui.widgets.texts import label
 from llmb_tui.wizard.choices import Choice, Switch
@@ -74,7 +74,7 @@ class SuiteForm(VerticalScroll, can_focus=False, inherit_bindings=False):
             yield Static("  name", classes="name")
             yield self._called_so
 
-    def arrive(self) -> None:
+    def focus_first(self) -> None:
         (self._axes["scales"] if self.query_one("#suite-axes").display else self._kinds).focus()
 
     def arrive_at(self, axis: Axis) -> None:
@@ -97,14 +97,14 @@ class SuiteForm(VerticalScroll, can_focus=False, inherit_bindings=False):
         """Render a draft. A typed field keeps its text while it is typed in; `name` is what it is called unasked."""
         self._draft, self._offers = draft, offers
         own = draft.kind == "custom"
-        say(self.query_one("#suite-sentence", Static), line((SUITE_KINDS[draft.kind], MUTED)))
+        set_text(self.query_one("#suite-sentence", Static), line((SUITE_KINDS[draft.kind], MUTED)))
         self.query_one("#suite-axes").display = own
         for axis, switches in self._axes.items():
             if own:
                 switches.show(tuple(_switch(axis, at, offer) for at, offer in enumerate(offers[axis])))
         self._chain.show((Switch("chain", "chain", "each after the one before", draft.chain),))
         tune = draft.kind == "tune"
-        say(self.query_one("#suite-count-name", Static), "  layouts" if tune else "  repeats")
+        set_text(self.query_one("#suite-count-name", Static), "  layouts" if tune else "  repeats")
         for field_name, field in self._numbers.items():
             value = getattr(draft, field_name)
             field.put("" if value is None else str(value))
@@ -116,7 +116,7 @@ class SuiteForm(VerticalScroll, can_focus=False, inherit_bindings=False):
         """Rows of another kind are others, and so are those that are out."""
         found = next((one for one in SUITE_KINDS if one == kind), None)
         if self._draft is not None and found is not None:
-            self._give(replace(self._draft, kind=found, taken_out=frozenset()))
+            self._give(replace(self._draft, kind=found, excluded=frozenset()))
             self._kinds.show(self._kinds.shown, kind)
 
     def _switch(self, field: str, value: str) -> None:

@@ -29,7 +29,7 @@ from llmb_tui.ui.widgets.run_list import screen_columns
 from llmb_tui.ui.widgets.texts import Paragraph, fact
 
 if TYPE_CHECKING:
-    from llmb_tui.suites.submissions import Sending
+    from llmb_tui.suites.submissions import SuiteSubmissionProgress
 
 _STANDING = re.compile(r"\d+ of \d+ runs? done")
 """What a submission says while it can send nothing: how the suite stood then."""
@@ -192,7 +192,7 @@ def progress_columns() -> tuple[Column, ...]:
     return tuple(replace(one, value=_step) if one.key == "step_time_s" else one for one in columns)
 
 
-def progress_sums(progress: SuiteProgress, sending: Sending | None) -> tuple[Paragraph, ...]:
+def progress_sums(progress: SuiteProgress, sending: SuiteSubmissionProgress | None) -> tuple[Paragraph, ...]:
     """How far it is, what is left, whether anything is being sent, and what it has answered."""
     from llmb_tui.suites.outcome import outcome_of  # a suite that is being chosen has none
 
@@ -214,7 +214,7 @@ def _left(progress: SuiteProgress) -> tuple[Part, ...]:
     return (*parts, ("; start-up and queue beside it", MUTED))
 
 
-def _sending(progress: SuiteProgress, sending: Sending | None) -> tuple[Paragraph, ...]:
+def _sending(progress: SuiteProgress, sending: SuiteSubmissionProgress | None) -> tuple[Paragraph, ...]:
     unsent, word = plural(progress.count("not sent"), "run"), row_label("not sent").word
     if sending is not None and sending.goes_on:
         most, words = progress.plan.suite.at_most, sending.words or "connecting"
@@ -222,8 +222,8 @@ def _sending(progress: SuiteProgress, sending: Sending | None) -> tuple[Paragrap
             words = f"waits until the next may be sent{f': at most {most} at a time' if most else ''}"
         return (fact("sending", (words, "$text-accent")),)
     parts = []
-    if sending is not None and (trouble := sending.trouble) is not None:
-        parts.append(fact("✗ stopped", (trouble.what, "$text-error"), (f" {trouble.fix}".rstrip(), MUTED)))
+    if sending is not None and (error := sending.error) is not None:
+        parts.append(fact("✗ stopped", (error.what, "$text-error"), (f" {error.fix}".rstrip(), MUTED)))
     if progress.plan.suite.cancelled:
         parts.append(fact(row_label("cancelled").word, f"{unsent} {word}, and none will be."))
     elif progress.stopped:

@@ -11,7 +11,7 @@ import keyring
 import pytest
 from keyring.backend import KeyringBackend
 
-from llmb_tui.cluster.failures import AuthenticationFailed, LoginNeeded, Unreachable
+from llmb_tui.cluster.failures import AuthenticationError, LoginNeededError, UnreachableError
 from llmb_tui.cluster.runai import secret as secret_of
 from llmb_tui.cluster.runai.cluster import RunaiCluster
 from llmb_tui.cluster.runai.secret import AppSecret
@@ -90,10 +90,10 @@ def test_the_secret_is_asked_for_without_echo_repeated_if_wrong_and_stored_on_re
     ring: Ring, demo: FaultySite
 ) -> None:
     with contextlib.closing(RunaiCluster(demo.profile)) as cluster:
-        with pytest.raises(LoginNeeded, match="is needed"):
+        with pytest.raises(LoginNeededError, match="is needed"):
             cluster.connect(None)
         wrong = Person([CANARY])
-        with pytest.raises(AuthenticationFailed) as caught:
+        with pytest.raises(AuthenticationError) as caught:
             cluster.connect(wrong)
         assert CANARY not in str(caught.value)
         person = Person([demo.app_secret, "yes"])
@@ -109,7 +109,7 @@ def test_the_right_one_that_was_refused_once_is_sent_when_a_person_gives_it_agai
     with contextlib.closing(RunaiCluster(demo.profile)) as cluster:
         cluster.secret.give(demo.app_secret)
         for _ in range(2):
-            with pytest.raises(AuthenticationFailed):
+            with pytest.raises(AuthenticationError):
                 cluster.connect(None)
         assert demo.asked("POST", "/token") == 1, "nobody gave it again"
         cluster.connect(Person([demo.app_secret, "no"]))
@@ -139,6 +139,6 @@ def test_a_failed_keyring_is_reported_without_the_secret(ring: Ring, demo: Fault
 def test_the_secret_is_not_asked_for_when_the_server_does_not_answer(demo: FaultySite) -> None:
     profile, person = demo.profile, Person([CANARY])
     for wrong in (replace(profile, base_url="https://127.0.0.1:9/api/v1"), replace(profile, ca_file=None)):
-        with contextlib.closing(RunaiCluster(wrong)) as cluster, pytest.raises(Unreachable):
+        with contextlib.closing(RunaiCluster(wrong)) as cluster, pytest.raises(UnreachableError):
             cluster.connect(person)
     assert person.prompts == []

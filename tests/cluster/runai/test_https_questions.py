@@ -16,10 +16,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from llmb_tui.cluster.failures import AnswerTooLong, DeadlinePassed, Disconnected, Unreachable
+from llmb_tui.cluster.failures import AnswerTooLongError, DeadlineError, DisconnectedError, UnreachableError
 from llmb_tui.cluster.runai import https
-from llmb_tui.cluster.runai.https import HttpsServer, Response, WrongServer, bundle_of, trusting
-from llmb_tui.errors import Trouble
+from llmb_tui.cluster.runai.https import HttpsServer, Response, WrongServerError, bundle_of, trusting
+from llmb_tui.errors import LlmbError
 from tests.cluster.runai.https_site import Request, Say, Site, trusted
 from tests.conftest import NOT_RUN
 
@@ -45,7 +45,7 @@ def test_an_answer_that_is_cut_anywhere_is_none(site: Site, say: Say, ends: bool
     places = range(0, length, 4)
     for at in places:
         site.respond = lambda _, at=at: replace(say, cut_after=at, ends=ends)  # type: ignore[misc]
-        with pytest.raises(Disconnected, match="broke") as caught:
+        with pytest.raises(DisconnectedError, match="broke") as caught:
             ask(site)
         assert caught.value.may_have_run
     assert len(site.requests) == len(places)
@@ -56,7 +56,7 @@ def test_an_answer_that_is_cut_anywhere_is_none(site: Site, say: Say, ends: bool
 )
 def test_an_answer_that_comes_byte_by_byte_ends_at_the_deadline(site: Site, say: Say) -> None:
     site.respond = lambda _: say
-    with pytest.raises(DeadlinePassed, match="did not answer in time"):
+    with pytest.raises(DeadlineError, match="did not answer in time"):
         ask(site, within_s=0.4)
 
 
@@ -66,13 +66,13 @@ def test_a_server_that_says_nothing_ends_at_the_deadline(site: Site) -> None:
         return Say()
 
     site.respond = respond
-    with pytest.raises(DeadlinePassed):
+    with pytest.raises(DeadlineError):
         ask(site, within_s=0.3, body=b"{}")
 
 
 def test_an_answer_without_end_is_not_read(site: Site) -> None:
     site.respond = lambda _: Say(chunks=(b"x" * 65536 for _ in range(1000)))
-    with pytest.raises(AnswerTooLong, match="longer than 100,000 bytes"):
+    with pytest.raises(AnswerTooLongError, match="longer than 100,000 bytes"):
         ask(site, most=100_000)
 
 
@@ -96,7 +96,7 @@ def test_chunks_are_the_same_however_they_come(chunks: list[bytes], cuts: list[i
 def test_a_port_without_a_server_is_unreachable() -> None:
     with socket.create_server(("127.0.0.1", 0)) as server:
         port = server.getsockname()[1]
-    with pytest.raises(Unreachable, match="cannot be reached") as caught:
+    with pytest.raises(UnreachableError, match="cannot be reached") as caught:
         HttpsServer(f"https://127.0.0.1:{port}", trusting()).ask(
             "GET", "/", {}, None, ends=time.monotonic() + 9, most=9
         )
@@ -108,7 +108,7 @@ def test_a_name_that_is_not_known(site: Site, monkeypatch: pytest.MonkeyPatch) -
         raise socket.gaierror(socket.EAI_NONAME, "Name or service not known")
 
     monkeypatch.setattr(socket, "getaddrinfo", unknown)
-    with pytest.raises(WrongServer) as caught:
+    with pytest.raises(WrongServerError) as caught:
         ask(site, url="https://no.such.host/api/v1")
     assert str(caught.value) == (
         "no.such.host cannot be reached.\nIts name is unknown: Name or service not known.\n"
@@ -127,7 +127,7 @@ def test_an_answer_that_is_not_tls_is_reported() -> None:
 
         threading.Thread(target=answer, daemon=True).start()
         url = f"https://127.0.0.1:{listening.getsockname()[1]}"
-        with pytest.raises(Unreachable, match="cannot be reached"):
+        with pytest.raises(UnreachableError, match="cannot be reached"):
             HttpsServer(url, trusting()).ask("GET", "/", {}, None, ends=time.monotonic() + 9, most=9)
 
 
@@ -142,7 +142,7 @@ def test_a_private_authority_of_the_environment_is_trusted(
 
 
 def test_an_unknown_certificate_is_not_trusted(site: Site) -> None:
-    with pytest.raises(WrongServer, match="is not trusted") as caught:
+    with pytest.raises(WrongServerError, match="is not trusted") as caught:
         HttpsServer(site.url, trusting()).ask("GET", "/", {}, None, ends=time.monotonic() + 9, most=9)
     assert "`ca_file`" in caught.value.fix
     assert site.requests == []
@@ -151,7 +151,7 @@ def test_an_unknown_certificate_is_not_trusted(site: Site) -> None:
 def test_a_certificate_that_has_expired_and_one_of_another_name(tmp_path: Path) -> None:
     for names, valid, mend in (("127.0.0.1", False, "clock"), ("other.example", True, "host name")):
         site = Site(tmp_path / names, names=[names], valid=valid)
-        with contextlib.closing(site), pytest.raises(WrongServer) as caught:
+        with contextlib.closing(site), pytest.raises(WrongServerError) as caught:
             ask(site)
         assert mend in caught.value.fix
 
@@ -159,7 +159,7 @@ def test_a_certificate_that_has_expired_and_one_of_another_name(tmp_path: Path) 
 def test_a_file_of_certificates_that_holds_none(tmp_path: Path) -> None:
     (tmp_path / "ca.pem").write_text("not one")
     for name in (str(tmp_path / "ca.pem"), str(tmp_path / "missing.pem"), "~no-such-user/ca.pem", "x" * 5000):
-        with pytest.raises(Trouble, match="cannot be used") as caught:
+        with pytest.raises(LlmbError, match="cannot be used") as caught:
             trusting(name)
         assert "REQUESTS_CA_BUNDLE" in caught.value.fix
 
@@ -241,7 +241,7 @@ def test_it_goes_through_the_proxy_of_the_environment(
 
 def test_a_proxy_that_wants_a_login(site: Site, proxy: Proxy, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("HTTPS_PROXY", proxy.address)
-    with pytest.raises(Unreachable, match="through the proxy of the environment") as caught:
+    with pytest.raises(UnreachableError, match="through the proxy of the environment") as caught:
         ask(site)
     assert "407" in caught.value.why
     assert site.requests == []
@@ -249,7 +249,7 @@ def test_a_proxy_that_wants_a_login(site: Site, proxy: Proxy, monkeypatch: pytes
 
 def test_a_proxy_of_a_kind_that_is_not_spoken(site: Site, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("HTTPS_PROXY", "socks5://127.0.0.1:1")
-    with pytest.raises(Unreachable, match="proxy") as caught:
+    with pytest.raises(UnreachableError, match="proxy") as caught:
         ask(site)
     assert "socks5" in caught.value.why
 
@@ -259,7 +259,7 @@ def test_a_proxy_of_a_kind_that_is_not_spoken(site: Site, monkeypatch: pytest.Mo
 )
 def test_a_proxys_unquoted_password_is_not_shown(site: Site, password: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("HTTPS_PROXY", f"http://alice:{password}@127.0.0.1:1")
-    with pytest.raises(Unreachable, match="proxy of the environment") as caught:
+    with pytest.raises(UnreachableError, match="proxy of the environment") as caught:
         ask(site)
     assert "%2F" in caught.value.why
     assert "s3cr3tPW" not in str(caught.value)

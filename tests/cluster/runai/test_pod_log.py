@@ -19,26 +19,26 @@ from cryptography.hazmat.primitives.asymmetric import ec
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from llmb_tui.cluster.failures import Disconnected
-from llmb_tui.cluster.remote_file import Sample, Unreadable, cksum
+from llmb_tui.cluster.failures import DisconnectedError
+from llmb_tui.cluster.remote_file import Sample, UnreadableFileError, cksum
 from llmb_tui.cluster.runai import pod_log
-from llmb_tui.cluster.runai.failures import ApiTrouble
-from llmb_tui.cluster.runai.kube import BadKubeconfig, Kube
+from llmb_tui.cluster.runai.failures import ApiError
+from llmb_tui.cluster.runai.kube import Kube, KubeconfigError
 from llmb_tui.cluster.runai.pod_log import PodLog, end_of
-from llmb_tui.errors import Trouble
-from llmb_tui.watch.follow import Follower, LogReplaced
+from llmb_tui.errors import LlmbError
+from llmb_tui.watch.follow import Follower, LogReplacedError
 from tests.cluster.runai.https_site import Request, Say, Site
 from tests.kit.waiting import until
 
 TOKEN = "canary-of-the-kubeconfig"
 AT_A_TERMINAL = """
 import fcntl, os, select, sys, termios
-from llmb_tui.cluster.runai.kube import BadKubeconfig, Kube
+from llmb_tui.cluster.runai.kube import KubeconfigError, Kube
 terminal = int(sys.argv[1])
 fcntl.ioctl(terminal, termios.TIOCSCTTY, 0)
 try:
     Kube(sys.argv[2]).open("/x")
-except BadKubeconfig as error:
+except KubeconfigError as error:
     print(error.why)
 print(os.read(terminal, 9) if select.select([terminal], [], [], 0)[0] else "nothing is left")
 """
@@ -132,8 +132,8 @@ def follow(log: PodLog, local: Path, until: bytes, *, most: int = 4000) -> None:
     follower = Follower(log, local)
     try:
         for _ in range(most):
-            with contextlib.suppress(Disconnected):
-                follower.pump(0.05)
+            with contextlib.suppress(DisconnectedError):
+                follower.copy_available(0.05)
             follower.retry_soon()
             copied = local.read_bytes()
             assert until.startswith(copied), "the copy has a byte too few or too many"
@@ -193,9 +193,9 @@ def test_bytes_rotated_before_the_copy_are_a_gap(pods: Pods, log: PodLog, tmp_pa
     follow(log, tmp_path / "log", LINES[:120_000])
     pods.data, pods.gone = LINES, 125_000
     with contextlib.closing(Follower(log, tmp_path / "log")) as follower:
-        with pytest.raises(LogReplaced, match="was replaced"):
-            follower.pump(0.1)
-        with pytest.raises(LogReplaced):
+        with pytest.raises(LogReplacedError, match="was replaced"):
+            follower.copy_available(0.1)
+        with pytest.raises(LogReplacedError):
             follower.behind()
 
 
@@ -204,8 +204,8 @@ def test_another_pod_of_the_name_has_another_log(pods: Pods, log: PodLog, tmp_pa
     follow(log, tmp_path / "log", LINES[:3000])
     for other in (b"begins anew\n" * 5, b"begins anew\n" * 5000):
         pods.data = other
-        with contextlib.closing(Follower(log, tmp_path / "log")) as follower, pytest.raises(LogReplaced):
-            follower.pump(0.1)
+        with contextlib.closing(Follower(log, tmp_path / "log")) as follower, pytest.raises(LogReplacedError):
+            follower.copy_available(0.1)
 
 
 @pytest.mark.parametrize(
@@ -224,16 +224,16 @@ def test_a_log_that_is_gone_says_so_and_keeps_the_copy(pods: Pods, log: PodLog, 
     pods.ended = True
     for pods.data in (b"", b"unable to retrieve container logs for containerd://1f"):
         with contextlib.closing(Follower(log, tmp_path / "log")) as follower:
-            with pytest.raises(Trouble, match="is gone"):
-                follower.pump(0.1)
-            with pytest.raises(Trouble, match="is gone"):
+            with pytest.raises(LlmbError, match="is gone"):
+                follower.copy_available(0.1)
+            with pytest.raises(LlmbError, match="is gone"):
                 follower.behind()
     assert (tmp_path / "log").read_bytes() == LINES[:3000]
 
 
 def test_a_missing_permission_is_named_in_the_remedy(pods: Pods, log: PodLog) -> None:
     pods.refusals = [Say(403, {"message": 'pods "x" is forbidden: User "me" cannot get resource "pods/log"'})]
-    with pytest.raises(ApiTrouble, match="read the log of runai-bench/x-master-0") as caught:
+    with pytest.raises(ApiError, match="read the log of runai-bench/x-master-0") as caught:
         log.tail(Sample(0, 0, 0), 0, b"")
     assert "pods/log" in caught.value.why
     assert "`get` `pods/log`" in caught.value.fix
@@ -272,7 +272,7 @@ def test_a_place_that_is_not_certain_is_none() -> None:
 
 def test_a_cut_log_without_a_length_is_not_taken_as_complete(site: Site, kubeconfig: Path) -> None:
     site.respond = lambda _: Say(body=LINES[:1000], until_closed=True, cut_after=600)
-    with contextlib.closing(Kube(str(kubeconfig)).open("/x")) as reply, pytest.raises(Disconnected, match="broke"):
+    with contextlib.closing(Kube(str(kubeconfig)).open("/x")) as reply, pytest.raises(DisconnectedError, match="broke"):
         list(iter(lambda: reply.read(5.0), b""))
 
 
@@ -287,7 +287,7 @@ class TestKubeconfig:
         self.change(kubeconfig, tokenFile="token")
         (tmp_path / "token").write_text("old")
         log = log_of(kubeconfig)
-        with pytest.raises(Unreadable, match="does not accept the login"):
+        with pytest.raises(UnreadableFileError, match="does not accept the login"):
             log.prove(Sample(0, 0, 0), b"")
         (tmp_path / "token").write_text(f"{TOKEN}\n")
         pods.data = b"x"
@@ -306,7 +306,7 @@ class TestKubeconfig:
         pem = key.private_bytes(serialization.Encoding.PEM, serialization.PrivateFormat.PKCS8, locked)
         (tmp_path / "key").write_bytes(pem)
         self.change(kubeconfig, **{"client-certificate": str(site.ca_file), "client-key": "key"})
-        with pytest.raises(Trouble, match="cannot be used") as caught:
+        with pytest.raises(LlmbError, match="cannot be used") as caught:
             Kube(str(kubeconfig)).open("/x")
         assert caught.value.why == "A certificate or key in it is invalid: SSLError."
 
@@ -362,7 +362,7 @@ class TestKubeconfig:
 
         with os.fdopen(os.open(ended, os.O_RDONLY | os.O_NONBLOCK), "rb") as held:
             monkeypatch.setattr(subprocess.Popen, "wait", too_long)
-            with pytest.raises(BadKubeconfig) as caught:
+            with pytest.raises(KubeconfigError) as caught:
                 Kube(str(kubeconfig)).open("/x")
             assert "gave no login within" in caught.value.why
             until(lambda: held.read() == b"", "the last one that could write there to end")
@@ -373,7 +373,7 @@ class TestKubeconfig:
     )
     def test_a_plugin_that_gives_nothing(self, kubeconfig: Path, command: str, why: str) -> None:
         self.change(kubeconfig, exec={"command": command, "installHint": "apt install it"})
-        with pytest.raises(Trouble, match="kubeconfig") as caught:
+        with pytest.raises(LlmbError, match="kubeconfig") as caught:
             Kube(str(kubeconfig)).open("/x")
         assert why in caught.value.why
 
@@ -420,7 +420,7 @@ class TestKubeconfig:
         else:
             config["clusters"][0]["cluster"]["server"] = "http://x"
         kubeconfig.write_text(f"token: [{TOKEN}" if change == "not yaml" else yaml.safe_dump(config))
-        with pytest.raises(Trouble, match="cannot be used") as caught:
+        with pytest.raises(LlmbError, match="cannot be used") as caught:
             Kube(str(kubeconfig))
         assert why in caught.value.why
         assert TOKEN not in str(caught.value)
@@ -428,13 +428,13 @@ class TestKubeconfig:
     @pytest.mark.parametrize("text", ["a: !!int ''", "a: !!bool maybe", "a: !!timestamp x", "[" * 3000])
     def test_a_file_that_is_not_yaml_is_reported(self, kubeconfig: Path, text: str) -> None:
         kubeconfig.write_text(text)
-        with pytest.raises(BadKubeconfig, match="cannot be used") as caught:
+        with pytest.raises(KubeconfigError, match="cannot be used") as caught:
             Kube(str(kubeconfig))
         assert caught.value.why == "It is not YAML."
 
     def test_words_of_a_plugin_that_are_no_list_are_none(self, kubeconfig: Path) -> None:
         self.change(kubeconfig, exec={"command": "/bin/false", "args": 5, "env": 5})
-        with pytest.raises(BadKubeconfig, match="cannot be used"):
+        with pytest.raises(KubeconfigError, match="cannot be used"):
             log_of(kubeconfig).prove(Sample(0, 0, 0), b"")
 
     @pytest.mark.parametrize(("proxy", "fix"), [("socks5://127.0.0.1:1", "`proxy-url`"), ("127.0.0.1:1", "the proxy")])
@@ -442,7 +442,7 @@ class TestKubeconfig:
         config = yaml.safe_load(kubeconfig.read_text())
         config["clusters"][0]["cluster"]["proxy-url"] = proxy
         kubeconfig.write_text(yaml.safe_dump(config))
-        with pytest.raises(Unreadable, match="through the proxy of the kubeconfig") as caught:
+        with pytest.raises(UnreadableFileError, match="through the proxy of the kubeconfig") as caught:
             Kube(str(kubeconfig)).open("/x")
         assert fix in caught.value.fix
 
@@ -451,18 +451,18 @@ class TestKubeconfig:
         config = yaml.safe_load(kubeconfig.read_text())
         config["clusters"][0]["cluster"]["server"] = server
         kubeconfig.write_text(yaml.safe_dump(config))
-        with pytest.raises(BadKubeconfig, match="cannot be used") as caught:
+        with pytest.raises(KubeconfigError, match="cannot be used") as caught:
             Kube(str(kubeconfig))
         assert caught.value.why == "The address of its server has no host, or an invalid port."
 
     def test_a_missing_file_is_reported(self, tmp_path: Path) -> None:
         for name in (str(tmp_path / "none"), "~no-such-user/config"):
-            with pytest.raises(Trouble, match="cannot be used") as caught:
+            with pytest.raises(LlmbError, match="cannot be used") as caught:
                 Kube(name)
             assert caught.value.why == "No such file or directory."
 
     def test_a_file_of_a_user_that_there_is_not(self, kubeconfig: Path) -> None:
         self.change(kubeconfig, tokenFile="~no-such-user/token")
-        with pytest.raises(Trouble, match="cannot be used") as caught:
+        with pytest.raises(LlmbError, match="cannot be used") as caught:
             log_of(kubeconfig).prove(Sample(0, 0, 0), b"")
         assert "~no-such-user/token" in caught.value.why

@@ -10,11 +10,11 @@ from typing import Any
 
 import pytest
 
-from llmb_tui.cluster.failures import AuthenticationFailed, Disconnected, LoginNeeded, Unreachable
+from llmb_tui.cluster.failures import AuthenticationError, DisconnectedError, LoginNeededError, UnreachableError
 from llmb_tui.cluster.runai.api import RunaiApi
-from llmb_tui.cluster.runai.failures import ApiTrouble
+from llmb_tui.cluster.runai.failures import ApiError
 from llmb_tui.cluster.runai.profile import RunaiProfile
-from llmb_tui.errors import Trouble
+from llmb_tui.errors import LlmbError
 from tests.cluster.runai.https_site import SECRET, ControlPlane, Request, Say
 
 NAME = "llmb-nemotron4-340b-x7f3"
@@ -258,7 +258,7 @@ def test_an_odd_neighbour_hides_no_workload(plane: ControlPlane, api: RunaiApi, 
     plane.on("GET", "/workloads", Say(body={"workloads": [odd, workload(id="w-1"), workload(id="w-2")]}))
     assert api.look(["w-1", "w-2"]).keys() == {"w-1", "w-2"}
     plane.on("GET", "/workloads", Say(body={"workloads": [workload(id="w-1", phaseUpdatedAt=None)]}))
-    with pytest.raises(ApiTrouble, match="did not answer as Run:ai does"):
+    with pytest.raises(ApiError, match="did not answer as Run:ai does"):
         api.look(["w-1", "w-2"])
 
 
@@ -316,7 +316,7 @@ class TestLogin:
         secrets = ["not-this-one"]
         api = RunaiApi(profile, lambda: secrets[-1])
         for _ in range(3):
-            with pytest.raises(AuthenticationFailed, match="does not accept llmb-app with this secret") as caught:
+            with pytest.raises(AuthenticationError, match="does not accept llmb-app with this secret") as caught:
                 api.log_in()
             assert "invalid client credentials (HTTP 401)" in caught.value.why
         assert len(plane.site.asked("/token")) == 1
@@ -330,7 +330,7 @@ class TestLogin:
         self, plane: ControlPlane, api: RunaiApi, say: Say
     ) -> None:
         grant, plane.grant = plane.grant, lambda _: say
-        with pytest.raises(ApiTrouble, match="refused to log in") as caught:
+        with pytest.raises(ApiError, match="refused to log in") as caught:
             api.log_in()
         assert "VPN" in caught.value.fix
         plane.grant = grant
@@ -339,7 +339,7 @@ class TestLogin:
     def test_a_secret_that_runai_forbids_is_sent_once(self, plane: ControlPlane, api: RunaiApi) -> None:
         plane.grant = lambda _: Say(403, {"code": 403, "message": "application is disabled"})
         for _ in range(2):
-            with pytest.raises(AuthenticationFailed):
+            with pytest.raises(AuthenticationError):
                 api.log_in()
         assert len(plane.site.asked("/token")) == 1
 
@@ -355,7 +355,7 @@ class TestLogin:
         assert grants[1] == {"grantType": "client_credentials", "clientID": "llmb-app", "clientSecret": SECRET}
 
     def test_an_unknown_secret_needs_a_login(self, plane: ControlPlane, profile: RunaiProfile) -> None:
-        with pytest.raises(LoginNeeded, match="secret of llmb-app is needed"):
+        with pytest.raises(LoginNeededError, match="secret of llmb-app is needed"):
             RunaiApi(profile, lambda: None).log_in()
         assert plane.site.requests == []
 
@@ -373,7 +373,7 @@ class TestLogin:
             plane.grant = lambda _, say=say: say  # type: ignore[misc]
             api = RunaiApi(profile, lambda: SECRET)
             api._closed.set()
-            with pytest.raises(Trouble) as caught:
+            with pytest.raises(LlmbError) as caught:
                 api.log_in()
             assert SECRET not in "".join(traceback.format_exception(caught.value)) + repr(vars(api)) + caplog.text
             assert caught.value.what
@@ -395,7 +395,7 @@ class TestRepeating:
 
     def test_not_for_ever(self, plane: ControlPlane, api: RunaiApi, waits: list[float]) -> None:
         plane.on("GET", "/workloads/w-1", Say(503, {"code": 503, "message": "maintenance"}))
-        with pytest.raises(ApiTrouble, match="failed to look at workloads") as caught:
+        with pytest.raises(ApiError, match="failed to look at workloads") as caught:
             api.look(["w-1"])
         assert caught.value.why == "It answered: maintenance (HTTP 503)"
         assert waits == [0.5, 1.0, 2.0]
@@ -416,14 +416,14 @@ class TestRepeating:
 
     def test_but_not_past_the_deadline(self, plane: ControlPlane, api: RunaiApi, waits: list[float]) -> None:
         plane.on("GET", "/workloads/w-1", Say(429, headers={"Retry-After": "3600"}))
-        with pytest.raises(ApiTrouble, match="received too many requests"):
+        with pytest.raises(ApiError, match="received too many requests"):
             api.look(["w-1"])
         assert waits == []
 
     @pytest.mark.parametrize("say", [Say(503), Say(202, cut_after=9)])
     def test_a_change_is_not_repeated(self, plane: ControlPlane, api: RunaiApi, say: Say) -> None:
         plane.on("POST", "/workloads/trainings/w-1/suspend", say)
-        with pytest.raises((ApiTrouble, Disconnected)):
+        with pytest.raises((ApiError, DisconnectedError)):
             api.suspend("trainings", "w-1")
         assert len(plane.site.asked("/suspend")) == 1
 
@@ -444,7 +444,7 @@ class TestRepeating:
         plane.grant = lambda _: Say(503)
         api = RunaiApi(profile, lambda: SECRET)
         api.close()
-        with pytest.raises(ApiTrouble):
+        with pytest.raises(ApiError):
             api.log_in()
         assert len(plane.site.asked("/token")) == 1
 
@@ -476,7 +476,7 @@ class TestCreating:
         """It may come through late, and nobody says that a second one of its name would be refused."""
         workloads = Workloads(plane)
         plane.on("POST", "/workloads/distributed", say, workloads.create)
-        with pytest.raises(Disconnected, match="It is not known whether the workload"):
+        with pytest.raises(DisconnectedError, match="It is not known whether the workload"):
             api.create("distributed", BODY)
         assert len(plane.site.asked("/distributed")) == 1
 
@@ -499,7 +499,7 @@ class TestCreating:
             "complianceIssues": [{"details": "image \x1b[2Jis locked"}],
         }
         plane.on("POST", "/workloads/trainings", Say(status, issue))
-        with pytest.raises(ApiTrouble, match="refused to create the workload") as caught:
+        with pytest.raises(ApiError, match="refused to create the workload") as caught:
             api.create("trainings", BODY)
         assert caught.value.why == f"It answered: not compliant · image is locked (HTTP {status})"
         assert len(plane.site.asked("/trainings")) == 1
@@ -507,13 +507,13 @@ class TestCreating:
     def test_an_unknown_outcome_of_a_creation_is_reported(self, plane: ControlPlane, api: RunaiApi) -> None:
         plane.on("POST", "/workloads/distributed", Say(202, cut_after=0))
         plane.on("GET", "/workloads", Say(500))
-        with pytest.raises(Disconnected, match="It is not known whether the workload") as caught:
+        with pytest.raises(DisconnectedError, match="It is not known whether the workload") as caught:
             api.create("distributed", BODY)
         assert caught.value.may_have_run
 
     def test_nothing_is_sent_without_a_login(self, plane: ControlPlane, api: RunaiApi) -> None:
         plane.grant = lambda _: Say(200, cut_after=0)
-        with pytest.raises(Unreachable):
+        with pytest.raises(UnreachableError):
             api.create("distributed", BODY)
         assert plane.site.asked("/distributed") == []
 
@@ -533,7 +533,7 @@ class TestCreating:
 )
 def test_each_refusal_has_a_remedy(plane: ControlPlane, api: RunaiApi, say: Say, what: str, mend: str) -> None:
     plane.on("GET", "/workloads/w-1", say)
-    with pytest.raises(ApiTrouble, match=what) as caught:
+    with pytest.raises(ApiError, match=what) as caught:
         api.look(["w-1"])
     assert caught.value.why
     assert mend in caught.value.fix
@@ -541,14 +541,14 @@ def test_each_refusal_has_a_remedy(plane: ControlPlane, api: RunaiApi, say: Say,
 
 def test_a_token_goes_to_no_other_host(plane: ControlPlane, api: RunaiApi) -> None:
     plane.on("GET", "/workloads/w-1", Say(307, headers={"Location": f"{plane.site.url}/elsewhere"}))
-    with pytest.raises(ApiTrouble):
+    with pytest.raises(ApiError):
         api.look(["w-1"])
     assert plane.site.asked("/elsewhere") == []
 
 
 def test_a_base_url_that_leads_to_something_else(plane: ControlPlane, api: RunaiApi) -> None:
     plane.grant = lambda _: Say(404, b"<html>")
-    with pytest.raises(ApiTrouble, match="Could not log in: it does not exist") as caught:
+    with pytest.raises(ApiError, match="Could not log in: it does not exist") as caught:
         api.log_in()
     assert "/api/v1" in caught.value.fix
 

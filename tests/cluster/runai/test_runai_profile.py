@@ -4,7 +4,7 @@ from dataclasses import replace
 
 import pytest
 
-from llmb_tui.cluster.profile_check import WrongField
+from llmb_tui.cluster.profile_check import InvalidFieldError
 from llmb_tui.cluster.runai.profile import RunaiProfile, from_environment
 from llmb_tui.cluster.runai.profile_check import check_runai_profile, split_claim
 
@@ -57,7 +57,7 @@ def test_a_profile_that_is_right() -> None:
     ],
 )
 def test_the_first_field_that_is_wrong_is_named(changes: dict[str, object], field: str) -> None:
-    with pytest.raises(WrongField) as caught:
+    with pytest.raises(InvalidFieldError) as caught:
         check_runai_profile(replace(GOOD, **changes))  # type: ignore[arg-type]
     assert caught.value.field == field
     assert caught.value.fix

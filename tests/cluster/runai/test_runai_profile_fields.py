@@ -6,7 +6,7 @@ from dataclasses import fields, replace
 
 import pytest
 
-from llmb_tui.cluster.profile_check import WrongField
+from llmb_tui.cluster.profile_check import InvalidFieldError
 from llmb_tui.cluster.profile_fields import field_at_fault
 from llmb_tui.cluster.runai.profile import RunaiProfile, from_environment
 from llmb_tui.cluster.runai.profile_fields import (
@@ -77,7 +77,7 @@ def test_hidden_fields_are_kept_and_a_slash_at_the_end_is_ignored() -> None:
     ],
 )
 def test_the_field_at_fault_is_named(field: str, text: str) -> None:
-    with pytest.raises(WrongField) as caught:
+    with pytest.raises(InvalidFieldError) as caught:
         runai_profile_of(RUNAI_EMPTY, {**runai_texts_of(PLAIN), field: text})
     assert field_at_fault(caught.value, RUNAI_FIELDS) == field
 
@@ -86,5 +86,5 @@ def test_a_connection_needs_less() -> None:
     texts = {**runai_texts_of(FULL), "name": "", "mounts": "half", "env": "half"}
     reached = runai_reachable(RUNAI_EMPTY, texts)
     assert reached.route == FULL.route
-    with pytest.raises(WrongField):
+    with pytest.raises(InvalidFieldError):
         runai_reachable(RUNAI_EMPTY, {**texts, "base_url": "acme"})

@@ -11,13 +11,13 @@ from pathlib import Path
 
 import pytest
 
-from llmb_tui.cluster.failures import Disconnected, Unanswered, Unreachable
+from llmb_tui.cluster.failures import DisconnectedError, NoAnswerError, UnreachableError
 from llmb_tui.cluster.runai.api import RunaiApi
 from llmb_tui.cluster.runai.kube import Kube
 from llmb_tui.cluster.runai.pod_log import PodLog
 from llmb_tui.cluster.runai.profile import RunaiProfile
 from llmb_tui.cluster.runai.values import first_pod, job_from_workload
-from llmb_tui.errors import Trouble
+from llmb_tui.errors import LlmbError
 from llmb_tui.watch.follow import Follower
 from tests.demo.runai.runai_client import request
 from tests.kit.runai import Fault, FaultySite, runai_site
@@ -116,9 +116,9 @@ def test_no_workload_is_made_twice_or_lost_on_a_line_that_breaks(site: FaultySit
         site.faults[:] = [dice.choice(ways)() if dice.random() < 0.5 else Fault(body=None) for _ in range(4)]
         try:
             made[name] = api.create("distributed", {**request(), "name": name})
-        except (Disconnected, Unanswered):
+        except (DisconnectedError, NoAnswerError):
             open_.append(name)
-        except (Trouble, Unreachable):
+        except (LlmbError, UnreachableError):
             not_made.append(name)
     there = [workload.body["name"] for workload in site.workloads.all()]
     assert sorted(there) == sorted(set(there)), "one was made twice"
@@ -140,13 +140,13 @@ def test_a_log_whose_line_is_cut(site: FaultySite, api: RunaiApi, tmp_path: Path
     with contextlib.closing(Follower(log, tmp_path / "log")) as follower:
         for _ in range(10):
             site.skip(60)
-            with contextlib.suppress(Disconnected):
-                follower.pump(0.2)
+            with contextlib.suppress(DisconnectedError):
+                follower.copy_available(0.2)
             site.drop_connections()
         site.skip(600)
         while follower.behind():
-            with contextlib.suppress(Disconnected):
-                follower.pump(0.2)
+            with contextlib.suppress(DisconnectedError):
+                follower.copy_available(0.2)
             follower.retry_soon()
     lines = (tmp_path / "log").read_text().splitlines()
     assert len([line for line in lines if line.startswith("Training epoch 0")]) == 50

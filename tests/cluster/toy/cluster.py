@@ -6,8 +6,8 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import NoReturn
 
-from llmb_tui.cluster.cluster import Cluster, SchedulerTrouble
-from llmb_tui.cluster.failures import Disconnected, Unreachable
+from llmb_tui.cluster.cluster import Cluster, SchedulerError
+from llmb_tui.cluster.failures import DisconnectedError, UnreachableError
 from llmb_tui.cluster.job import Job
 from llmb_tui.cluster.job_log import JobLog
 from llmb_tui.cluster.link import LinkHealth
@@ -37,13 +37,13 @@ class ToyCluster(Cluster):
 
     def connect(self, prompter: Prompter | None = None) -> None:  # noqa: ARG002 - it asks nothing
         if self._state == "closed":
-            raise Disconnected("The toy was closed.", may_have_run=False)
+            raise DisconnectedError("The toy was closed.", may_have_run=False)
         if not Path(self.profile.queue).is_dir():
             self._state = "lost"
-            raise Unreachable(f"There is no queue at {self.profile.queue}.", "", "Make that directory.")
+            raise UnreachableError(f"There is no queue at {self.profile.queue}.", "", "Make that directory.")
         self._state = "live"
 
-    def asking_once(self) -> ToyCluster:
+    def with_answer_cache(self) -> ToyCluster:
         return self
 
     def ping(self) -> None:
@@ -72,7 +72,7 @@ class ToyCluster(Cluster):
         return True
 
     def suspend(self, job_id: str) -> NoReturn:
-        raise SchedulerTrouble(f"The toy does not suspend job {job_id}.", exit_code=1)
+        raise SchedulerError(f"The toy does not suspend job {job_id}.", exit_code=1)
 
     resume = suspend
 
@@ -102,7 +102,7 @@ class ToyOutput:
     def log(self, restart: int) -> ToyFile:  # noqa: ARG002 - every start writes to the same file
         return ToyFile(self._file)
 
-    def beside(self, most: int) -> bytes:  # noqa: ARG002 - it writes nothing else
+    def other_output(self, most: int) -> bytes:  # noqa: ARG002 - it writes nothing else
         return b""
 
 

@@ -9,7 +9,7 @@ from pathlib import Path
 from llmb_tui.cluster.cluster import Cluster
 from llmb_tui.cluster.job import Job
 from llmb_tui.cluster.kind import ClusterKind
-from llmb_tui.cluster.profile_check import NAME_RULES, WrongField, check_env, check_texts
+from llmb_tui.cluster.profile_check import NAME_RULES, InvalidFieldError, check_env, check_texts
 from llmb_tui.cluster.profile_fields import ProfileField, needed, values_from_texts
 from llmb_tui.cluster.scheduler_words import JobWords
 from llmb_tui.plan.plan import Plan
@@ -30,7 +30,7 @@ FIELDS = (
 def check(profile: ToyProfile) -> None:
     check_texts(profile, NAME_RULES, {})
     if not profile.queue.startswith("/"):
-        raise WrongField("queue", profile.queue, "Give an absolute path.")
+        raise InvalidFieldError("queue", profile.queue, "Give an absolute path.")
     check_env(profile.env)
 
 

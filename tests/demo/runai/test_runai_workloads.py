@@ -11,7 +11,7 @@ import pytest
 
 from llmb_tui.demo.cluster import DemoCluster
 from llmb_tui.demo.runai import facts
-from llmb_tui.errors import Trouble
+from llmb_tui.errors import LlmbError
 from tests.demo.runai.runai_client import Client, request, single
 from tests.kit.runai import FaultySite, runai_site
 
@@ -190,7 +190,7 @@ def test_workloads_continue_while_the_site_is_stopped(tmp_path: Path) -> None:
         client.login()
         assert client.phase(identity) == "Running"
         client.close()
-        with pytest.raises(Trouble, match="is already running"), runai_site(tmp_path):
+        with pytest.raises(LlmbError, match="is already running"), runai_site(tmp_path):
             pass
     with pytest.raises(ValueError, match="speed"):
         FaultySite(tmp_path, [], speed=0)
@@ -210,7 +210,7 @@ def test_a_workload_that_is_not_understood_is_put_aside(tmp_path: Path, content:
 
 
 def test_two_kinds_of_cluster_share_no_folder(tmp_path: Path) -> None:
-    with runai_site(tmp_path), pytest.raises(Trouble, match="is already running"):
+    with runai_site(tmp_path), pytest.raises(LlmbError, match="is already running"):
         DemoCluster(tmp_path).start()
 
 

@@ -14,7 +14,7 @@ import pytest
 
 from llmb_tui.cluster.runai.cluster import RunaiCluster
 from llmb_tui.cluster.runai.https import trusting
-from llmb_tui.errors import Trouble
+from llmb_tui.errors import LlmbError
 from llmb_tui.launch.files import as_json
 from llmb_tui.launch.run import Run
 from llmb_tui.launch.runai.workload import Placement, creation_request, workload_name
@@ -22,7 +22,7 @@ from llmb_tui.launch.runs import Runs
 from llmb_tui.launch.spec import RunaiSpec
 from llmb_tui.launch.submit import reconcile, submit_once
 from llmb_tui.store.journal import Journal
-from llmb_tui.store.paths import Places
+from llmb_tui.store.paths import UserPaths
 from tests.kit.runai import FaultySite
 from tests.launch.runai.workload_cases import NEMOTRON_340B, intent, request_of
 from tests.rig.line import Line
@@ -59,7 +59,7 @@ class SubmitSite:
 
     def __init__(self, folder: Path, site: FaultySite, line: Line) -> None:
         self.site, self.line = site, line
-        self.places = Places(folder / "config", folder / "state")
+        self.places = UserPaths(folder / "config", folder / "state")
         self.runs, self.journal = self.program()
         self.made: list[Run] = []
         self._numbers = itertools.count(1)
@@ -142,4 +142,4 @@ class SubmitSite:
 
 def suppressed() -> contextlib.suppress:
     """Errors are reported to the user; only stored runs and existing workloads count."""
-    return contextlib.suppress(Trouble)
+    return contextlib.suppress(LlmbError)

@@ -16,12 +16,12 @@ from typing import Any
 
 import pytest
 
-from llmb_tui.cluster.cluster import CancelOpen
+from llmb_tui.cluster.cluster import CancelUnconfirmedError
 from llmb_tui.cluster.runai.https import HttpsServer
-from llmb_tui.errors import Trouble
+from llmb_tui.errors import LlmbError
 from llmb_tui.launch.run import Run
 from llmb_tui.launch.runs import Runs
-from llmb_tui.launch.submit import NotSent, withdraw
+from llmb_tui.launch.submit import NotSubmittedError, withdraw
 from tests.kit.runai import Fault, runai_site
 from tests.kit.waiting import until
 from tests.launch.runai.submit_site import SubmitSite, Tally, hurry, suppressed
@@ -158,7 +158,7 @@ def test_a_run_is_submitted_by_one_request_and_remembered(at: SubmitSite) -> Non
 def test_the_intent_is_on_the_disk_before_anything_is_asked(at: SubmitSite) -> None:
     run = at.new()
     at.line.refuse()
-    with at.cluster() as cluster, pytest.raises(NotSent) as caught:
+    with at.cluster() as cluster, pytest.raises(NotSubmittedError) as caught:
         at.submit(run, cluster)
     assert "before anything was sent" not in caught.value.why, "it never was connected"
     assert run.id in caught.value.fix
@@ -175,12 +175,12 @@ def test_a_refusal_by_runai_is_reported_with_its_message_and_a_fix(at: SubmitSit
     run = at.new()
     at.site.faults.append(Fault(*CREATE, status=status))
     with at.cluster() as cluster:
-        with pytest.raises(Trouble) as caught:
+        with pytest.raises(LlmbError) as caught:
             at.submit(run, cluster)
         assert caught.value.exit_code == 1
         assert f"simulated fault (HTTP {status})" in caught.value.why
         assert caught.value.fix
-        with pytest.raises(Trouble, match="was not created"):
+        with pytest.raises(LlmbError, match="was not created"):
             at.submit(run, cluster)
     assert at.remembered(run).submission == "refused"
     assert at.there() == {}
@@ -191,7 +191,7 @@ def test_a_refusal_by_runai_is_reported_with_its_message_and_a_fix(at: SubmitSit
 def test_a_request_that_certainly_failed_keeps_the_intent(at: SubmitSite, fault: Fault) -> None:
     run = at.new()
     at.site.faults.append(replace(fault))
-    with at.cluster() as cluster, pytest.raises(NotSent) as caught:
+    with at.cluster() as cluster, pytest.raises(NotSubmittedError) as caught:
         at.submit(run, cluster)
     assert f"submit --resume {run.id}" in caught.value.fix
     assert at.remembered(run).submission == "intended"
@@ -251,7 +251,7 @@ def test_it_is_given_up_when_no_request_can_be_on_its_way_any_more(
         monkeypatch.setattr("llmb_tui.launch.runai.delivery.time.time", lambda: later)
         assert at.submit(run, cluster).submission == "unknown", "a submission never gives up"
         assert at.reconcile(run, cluster).submission == "withdrawn"
-        with pytest.raises(Trouble):
+        with pytest.raises(LlmbError):
             at.submit(run, cluster)
     assert at.there() == {}
 
@@ -297,7 +297,7 @@ def test_two_programs_at_once_create_one_workload(at: SubmitSite) -> None:
     assert first.met.wait(30)
     with at.cluster() as cluster:
         assert at.reconcile(run, cluster).submission == "unknown", "who submits it is left alone"
-        with pytest.raises(Trouble, match="being submitted"):
+        with pytest.raises(LlmbError, match="being submitted"):
             withdraw(*at.program(), run)
     held.set()
     for one in threads:
@@ -333,7 +333,7 @@ def test_a_cancel_whose_answer_is_lost_is_open(at: SubmitSite) -> None:
     with at.cluster() as cluster:
         (identity,) = at.submit(run, cluster).job_ids
         at.site.faults.append(Fault("DELETE", "", 99, lost=True))
-        with pytest.raises(CancelOpen, match="not known"):
+        with pytest.raises(CancelUnconfirmedError, match="not known"):
             cluster.cancel(identity)
         assert not at.site.workloads.all() or cluster.look([identity])[identity].state in ("COMPLETING", "CANCELLED")
         at.site.faults.clear()

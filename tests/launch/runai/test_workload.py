@@ -15,10 +15,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from llmb_tui.cluster.profile_check import WrongField
+from llmb_tui.cluster.profile_check import InvalidFieldError
 from llmb_tui.cluster.runai.profile import RunaiProfile
 from llmb_tui.cluster.runai.profile_check import check_runai_profile
-from llmb_tui.errors import Trouble
+from llmb_tui.errors import LlmbError
 from llmb_tui.launch.files import as_json
 from llmb_tui.launch.naming import new_run_id
 from llmb_tui.launch.procedure_loader import procedure, unavailable
@@ -36,7 +36,7 @@ from llmb_tui.launch.runs import Runs
 from llmb_tui.launch.spec import RunaiSpec
 from llmb_tui.plan.selection import Selection
 from llmb_tui.request import RunRequest
-from llmb_tui.store.paths import Places
+from llmb_tui.store.paths import UserPaths
 from tests.kit.runai_models import model
 from tests.kit.runs import CATALOG
 from tests.launch.launch_cases import PROFILE as SLURM
@@ -143,7 +143,7 @@ ODD = st.text(st.sampled_from("ab1/:.-_ '\"$(){}`;\n\\\t&|<>*é\0"), max_size=12
 def is_taken(profile: RunaiProfile) -> bool:
     try:
         check_runai_profile(profile)
-    except WrongField:
+    except InvalidFieldError:
         return False
     return True
 
@@ -193,7 +193,7 @@ def test_whatever_a_profile_holds_the_command_is_taken_apart_as_it_is_meant(
     ],
 )
 def test_odd_mounts_folders_and_variables_are_refused(changes: dict[str, Any]) -> None:
-    with pytest.raises(WrongField) as caught:
+    with pytest.raises(InvalidFieldError) as caught:
         check_runai_profile(replace(PROFILE, **changes))
     assert caught.value.fix
 
@@ -224,19 +224,19 @@ def test_any_files_unpack_unchanged(files: dict[str, str]) -> None:
 
 def test_files_that_are_too_large_for_the_environment_are_refused() -> None:
     noise = "".join(f"{number * number:x}" for number in range(60_000))
-    with pytest.raises(Trouble, match="are too large") as caught:
+    with pytest.raises(LlmbError, match="are too large") as caught:
         packed_files([("a", noise)])
     assert caught.value.exit_code == 1
     assert f"{MOST:,}" in caught.value.why
 
 
 def test_a_run_is_read_as_it_was_written(tmp_path: Path) -> None:
-    runs = Runs(Places(tmp_path / "config", tmp_path / "state"))
+    runs = Runs(UserPaths(tmp_path / "config", tmp_path / "state"))
     profile = replace(PROFILE, node_pool="h100", env=(("NCCL_DEBUG", "WARN"),))
     for number, selection in enumerate((NEMOTRON_340B, SMALL)):
         run, _ = intent(request_of(selection, profile), run_id=f"251121080102{number:04}")
         runs.save(run)
-        read = Runs(Places(tmp_path / "config", tmp_path / "state")).load(run.id)
+        read = Runs(UserPaths(tmp_path / "config", tmp_path / "state")).load(run.id)
         assert read == run
         assert isinstance(read.spec, RunaiSpec)
         assert read.job_name == read.spec.workload
@@ -258,7 +258,7 @@ def test_recipes_of_nemo_1_are_refused(recipe: str) -> None:
     request = request_of(Selection(workload, release, size, "h100", dtype, scale))
     assert "NeMo 1" in said(request)["procedure"]
     assert not said(request, "note")  # that it runs there all the same, as for a NeMo 2 recipe of Slurm's
-    with pytest.raises(Trouble, match="cannot be launched"):
+    with pytest.raises(LlmbError, match="cannot be launched"):
         spec_of(request)
 
 
@@ -273,7 +273,7 @@ def test_recipes_that_are_not_published_for_runai_have_a_note() -> None:
 def test_options_that_need_slurms_variables_are_refused(option: str) -> None:
     request = request_of(LLAMA, PROFILE, **{option: True})
     assert "Slurm's variables" in said(request)[option]
-    with pytest.raises(Trouble, match="cannot be launched"):
+    with pytest.raises(LlmbError, match="cannot be launched"):
         spec_of(request)
 
 
@@ -302,7 +302,7 @@ def test_deviations_from_the_recipe_are_recorded() -> None:
 
 def test_a_cluster_of_another_kind_is_refused() -> None:
     request = replace(request_of(), profile=SLURM)
-    with pytest.raises(Trouble, match="is not a Run:ai cluster"):
+    with pytest.raises(LlmbError, match="is not a Run:ai cluster"):
         procedure("runai").preview(request)
 
 

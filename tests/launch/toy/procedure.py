@@ -6,15 +6,15 @@ from llmb_tui.catalog.recipe import Recipe
 from llmb_tui.cluster.cluster import Cluster
 from llmb_tui.cluster.session import login_node
 from llmb_tui.cluster.slurm.client import find_jobs
-from llmb_tui.errors import Trouble
-from llmb_tui.launch.delivery import Jobs, Outcome, Tell
+from llmb_tui.errors import LlmbError
+from llmb_tui.launch.delivery import Jobs, OnStatus, Outcome
 from llmb_tui.launch.files import config_files
 from llmb_tui.launch.install_step import InstallPlan, InstallStep
 from llmb_tui.launch.naming import experiment_name, nemo_run_name
 from llmb_tui.launch.prepared import LaunchPreview, PreparedRun
 from llmb_tui.launch.procedure import Intent, Procedure, ScriptCheck
 from llmb_tui.launch.run import Run
-from llmb_tui.launch.settings import applied
+from llmb_tui.launch.settings import resolve_settings
 from llmb_tui.launch.spec import LaunchSpec
 from llmb_tui.preflight.check_group import CheckGroup, ok
 from llmb_tui.preflight.needs import PUBLIC, Needs, Sources
@@ -42,7 +42,7 @@ class ToyDelivery:
         """Give it to sbatch."""
         self._words = self._session.run(["sbatch", "--parsable", f"{self._spec.task_dir}/run.sh"]).stdout
 
-    def answer(self, tell: Tell) -> Outcome:
+    def answer(self, tell: OnStatus) -> Outcome:
         """The job."""
         tell("sbatch has answered")
         return Outcome("submitted", jobs=Jobs((self._words.strip(),)))
@@ -52,9 +52,9 @@ class ToyDelivery:
         jobs = find_jobs(self._session, self._spec.job_name)
         return Outcome("submitted", jobs=Jobs((jobs[0].id,))) if jobs else Outcome("withdrawn")
 
-    def refusal(self, run: Run) -> Trouble:
+    def refusal(self, run: Run) -> LlmbError:
         """In Slurm's words."""
-        return Trouble("Slurm refused the toy.", run.note)
+        return LlmbError("Slurm refused the toy.", run.note)
 
 
 class ToyProcedure(Procedure):
@@ -65,9 +65,9 @@ class ToyProcedure(Procedure):
     submitting = "looping"
 
     def refuse(self, recipe: Recipe) -> None:
-        """Raise Trouble (exit code 1) for a log of another form."""
+        """Raise LlmbError (exit code 1) for a log of another form."""
         if recipe.launch.kind != "nemo2":
-            raise Trouble(f"{recipe.id} has no toy.", "Its log has another form.", "Choose another.", exit_code=1)
+            raise LlmbError(f"{recipe.id} has no toy.", "Its log has another form.", "Choose another.", exit_code=1)
 
     def detail(self, recipe: Recipe) -> str:  # noqa: ARG002 - a `Procedure`'s
         """Short description."""
@@ -94,7 +94,7 @@ class ToyProcedure(Procedure):
     def prepare(self, cluster: Cluster, request: RunRequest, intent: Intent) -> PreparedRun:  # noqa: ARG002
         """The loop."""
         plan, profile = request.plan, request.slurm
-        experiment, settings = experiment_name(request), applied(request)
+        experiment, settings = experiment_name(request), resolve_settings(request)
         task = f"{experiment}_{intent.run_id}"
         folder = f"{profile.install_dir}/toys/{task}"
         spec = LaunchSpec(

@@ -47,7 +47,7 @@ _REFERENCE = re.compile(
 )
 
 
-class End(Exception):
+class EndError(Exception):
     """The program ends here, with words on stderr and an exit code."""
 
     def __init__(self, code: int, text: str) -> None:
@@ -66,7 +66,7 @@ def main(words: list[str]) -> int:
         return 0 if verb == "help" else 1
     try:
         import_image(*read(rest))
-    except End as end:
+    except EndError as end:
         sys.stderr.write(f"{end}\n")
         return end.code
     return 0
@@ -80,11 +80,11 @@ def read(words: list[str]) -> tuple[str, str]:
         if name == "--":
             break
         if name not in ("-o", "--output", "-a", "--arch") or not (equals or rest):
-            raise End(1, USAGE.rstrip())
+            raise EndError(1, USAGE.rstrip())
         value = value if equals else rest.pop(0)
         output = value if name in ("-o", "--output") else output
     if len(rest) != 1:
-        raise End(1, USAGE.rstrip())
+        raise EndError(1, USAGE.rstrip())
     return rest[0], output
 
 
@@ -92,13 +92,13 @@ def import_image(uri: str, output: str) -> None:
     """`enroot import`."""
     found = _REFERENCE.fullmatch(uri)
     if not found:
-        raise End(1, f"[ERROR] Invalid {'image reference' if uri.startswith('docker://') else 'argument'}: {uri}")
+        raise EndError(1, f"[ERROR] Invalid {'image reference' if uri.startswith('docker://') else 'argument'}: {uri}")
     registry, image, tag = found["registry"] or "registry-1.docker.io", found["image"], found["tag"]
     target = Path(output or f"{image.replace('/', '+')}{f'+{tag}' if tag else ''}.sqsh").absolute()
     if not target.parent.is_dir():
-        raise End(1, f"[ERROR] No such file or directory: {target}")
+        raise EndError(1, f"[ERROR] No such file or directory: {target}")
     if target.exists():
-        raise End(1, f"[ERROR] File already exists: {target}")
+        raise EndError(1, f"[ERROR] File already exists: {target}")
     inform("Test double: nothing is downloaded, and the file will be no image")
     log_in(registry, found["user"] or user_of(registry), image, tag or "latest")
     inform("Fetching image manifest list")
@@ -117,22 +117,22 @@ def import_image(uri: str, output: str) -> None:
 
 
 def log_in(registry: str, user: str, image: str, tag: str) -> None:
-    """What happens until the registry has given a token. Raises End."""
+    """What happens until the registry has given a token. Raises EndError."""
     inform("Querying registry for permission grant")
     if "." not in registry:
-        raise End(6, f"curl: (6) Could not resolve host: {registry}")
+        raise EndError(6, f"curl: (6) Could not resolve host: {registry}")
     early = FAULTS.get(knob("faults/enroot") or "")
     if early and early[0] != 1:
-        raise End(early[0], early[1].format(registry=registry))
+        raise EndError(early[0], early[1].format(registry=registry))
     inform(f"Authenticating with user: {user or '<anonymous>'}")
     key = key_of(registry, user)
     if key is not None:
         inform(f"Using credentials from file: {credentials()}")
     if early:
-        raise End(early[0], early[1].format(registry=registry, image=image, tag=tag))
+        raise EndError(early[0], early[1].format(registry=registry, image=image, tag=tag))
     wanted = knob("needs-key")
     if wanted is not None and (user != "$oauthtoken" or not key or (wanted and key != wanted)):
-        raise End(1, f"[ERROR] URL https://{registry}/proxy_auth returned error code: 401 Unauthorized")
+        raise EndError(1, f"[ERROR] URL https://{registry}/proxy_auth returned error code: 401 Unauthorized")
     inform("Authentication succeeded")
 
 
@@ -180,7 +180,7 @@ def download(image: str, seconds: float) -> None:
             part.write_bytes(b"\0" * LAYER_BYTES)
         except OSError as error:
             part.unlink(missing_ok=True)
-            raise End(1, f"zstd: error 70 : Write error : cannot write block : {error.strerror}") from None
+            raise EndError(1, f"zstd: error 70 : Write error : cannot write block : {error.strerror}") from None
         time.sleep(seconds / LAYERS)
         part.replace(cache / digest)
 
@@ -200,9 +200,9 @@ def squash(target: Path, seconds: float) -> None:
             file.write(MAGIC + TEXT + f"Host: {socket.gethostname()}\n".encode())
     except OSError as error:
         if error.errno != errno.ENOSPC:
-            raise End(1, f"Could not create destination file: {error.strerror}") from None
+            raise EndError(1, f"Could not create destination file: {error.strerror}") from None
         target.unlink()  # as mksquashfs does
-        raise End(1, NO_SPACE) from None
+        raise EndError(1, NO_SPACE) from None
 
 
 def knob(name: str) -> str | None:

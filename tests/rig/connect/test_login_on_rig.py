@@ -10,8 +10,8 @@ from pathlib import Path
 
 import pytest
 
-from llmb_tui.cluster.failures import AuthenticationFailed
-from llmb_tui.cluster.prompter import Unattended
+from llmb_tui.cluster.failures import AuthenticationError
+from llmb_tui.cluster.prompter import NonInteractivePrompter
 from llmb_tui.cluster.slurm.profile import SlurmProfile
 from llmb_tui.cluster.ssh.connect import connect
 from llmb_tui.cluster.ssh.keys import UnlockedKeys
@@ -31,7 +31,7 @@ def _no_agent(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def log_in(profile: SlurmProfile, person: Person | None = None, unlocked: UnlockedKeys | None = None) -> bool:
     """Whether logging in again would ask nobody."""
-    connection = connect(profile, person or Unattended(), unlocked=unlocked)
+    connection = connect(profile, person or NonInteractivePrompter(), unlocked=unlocked)
     try:
         assert connection.run(["id", "-un"]).stdout == "operator\n"
         return connection.asks_nobody
@@ -89,7 +89,7 @@ def test_a_code_that_was_used_is_not_sent_by_itself_again(login: Rig) -> None:
         person = Person(answers=[login.totp()])
         connect(login.profile("mfa"), person).close()
         before = log_of(login, "mfa").count("Failed keyboard-interactive")
-        with pytest.raises(AuthenticationFailed, match="was not answered"):
+        with pytest.raises(AuthenticationError, match="was not answered"):
             connect(login.profile("mfa"), person)
         assert log_of(login, "mfa").count("Failed keyboard-interactive") == before
         assert len(person.prompts) == 2
@@ -98,7 +98,7 @@ def test_a_code_that_was_used_is_not_sent_by_itself_again(login: Rig) -> None:
 
 
 def test_the_banner_of_the_server_is_given(login: Rig) -> None:
-    connection = connect(login.profile(), Unattended())
+    connection = connect(login.profile(), NonInteractivePrompter())
     connection.close()
     assert connection.banner == BANNER
 
@@ -107,7 +107,7 @@ def test_a_banner_cannot_reach_the_terminals_settings(login: Rig) -> None:
     banner = login.directory / "ssh" / "evil"
     banner.write_bytes(b"\x1b]52;c;ZXZpbA==\x07\x1b[2JWelcome\x9b\n")
     with with_options(login, "login", f"Banner {banner}"):
-        connection = connect(login.profile(), Unattended())
+        connection = connect(login.profile(), NonInteractivePrompter())
         connection.close()
     assert connection.banner == "Welcome\N{REPLACEMENT CHARACTER}\n"
 
@@ -117,7 +117,7 @@ def test_the_agent_of_the_configuration_is_used(login: Rig, tmp_path: Path) -> N
         assert log_in(without_keys(login, tmp_path, "login", f"IdentityAgent {socket}"))
         for line in ("IdentityAgent none", f"IdentityAgent {socket}\nIdentitiesOnly yes"):
             profile = without_keys(login, tmp_path, "login", line)
-            with pytest.raises(AuthenticationFailed):
+            with pytest.raises(AuthenticationError):
                 log_in(profile)
 
 
@@ -144,7 +144,7 @@ def test_with_too_many_keys_another_connection_goes_on_with_the_rest(login: Rig,
 def test_when_all_keys_are_refused_it_says_which(login: Rig, tmp_path: Path) -> None:
     others = [new_key(tmp_path / f"key{number}") for number in range(3)]
     profile = without_keys(login, tmp_path, "tight", *(f"IdentityFile {key}" for key in others))
-    with pytest.raises(AuthenticationFailed) as caught:
+    with pytest.raises(AuthenticationError) as caught:
         log_in(profile)
     assert all(str(key) in caught.value.why for key in others)
     assert "Too many authentication failures" in caught.value.why
@@ -162,7 +162,7 @@ def test_after_too_many_keys_the_password_is_still_asked_for(login: Rig, tmp_pat
 def test_when_the_server_takes_no_more_answers_it_says_so_and_asks_anew(login: Rig) -> None:
     with with_options(login, "login", "MaxAuthTries 2"):
         person = Person(answers=["one", "two", login.password])
-        with pytest.raises(AuthenticationFailed, match="no more tries"):
+        with pytest.raises(AuthenticationError, match="no more tries"):
             connect(login.profile("password"), person)
         assert len(person.prompts) == 2
         log_in(login.profile("password"), person)
@@ -185,7 +185,7 @@ class Slow(Person):
 @pytest.mark.parametrize(("alias", "endpoint"), [("password", "login"), ("pwotp", "pwotp")])
 def test_who_takes_too_long_is_told_so(login: Rig, alias: str, endpoint: str) -> None:
     with with_options(login, endpoint, "LoginGraceTime 600"):  # a short one may be over before the question is there
-        with pytest.raises(AuthenticationFailed, match="while the question was open"):
+        with pytest.raises(AuthenticationError, match="while the question was open"):
             connect(login.profile(alias), Slow(login, endpoint, login.password))
         assert "Accepted" not in log_of(login, endpoint).rpartition("Server listening")[2]
 
@@ -210,7 +210,7 @@ def test_a_certificate_lets_its_key_in(login: Rig, tmp_path: Path, authority: Pa
     key = new_key(tmp_path / "key", PASSPHRASE)
     with with_options(login, "login", f"TrustedUserCAKeys {login.directory}/ssh/authority.pub"):
         profile = login.profile(identity_file=str(key))
-        with pytest.raises(AuthenticationFailed):
+        with pytest.raises(AuthenticationError):
             log_in(profile)
         sign(authority, key, Path(f"{key}-cert.pub"))
         person = Person(answers=[PASSPHRASE])
@@ -227,7 +227,7 @@ def test_a_certificate_in_a_file_of_its_own_fits_the_agents_key(login: Rig, tmp_
         ssh_agent(tmp_path / "agent", key),
     ):
         profile = without_keys(login, tmp_path, "login", lines[0])
-        with pytest.raises(AuthenticationFailed):
+        with pytest.raises(AuthenticationError):
             log_in(profile)
         assert log_in(without_keys(login, tmp_path, "login", *lines))
 
@@ -259,11 +259,11 @@ def test_nothing_is_written_to_the_terminal_and_nothing_read(login: Rig, alias: 
     script = (
         "import os, sys; os.close(os.open('/dev/tty', os.O_RDWR))\n"
         "from llmb_tui.cluster.ssh.connect import connect\n"
-        "from llmb_tui.cluster.failures import AuthenticationFailed\n"
+        "from llmb_tui.cluster.failures import AuthenticationError\n"
         "from llmb_tui.cluster.slurm.profile import SlurmProfile\n"
-        "from llmb_tui.cluster.prompter import Unattended\n"
-        f"try: connect({profile!r}, Unattended())\n"
-        "except AuthenticationFailed: sys.exit(7)\n"
+        "from llmb_tui.cluster.prompter import NonInteractivePrompter\n"
+        f"try: connect({profile!r}, NonInteractivePrompter())\n"
+        "except AuthenticationError: sys.exit(7)\n"
     )
     done = subprocess.run(
         [sys.executable, "-c", _AT_A_TERMINAL, sys.executable, "-c", script],

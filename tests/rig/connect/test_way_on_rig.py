@@ -11,8 +11,8 @@ from pathlib import Path
 
 import pytest
 
-from llmb_tui.cluster.failures import AuthenticationFailed, HostKeyChanged, HostKeyUnknown, Unreachable
-from llmb_tui.cluster.prompter import Unattended
+from llmb_tui.cluster.failures import AuthenticationError, HostKeyChangedError, HostKeyUnknownError, UnreachableError
+from llmb_tui.cluster.prompter import NonInteractivePrompter
 from llmb_tui.cluster.ssh.connect import connect
 from tests.cluster.login_node import Person
 from tests.kit.waiting import until
@@ -27,7 +27,7 @@ def _no_agent(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_a_jump_host_leads_on_and_is_left_at_the_end(login: Rig) -> None:
-    connection = connect(login.profile("behind"), Unattended())
+    connection = connect(login.profile("behind"), NonInteractivePrompter())
     assert connection.run(["id", "-un"]).stdout == "operator\n"
     assert connection.asks_nobody
     assert connections(login, "bastion")
@@ -38,7 +38,7 @@ def test_a_jump_host_leads_on_and_is_left_at_the_end(login: Rig) -> None:
 
 
 def test_a_jump_host_is_left_when_the_login_node_is_gone(login: Rig) -> None:
-    connection = connect(login.profile("behind"), Unattended())
+    connection = connect(login.profile("behind"), NonInteractivePrompter())
     login.servers.end_sessions("behind")
     until(lambda: not connection.alive and not connections(login, "bastion"))
 
@@ -57,21 +57,27 @@ def test_jump_hosts_in_a_row_ask_each_for_themselves(login: Rig, tmp_path: Path)
 
 
 def test_an_error_names_the_hop(login: Rig, tmp_path: Path) -> None:
-    with pytest.raises(AuthenticationFailed, match=r"password.*on the way to behind"):
-        connect(configured(login, tmp_path, "Host behind\nProxyJump password", "behind"), Unattended())
-    with pytest.raises(Unreachable, match=r"gate \(127.0.0.1\), port 1, on the way to behind"):
-        connect(configured(login, tmp_path, "Host gate\nPort 1\nHost behind\nProxyJump gate", "behind"), Unattended())
-    with pytest.raises(Unreachable, match="bastion") as caught:
-        connect(configured(login, tmp_path, "Host behind\nPort 1", "behind"), Unattended())
+    with pytest.raises(AuthenticationError, match=r"password.*on the way to behind"):
+        connect(configured(login, tmp_path, "Host behind\nProxyJump password", "behind"), NonInteractivePrompter())
+    with pytest.raises(UnreachableError, match=r"gate \(127.0.0.1\), port 1, on the way to behind"):
+        connect(
+            configured(login, tmp_path, "Host gate\nPort 1\nHost behind\nProxyJump gate", "behind"),
+            NonInteractivePrompter(),
+        )
+    with pytest.raises(UnreachableError, match="bastion") as caught:
+        connect(configured(login, tmp_path, "Host behind\nPort 1", "behind"), NonInteractivePrompter())
     assert "could not connect to it" in caught.value.why
-    with with_options(login, "bastion", "AllowTcpForwarding no"), pytest.raises(Unreachable, match="does not forward"):
-        connect(login.profile("behind"), Unattended())
+    with (
+        with_options(login, "bastion", "AllowTcpForwarding no"),
+        pytest.raises(UnreachableError, match="does not forward"),
+    ):
+        connect(login.profile("behind"), NonInteractivePrompter())
 
 
 def test_a_proxy_command_is_the_line(login: Rig, tmp_path: Path) -> None:
     config = f"Host far\nHostName {BEHIND}\nPort {login.port('behind')}\nIdentityFile {login.client.key()}\n"
     config += f"ProxyCommand ssh -F {login.client.config} -W [%h]:%p bastion"
-    connection = connect(configured(login, tmp_path, config, "far"), Unattended())
+    connection = connect(configured(login, tmp_path, config, "far"), NonInteractivePrompter())
     assert connection.run(["id", "-un"]).stdout == "operator\n"
     command = f"-W [{BEHIND}]:{login.port('behind')}"
     assert _runs(command)
@@ -96,7 +102,7 @@ def test_a_proxy_command_that_would_stay_is_ended(login: Rig, tmp_path: Path) ->
         "up()\n"
     )
     command = f"Host login\nProxyCommand {sys.executable} {relay} %h %p"
-    connection = connect(configured(login, tmp_path, command, "login"), Unattended())
+    connection = connect(configured(login, tmp_path, command, "login"), NonInteractivePrompter())
     assert connection.run(["id", "-un"]).stdout == "operator\n"
     assert _runs(str(relay))
     connection.close()
@@ -111,8 +117,8 @@ def test_a_proxy_command_that_would_stay_is_ended(login: Rig, tmp_path: Path) ->
     ],
 )
 def test_a_proxy_command_that_fails_is_quoted(login: Rig, tmp_path: Path, command: str, words: str) -> None:
-    with pytest.raises(Unreachable) as caught:
-        connect(configured(login, tmp_path, f"Host login\nProxyCommand {command}", "login"), Unattended())
+    with pytest.raises(UnreachableError) as caught:
+        connect(configured(login, tmp_path, f"Host login\nProxyCommand {command}", "login"), NonInteractivePrompter())
     assert words in caught.value.why
     assert "\033" not in caught.value.why
 
@@ -140,12 +146,12 @@ def test_an_unknown_key_on_the_way_is_asked_about_and_kept_only_on_yes(
     profile = configured(login, tmp_path, f"Host *\nUserKnownHostsFile {file}\nHashKnownHosts yes", "behind")
     refuses, accepts = Person(accepts=False), Person(accepts=True)
 
-    with pytest.raises(HostKeyUnknown):
+    with pytest.raises(HostKeyUnknownError):
         connect(profile, refuses)
     assert file.read_text() == before
 
     connect(profile, accepts).close()
-    connect(profile, Unattended()).close()
+    connect(profile, NonInteractivePrompter()).close()
     host = BEHIND if unknown == "behind" else "127.0.0.1"
     assert [asked[0] for asked in (*refuses.host_keys, *accepts.host_keys)] == [f"[{host}]:{login.port(unknown)}"] * 2
     added = file.read_text().removeprefix(before)
@@ -157,7 +163,7 @@ def test_a_changed_key_on_the_way_stops_it_with_both_fingerprints(login: Rig, ch
     old = login.directory / "ssh" / "host_ed25519.pub"
     with login.servers.changed_host_key(changed) as new:
         person = Person(accepts=True)
-        with pytest.raises(HostKeyChanged) as caught:
+        with pytest.raises(HostKeyChangedError) as caught:
             connect(login.profile("behind"), person)
     for file in (old, new):
         digest = subprocess.run(["ssh-keygen", "-lf", str(file)], capture_output=True, check=True, text=True).stdout
@@ -171,9 +177,9 @@ def test_an_alias_for_the_host_key_is_what_the_file_knows(login: Rig, tmp_path: 
     (tmp_path / "known_hosts").write_text(f"cluster {key[0]} {key[1]}\n")
     config = f"Host login\nHostKeyAlias cluster\nUserKnownHostsFile {tmp_path}/none {tmp_path}/known_hosts\n"
     config += "StrictHostKeyChecking yes"
-    connect(configured(login, tmp_path, config, "login"), Unattended()).close()
+    connect(configured(login, tmp_path, config, "login"), NonInteractivePrompter()).close()
     profile = configured(login, tmp_path, config.replace("cluster", "other"), "login")
-    with pytest.raises(HostKeyUnknown, match="StrictHostKeyChecking"):
+    with pytest.raises(HostKeyUnknownError, match="StrictHostKeyChecking"):
         connect(profile, Person(accepts=True))
 
 
@@ -184,7 +190,7 @@ def test_a_busy_server_is_waited_for(login: Rig) -> None:
         for _ in range(2):
             others.enter_context(socket.create_connection(("127.0.0.1", port))).recv(1)
         refusals = log_of(login, "tight").count("drop connection")
-        connecting = pool.submit(connect, login.profile("tight"), Unattended())
+        connecting = pool.submit(connect, login.profile("tight"), NonInteractivePrompter())
         until(lambda: log_of(login, "tight").count("drop connection") > refusals)
         others.close()
         connecting.result().close()

@@ -11,7 +11,7 @@ def main(program: str, words: list[str]) -> int:
     """Run a program; its exit status."""
     sys.path.insert(0, "/run/rig/lib")
     from llmb_tui.demo import node_programs
-    from llmb_tui.demo.slurm.options import Refusal
+    from llmb_tui.demo.slurm.options import RefusedError
     from llmb_tui.demo.slurm.pyxis import MOUNTS
 
     if program == "nsys" and words in (["--version"], ["status", "--env"]):
@@ -20,7 +20,7 @@ def main(program: str, words: list[str]) -> int:
     os.environ[MOUNTS] = json.dumps([["", "/"]])  # unlike on the demo cluster, everything is where it says
     try:
         return {"numactl": node_programs.numactl, "nsys": node_programs.nsys}[program](None, words)
-    except Refusal as refusal:
+    except RefusedError as refusal:
         sys.stderr.write(f"{refusal.text}\n")
         return refusal.code
 

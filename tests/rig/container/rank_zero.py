@@ -57,7 +57,7 @@ def main(over: str, words: list[str]) -> int:
     by_runner = words[0] == "-m"
     sys.path.insert(0, str(KNOBS / "lib"))
     from llmb_tui.demo import trainer
-    from llmb_tui.demo.slurm.options import Refusal
+    from llmb_tui.demo.slurm.options import RefusedError
     from llmb_tui.demo.slurm.pyxis import MOUNTS
 
     mounts = [["", "/"]]  # unlike on the demo cluster, everything is where it says
@@ -75,7 +75,7 @@ def main(over: str, words: list[str]) -> int:
         take_memory()
     try:
         return trainer.main(cast("Store", Jobs()), words)
-    except Refusal as refusal:
+    except RefusedError as refusal:
         sys.stderr.write(f"{refusal.text}\n")
         return refusal.code
     finally:

@@ -13,7 +13,7 @@ from llmb_tui.cluster.bandwidth import Limit
 from llmb_tui.cluster.slurm.cluster import SlurmCluster
 from llmb_tui.cluster_files.fetch import Fetch, Fetched
 from llmb_tui.cluster_files.left_files import FileKind, LeftFiles, list_left
-from llmb_tui.errors import Trouble
+from llmb_tui.errors import LlmbError
 from tests.kit.runs import make_run
 from tests.rig.cluster import Rig
 from tests.rig.line import Line
@@ -90,7 +90,7 @@ def test_a_line_that_does_not_come_back(site: Site, monkeypatch: pytest.MonkeyPa
         site.line.refuse()
         site.line.cut()
 
-    with pytest.raises(Trouble, match=r"profile_1.nsys-rep: [\d,]+ of 9,000,000 bytes are here") as lost:
+    with pytest.raises(LlmbError, match=r"profile_1.nsys-rep: [\d,]+ of 9,000,000 bytes are here") as lost:
         Fetch(site.session, left, site.here).all(cut)
     assert (lost.value.exit_code, "continues" in lost.value.fix) == (2, True)
     site.line.accept()

@@ -19,7 +19,7 @@ from llmb_tui.launch.step_state import StepState
 from llmb_tui.plan.plan import Plan
 from llmb_tui.request import RunRequest
 from llmb_tui.services import Services
-from llmb_tui.store.paths import Places
+from llmb_tui.store.paths import UserPaths
 from tests.kit.waiting import until
 from tests.rig.cluster import Rig
 
@@ -38,7 +38,7 @@ class Site:
         self.image = self.install / "images" / f"{IMAGE}.sqsh"
         self.step = self.install / ".llmb-tui" / "steps" / f"image-{IMAGE}"
         self.profile = rig.profile(install_dir=str(self.install))
-        self.places = Places(places / "config", places / "state")
+        self.places = UserPaths(places / "config", places / "state")
         self._sessions: list[SlurmCluster] = []
 
     def session(self, profile: SlurmProfile | None = None) -> SlurmCluster:

@@ -8,7 +8,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from llmb_tui.cluster_files.housekeeping import belongings, chosen, remove
+from llmb_tui.cluster_files.housekeeping import chosen, install_items, remove
 from tests.kit import verbs
 from tests.kit.runs import CATALOG, make_run
 from tests.rig.cluster import Rig
@@ -77,10 +77,10 @@ def test_an_install_that_began_after_the_look_keeps_everything(site: Site, rig: 
         run = InBackground(site.installer())
         run.until_running()
         session = site.session()
-        found, _ = belongings(session, CATALOG, (), {})
+        found, _ = install_items(session, CATALOG, (), {})
         assert [thing.kept.startswith("An install is in progress: image-") for thing in found] == [True] * len(found)
         rig.as_operator(f"mkdir -p {site.install}/venvs/made", check=True)
-        forced = [replace(thing, kept="") for thing in belongings(session, CATALOG, (), {})[0]]
+        forced = [replace(thing, kept="") for thing in install_items(session, CATALOG, (), {})[0]]
         removal = remove(session, chosen(forced, ["venvs/made"]))
         assert "An install step is at work" in removal.kept["venvs/made"]
         run.stop.set()

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from llmb_tui.errors import Trouble
+from llmb_tui.errors import LlmbError
 from llmb_tui.launch.secrets import forget_secret, give_secret
 from llmb_tui.launch.step_state import StepState
 from tests.rig.cluster import Rig
@@ -88,7 +88,7 @@ def test_a_disk_that_is_full_to_the_brim_is_said(site: Site, rig: Rig) -> None:
 def test_an_install_directory_that_is_not_ours_is_said(site: Site) -> None:
     site.install.chmod(0o700)
     site.rig.as_root(["chown", "root", str(site.install)], check=True)
-    with pytest.raises(Trouble, match="install directory cannot be written") as caught:
+    with pytest.raises(LlmbError, match="install directory cannot be written") as caught:
         site.run()
     assert "Permission denied" in caught.value.why
     assert "Choose an install directory" in caught.value.fix

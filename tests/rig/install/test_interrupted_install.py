@@ -13,7 +13,7 @@ from pathlib import Path
 
 import pytest
 
-from llmb_tui.errors import Trouble
+from llmb_tui.errors import LlmbError
 from llmb_tui.launch.step_state import StepState
 from tests.kit.waiting import until
 from tests.rig.cluster import Rig
@@ -91,7 +91,7 @@ def test_a_step_that_is_killed_again_and_again_is_given_up(site: Site) -> None:
         before = _owner(site)
         kill_step(site)
         _until_started_again(run, site, before)
-    with pytest.raises(Trouble, match="keeps killing the step"):
+    with pytest.raises(LlmbError, match="keeps killing the step"):
         run.join()
 
 
@@ -138,8 +138,8 @@ from llmb_tui.cli.clusters import install
 from llmb_tui.plan.make import plan
 from llmb_tui.plan.selection import Selection
 from llmb_tui.services import Services
-from llmb_tui.store.paths import Places
-services = Services(Places(Path(sys.argv[1]), Path(sys.argv[2])))
+from llmb_tui.store.paths import UserPaths
+services = Services(UserPaths(Path(sys.argv[1]), Path(sys.argv[2])))
 chosen = plan(services.catalog, Selection("nemotron4", "25.04", "15b", "h100", "fp8", 16))
 install(services, services.request(sys.argv[3], chosen), print)
 """

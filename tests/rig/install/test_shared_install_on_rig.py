@@ -8,7 +8,7 @@ import pytest
 
 from llmb_tui.cluster.remote_text import remote_text
 from llmb_tui.cluster.slurm.cluster import SlurmCluster
-from llmb_tui.errors import Trouble
+from llmb_tui.errors import LlmbError
 from llmb_tui.launch.install import _step_script
 from llmb_tui.launch.install_step import InstallStep
 from llmb_tui.preflight.login_node import login_node_group
@@ -158,7 +158,7 @@ def test_a_link_on_the_way_to_a_step_is_refused_with_its_name(site: Site, rig: R
     precious = rig.new_dir()
     place = site.install / name
     rig.as_operator(f"mkdir -p {place.parent} && ln -s {precious} {place}", check=True)
-    with pytest.raises(Trouble, match="cannot be written") as refused:
+    with pytest.raises(LlmbError, match="cannot be written") as refused:
         site.run()
     assert f"{place} is a symbolic link" in refused.value.why
     assert list(precious.iterdir()) == []
@@ -169,7 +169,7 @@ def test_a_link_among_a_steps_traces_is_refused_with_its_name(site: Site, rig: R
     precious = rig.new_dir() / "precious"
     folder = site.install / ".llmb-tui/steps/directories-pretrain_nemotron4"
     rig.as_operator(f"mkdir -p {folder} && echo keep >{precious} && ln -s {precious} {folder}/{name}", check=True)
-    with pytest.raises(Trouble, match="cannot be written") as refused:
+    with pytest.raises(LlmbError, match="cannot be written") as refused:
         site.run()
     assert f"{folder}/{name} is a symbolic link" in refused.value.why
     assert precious.read_text() == "keep\n"

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from llmb_tui.catalog.load import load_presets
-from llmb_tui.cluster_files.housekeeping import belongings, chosen, remove
+from llmb_tui.cluster_files.housekeeping import chosen, install_items, remove
 from llmb_tui.launch.step_state import StepState
 from llmb_tui.launch.upstream.commits import look_for_commits
 from llmb_tui.launch.upstream.install import commits_step
@@ -164,7 +164,7 @@ def a_package_that_cannot_be_built_is_said(site: UpstreamSite) -> None:
 
 
 def what_is_removed_is_made_anew(site: UpstreamSite) -> None:
-    found, _ = belongings(site.session(), load_presets(), (), {})
+    found, _ = install_items(site.session(), load_presets(), (), {})
     things = {thing.path: thing.kind for thing in found if not thing.kept}
     environment, repository = f"venvs/{site.name}", site.paths.repository.removeprefix(f"{site.install}/")
     assert (things[environment], things[repository]) == ("environment", "repository")

@@ -11,11 +11,11 @@ from typing import Any, cast
 
 import pytest
 
-from llmb_tui.cluster.cluster import CancelOpen
+from llmb_tui.cluster.cluster import CancelUnconfirmedError
 from llmb_tui.cluster.job import Job
 from llmb_tui.cluster.slurm.accounting import DEFAULT_ACCOUNT
 from llmb_tui.cluster.slurm.client import find_jobs, own_jobs, partitions
-from llmb_tui.cluster.slurm.trouble import AccountingTrouble, SlurmTrouble
+from llmb_tui.cluster.slurm.errors import AccountingError, SlurmError
 from llmb_tui.store.journal import Journal
 from llmb_tui.watch.events import JobUpdated, PollFailed, WatchEvent
 from llmb_tui.watch.job_poller import JobPoller
@@ -113,14 +113,14 @@ def test_a_cancel_whose_answer_is_lost_with_the_line_is_settled_by_the_next_look
         clusters = SimpleNamespace(cluster=lambda _: session, poller=lambda _: SimpleNamespace(poll_soon=lambda: None))
         journal = Journal(site.runs.folder("lost") / "journal")
         feed = RunsFeed(site.runs, journal, cast("Any", clusters), threshold=0.95, timing=Timing())
-        with pytest.raises(CancelOpen):
+        with pytest.raises(CancelUnconfirmedError):
             feed.cancel(run)
         assert "it may still cancel it" in site.runs.load("lost").cancel_note
         line.accept()
 
         def settled() -> bool:
             # A line that was refused a moment ago may still be on its way back.
-            return not feed.poll() and not site.runs.load("lost").going
+            return not feed.poll() and not site.runs.load("lost").is_active
 
         until(settled, "the job's end is known")
         assert "was carried out" in site.runs.load("lost").cancel_note
@@ -131,7 +131,7 @@ def test_a_job_of_somebody_else_is_not_cancelled(site: Site) -> None:
     site.rig.as_root(["sacctmgr", "-i", "add", "user", "root", "account=llmbench"])
     command = ["sbatch", "--parsable", "-A", "llmbench", "-o", "/dev/null", "--wrap", "sleep 600"]
     job_id = site.rig.as_root(command, check=True).stdout.strip()
-    with pytest.raises(SlurmTrouble) as caught:
+    with pytest.raises(SlurmError) as caught:
         site.session.cancel(job_id)
     assert "denied" in caught.value.why
     assert "another user" in caught.value.fix
@@ -162,7 +162,7 @@ def test_a_controller_that_hangs_costs_one_wait_and_changes_no_job(site: Site, m
         watched.running()
         with site.rig.controller_hung():
             seen = len(watched.states)
-            with pytest.raises(SlurmTrouble) as caught:
+            with pytest.raises(SlurmError) as caught:
                 site.session.look([watched.job_id, "999999"])
             state = watched.wait_for(lambda state: state.slurm_note, after=seen)
         asked = calls()
@@ -184,7 +184,7 @@ def test_without_its_database_the_queue_goes_on(site: Site) -> None:
     with site.rig.database_down():
         jobs = site.session.look([runs, ended])
         assert (jobs[runs].state, jobs[ended].state, jobs[ended].exit_code) == ("RUNNING", "FAILED", "4:0")
-        with pytest.raises(SlurmTrouble, match="sacct"):
+        with pytest.raises(SlurmError, match="sacct"):
             site.session.look([runs, "999999"])
 
 
@@ -203,7 +203,7 @@ def test_accounting_that_hangs_is_told_from_the_controller_and_keeps_no_run_from
             lambda: find_jobs(site.session, "nosuchname"),
             lambda: own_jobs(site.session, time.time() - 60.0),
         ):
-            with pytest.raises(AccountingTrouble, match="did not answer in time") as caught:
+            with pytest.raises(AccountingError, match="did not answer in time") as caught:
                 ask()
             assert "Slurm's controller answers" in caught.value.why
         # Where neither knows it, it soon counts as over: until it has said all, the queue does.

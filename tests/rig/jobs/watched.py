@@ -12,7 +12,7 @@ from pathlib import Path
 
 from llmb_tui.cluster.slurm.cluster import SlurmCluster
 from llmb_tui.launch.runs import Runs
-from llmb_tui.store.paths import Places
+from llmb_tui.store.paths import UserPaths
 from llmb_tui.watch.job_poller import JobPoller
 from llmb_tui.watch.monitor import Monitor
 from llmb_tui.watch.state import RunState
@@ -83,7 +83,7 @@ class Site:
         self.rig = rig
         self.profile = rig.profile(install_dir=str(rig.new_dir()))
         self.session = SlurmCluster(self.profile)
-        self.runs = Runs(Places(folder / "config", folder / "state"))
+        self.runs = Runs(UserPaths(folder / "config", folder / "state"))
         self.watched: list[Watched] = []
 
     def watch(self, command: str, *options: str, **settings: float) -> Watched:

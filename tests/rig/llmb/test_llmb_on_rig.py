@@ -18,7 +18,7 @@ from llmb_tui.cluster.slurm.profile import SlurmProfile
 from llmb_tui.plan.make import plan
 from llmb_tui.plan.selection import Selection
 from llmb_tui.services import Services
-from llmb_tui.store.paths import Places
+from llmb_tui.store.paths import UserPaths
 from llmb_tui.watch.state import RunState
 from tests.kit.waiting import until
 from tests.rig.cluster import Rig
@@ -29,16 +29,16 @@ PLAN = plan(load_presets(), Selection("nemotron4-340b", "25.12", "340b", "gb200"
 
 
 @pytest.fixture
-def places(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Places:
+def places(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> UserPaths:
     monkeypatch.delenv("SSH_AUTH_SOCK", raising=False)
     monkeypatch.setenv("HOME", str(tmp_path))
     monkeypatch.setenv("LLMB_TUI_CONFIG_DIR", str(tmp_path / "config"))
     monkeypatch.setenv("LLMB_TUI_STATE_DIR", str(tmp_path / "state"))
-    return Places.of_user()
+    return UserPaths.of_user()
 
 
 @pytest.fixture
-def services(places: Places) -> Iterator[Services]:
+def services(places: UserPaths) -> Iterator[Services]:
     services = Services(places)
     yield services
     services.clusters.close()
@@ -116,8 +116,8 @@ def test_what_cannot_be_used_says_why_and_changes_nothing(
 ) -> None:
     installation.write("cluster_config.yaml", f"schema_version: 3\nenvironment: {{HF_TOKEN: {SECRET}}}\n")
     before = installation.sh(f"find {installation.root} -printf '%p %T@\\n' | sort")
-    (trouble,) = find_on(services, profile).troubles
-    assert "knows versions 1 and 2" in trouble.why
+    (error,) = find_on(services, profile).troubles
+    assert "knows versions 1 and 2" in error.why
     report = verb("doctor", "rig")
     (check,) = [check for check in report["checks"] if check["id"] == "llmb-run"]
     assert (check["status"], SECRET in json.dumps(report)) == ("warning", False)
@@ -147,7 +147,7 @@ def test_its_settings_and_workloads_are_told_by_verb(
     assert (ours["same_release"], ours["image"], ours["venv_missing"]) == (True, "nvidia+nemo+25.07.01.sqsh", False)
     assert (theirs["name"], theirs["same_release"], theirs["venv_missing"]) == ("pretrain_llama3.1", False, True)
     assert SECRET not in json.dumps(told)
-    assert Services(Places.of_user()).clusters.profile("rig") == profile
+    assert Services(UserPaths.of_user()).clusters.profile("rig") == profile
 
 
 def test_a_person_reads_the_same(
@@ -196,7 +196,7 @@ def test_its_runs_are_listed_the_newest_first(verb: Verb, installation: Installa
     assert "No preset has nemotron4-340b of release 25.08" in other["why_not"]
     assert main(["llmb", "rig", "--open", old.job]) == 1
     assert main(["llmb", "rig", "--open", "999999"]) == 1
-    assert Services(Places.of_user()).runs.all() == ()
+    assert Services(UserPaths.of_user()).runs.all() == ()
 
 
 def test_a_run_is_opened_once_and_watched_over_its_restart_to_the_verdict(

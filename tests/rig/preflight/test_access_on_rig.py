@@ -11,7 +11,7 @@ from llmb_tui.plan.plan import Plan
 from llmb_tui.preflight.needs import Sources
 from llmb_tui.preflight.report import Preflight
 from llmb_tui.services import Services
-from llmb_tui.store.paths import Places
+from llmb_tui.store.paths import UserPaths
 from tests.rig.cluster import Rig
 from tests.rig.install.web import Web
 from tests.rig.preflight.site import by_id
@@ -27,7 +27,7 @@ def web() -> Iterator[Web]:
 def services(rig: Rig, web: Web, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Services]:
     monkeypatch.delenv("SSH_AUTH_SOCK", raising=False)
     monkeypatch.setenv("HOME", str(tmp_path))
-    services = Services(Places(tmp_path / "config", tmp_path / "state"))
+    services = Services(UserPaths(tmp_path / "config", tmp_path / "state"))
     services.sources = Sources(web.url, web.url, web.url)
     services.clusters.save(rig.profile(install_dir=str(rig.new_dir())))
     yield services

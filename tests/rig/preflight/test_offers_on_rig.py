@@ -14,16 +14,16 @@ import pytest
 
 from llmb_tui.catalog.catalog import Catalog
 from llmb_tui.cluster.slurm.cluster import SlurmCluster
+from llmb_tui.cluster.slurm.errors import SlurmError
 from llmb_tui.cluster.slurm.inventory import read_inventory
 from llmb_tui.cluster.slurm.profile import SlurmProfile
-from llmb_tui.cluster.slurm.trouble import SlurmTrouble
 from llmb_tui.launch.direct.render import render
 from llmb_tui.launch.direct.spec_of import launch_spec
 from llmb_tui.launch.naming import new_run_id
 from llmb_tui.plan.plan import Plan
 from llmb_tui.request import RunRequest
 from llmb_tui.services import Services
-from llmb_tui.store.paths import Places
+from llmb_tui.store.paths import UserPaths
 from tests.rig.cluster import Rig
 from tests.rig.machine import REPOSITORY
 
@@ -63,7 +63,7 @@ def test_a_cluster_without_accounts_offers_the_rest(rig_without_accounting: Rig,
 
 
 def test_a_hung_controller_is_slurms_trouble(rig: Rig, session: SlurmCluster) -> None:
-    with rig.controller_hung(), pytest.raises(SlurmTrouble, match="DOWN"):
+    with rig.controller_hung(), pytest.raises(SlurmError, match="DOWN"):
         read_inventory(session)
 
 
@@ -71,7 +71,7 @@ def test_a_hung_controller_is_slurms_trouble(rig: Rig, session: SlurmCluster) ->
 def services(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Services]:
     monkeypatch.delenv("SSH_AUTH_SOCK", raising=False)
     monkeypatch.setenv("HOME", str(tmp_path))
-    services = Services(Places(tmp_path / "config", tmp_path / "state"))
+    services = Services(UserPaths(tmp_path / "config", tmp_path / "state"))
     yield services
     services.clusters.close()
 

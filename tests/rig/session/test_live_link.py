@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from llmb_tui.cluster.failures import Disconnected, LoginNeeded
+from llmb_tui.cluster.failures import DisconnectedError, LoginNeededError
 from llmb_tui.cluster.prompter import Prompter
 from llmb_tui.cluster.slurm.cluster import SlurmCluster
 from llmb_tui.cluster.slurm.profile import SlurmProfile
@@ -79,7 +79,7 @@ def test_a_hang_is_noticed_and_mended_when_the_line_is_back(login: Rig, line: Li
     def wait() -> None:
         try:
             session.run(["sleep", "300"], deadline_s=300)
-        except Disconnected as broken:
+        except DisconnectedError as broken:
             outcome.append(broken)
 
     waiting = threading.Thread(target=wait)
@@ -105,7 +105,7 @@ def test_what_ran_behind_a_line_that_hung_ends_when_the_server_learns_of_it(
     stream = session.stream(_LONG)
     assert stream.read(20) == b"up\n"
     line.hang()
-    with pytest.raises(Disconnected):
+    with pytest.raises(DisconnectedError):
         stream.read(60)
     assert any("echo up" in process for process in login.operator_processes())
     line.resume()  # what was on its way gets there: that the connection was closed
@@ -142,7 +142,7 @@ def test_a_restarted_server_is_found_again(login: Rig, open_session: Open) -> No
     stream = session.stream(_LONG, bulk=True)
     assert stream.read(20) == b"up\n"
     login.servers.stop("login")
-    with pytest.raises(Disconnected):
+    with pytest.raises(DisconnectedError):
         stream.read(20)
     until(lambda: session.state in ("lost", "connecting"))
     login.servers.start_one("login")
@@ -187,7 +187,7 @@ def test_with_one_session_a_stream_on_the_same_connection_takes_turns(login: Rig
         with session.stream(["sh", "-c", "echo up; cat; exit"]) as stream:
             assert stream.read(20) == b"up\n"
             assert session.run(["echo", str(number)], deadline_s=30).stdout == f"{number}\n"
-            with pytest.raises(Disconnected):
+            with pytest.raises(DisconnectedError):
                 stream.read(20)
             lines += 1
     assert lines == 3
@@ -205,7 +205,7 @@ def test_after_a_cut_a_login_with_a_code_waits_for_a_person(login: Rig, open_ses
         asked_at_first = owner.asked
         line.cut()
         until(lambda: session.state == "needs-login")
-        with pytest.raises(LoginNeeded):
+        with pytest.raises(LoginNeededError):
             session.run(["true"])
         assert (owner.asked, line.connections) == (asked_at_first, 1)
         session.connect(owner)

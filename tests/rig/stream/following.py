@@ -11,7 +11,7 @@ from pathlib import Path
 
 from llmb_tui.cluster.slurm.cluster import SlurmCluster
 from llmb_tui.cluster.slurm.profile import SlurmProfile
-from llmb_tui.watch.events import LinkChanged, LogGrown, LogTrouble, WatchEvent
+from llmb_tui.watch.events import LinkChanged, LogGrown, LogProblem, WatchEvent
 from llmb_tui.watch.logfeed import LogFeed
 from tests.kit.runs import make_spec
 from tests.kit.waiting import until
@@ -81,7 +81,7 @@ class Following:
     @property
     def troubles(self) -> list[str]:
         """What it said of the log."""
-        return [news.note for news in self.news if isinstance(news, (LogGrown, LogTrouble)) and news.note]
+        return [news.note for news in self.news if isinstance(news, (LogGrown, LogProblem)) and news.note]
 
     def wait_until_copied(self, remote: Path, deadline_s: float = 60.0) -> None:
         """Wait until the newest copy is as long as a file that nobody writes to any more."""

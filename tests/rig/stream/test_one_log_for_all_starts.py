@@ -15,7 +15,7 @@ from llmb_tui.launch.run import Run
 from llmb_tui.launch.runs import Runs
 from llmb_tui.plan.make import plan
 from llmb_tui.plan.selection import Selection
-from llmb_tui.store.paths import Places
+from llmb_tui.store.paths import UserPaths
 from llmb_tui.watch.job_poller import JobPoller
 from llmb_tui.watch.monitor import Monitor
 from llmb_tui.watch.run_records import RunRecords
@@ -115,7 +115,7 @@ def submit(rig: Rig, tmp_path: Path) -> Submit:
             plan=made, spec=None, log_format="hydra", procedure="upstream", cluster="rig", log=log, job_ids=(job,),
             job_state=None,
         )  # fmt: skip
-        runs = Runs(Places(tmp_path / "config", tmp_path / "state"))
+        runs = Runs(UserPaths(tmp_path / "config", tmp_path / "state"))
         runs.save(run)
         return Watched(rig, folder, runs, run)
 

@@ -7,7 +7,7 @@ from pathlib import Path
 
 from llmb_tui.cluster.slurm.cluster import SlurmCluster
 from llmb_tui.launch.runs import Runs
-from llmb_tui.store.paths import Places
+from llmb_tui.store.paths import UserPaths
 from llmb_tui.watch.job_poller import JobPoller
 from llmb_tui.watch.monitor import Monitor
 from llmb_tui.watch.state import RunState
@@ -45,7 +45,7 @@ class Submitted:
         batch = SCRIPT.format(job_name=spec.job_name, task_dir=self.task_dir)
         self.job = rig.as_operator(["sbatch", "--parsable"], stdin=batch, check=True).stdout.strip()
         self.run = make_run("run1", self.task_dir, cluster="rig", job_ids=(self.job,), job_state=None)
-        self.runs = Runs(Places(tmp_path / "config", tmp_path / "state"))
+        self.runs = Runs(UserPaths(tmp_path / "config", tmp_path / "state"))
         self.runs.save(self.run)
 
     def requeue(self) -> None:

@@ -12,7 +12,7 @@ import pytest
 from llmb_tui.cluster.job_log import JobLog
 from llmb_tui.launch.run import Run
 from llmb_tui.services import Services
-from llmb_tui.store.paths import Places
+from llmb_tui.store.paths import UserPaths
 from llmb_tui.watch.runs_feed import poll_jobs
 from llmb_tui.watch.state import RunState
 from tests.kit.runs import make_run
@@ -42,7 +42,7 @@ class Launched:
         return self.services.runs.load(self.run_id)
 
     def going(self) -> bool:
-        return self.run.going
+        return self.run.is_active
 
     def end(self, name: str) -> None:
         """Let a job end."""
@@ -56,7 +56,7 @@ class Launched:
 
 @pytest.fixture
 def launched(rig: Rig, tmp_path: Path) -> Iterator[Launched]:
-    services = Services(Places(tmp_path / "config", tmp_path / "state"))
+    services = Services(UserPaths(tmp_path / "config", tmp_path / "state"))
     services.clusters.save(rig.profile(name="rig"))
     folder = rig.new_dir()
     steps = "".join(log_writer.STEP.format(i=i, seconds=2.0, samples=256 * i + 256) for i in range(3))

@@ -17,7 +17,7 @@ from llmb_tui.launch.run import Run
 from llmb_tui.launch.runs import Runs
 from llmb_tui.launch.spec import LaunchSpec
 from llmb_tui.store.journal import Journal
-from llmb_tui.store.paths import Places
+from llmb_tui.store.paths import UserPaths
 from tests.kit.runs import NEMOTRON, direct_spec, intended_run, request_for
 from tests.rig.cluster import Rig
 
@@ -29,7 +29,7 @@ class Laptop:
     """What one machine remembers."""
 
     def __init__(self, folder: Path) -> None:
-        places = Places(folder / "config", folder / "state")
+        places = UserPaths(folder / "config", folder / "state")
         self.runs = Runs(places)
         self.journal = Journal(places.journal)
 

@@ -18,7 +18,7 @@ from typing import IO, Any
 
 from llmb_tui.cluster.slurm.cluster import SlurmCluster
 from llmb_tui.cluster.slurm.profile import SlurmProfile
-from llmb_tui.errors import Trouble
+from llmb_tui.errors import LlmbError
 from llmb_tui.launch.run import Run
 from llmb_tui.launch.runs import Runs
 from llmb_tui.launch.submit import submit_once
@@ -95,8 +95,8 @@ def _submit_and_leave(asked: dict[str, Any], counter: Path) -> None:
     code = 0
     try:
         submit_once(SlurmCluster(profile), laptop.runs, laptop.journal, run, script)
-    except Trouble as trouble:
-        sys.stderr.write(f"{trouble}\n")
+    except LlmbError as error:
+        sys.stderr.write(f"{error}\n")
         code = 1
     os._exit(code)
 

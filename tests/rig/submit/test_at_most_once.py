@@ -17,7 +17,7 @@ from typing import Any
 import pytest
 
 from llmb_tui.cluster.job_log import JobLog
-from llmb_tui.errors import Trouble
+from llmb_tui.errors import LlmbError
 from llmb_tui.launch.direct.delivery import DirectDelivery
 from llmb_tui.launch.upstream.delivery import UpstreamDelivery
 from tests.kit.waiting import until
@@ -161,7 +161,7 @@ def test_without_the_install_nothing_is_started(nemo_run: Trial, gone: str) -> N
     path = Path(site.steps()[gone].results[0])
     away = path.rename(path.with_name("away"))
     try:
-        with nemo_run.session() as session, pytest.raises(Trouble, match="Not installed") as caught:
+        with nemo_run.session() as session, pytest.raises(LlmbError, match="Not installed") as caught:
             nemo_run.submit(session, run)
     finally:
         away.rename(path)
@@ -175,7 +175,7 @@ def test_without_the_install_nothing_is_started(nemo_run: Trial, gone: str) -> N
 
 def test_without_the_token_that_it_needs_nothing_is_started(batch: Trial) -> None:
     run = batch.new(token_file=".llmb-tui/no-such-token")
-    with batch.session() as session, pytest.raises(Trouble, match="has no Hugging Face token") as caught:
+    with batch.session() as session, pytest.raises(LlmbError, match="has no Hugging Face token") as caught:
         batch.submit(session, run)
     assert "--give hugging-face" in caught.value.fix
     assert not folder_of(run).exists()

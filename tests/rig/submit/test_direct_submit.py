@@ -11,7 +11,7 @@ import threading
 from dataclasses import replace
 from pathlib import Path
 
-from llmb_tui.errors import Trouble
+from llmb_tui.errors import LlmbError
 from tests.rig.campaign import TIMES
 from tests.rig.submit.laptop import KilledLaptops
 from tests.rig.submit.trial import Trial, places
@@ -50,7 +50,7 @@ def test_the_submission_is_killed_on_the_login_node(trial: Trial) -> None:
         command = ["perl", "-e", KILL, str(trial.traces(run) / "claim"), str(number / TIMES / 500), whom]
         killer = threading.Thread(target=trial.rig.as_root, args=(command,))
         killer.start()
-        with trial.session() as session, contextlib.suppress(Trouble):
+        with trial.session() as session, contextlib.suppress(LlmbError):
             trial.submit(session, run)
         killer.join()
         trial.tally.drops += 1
@@ -64,7 +64,7 @@ def test_the_ssh_session_is_killed_on_the_login_node(trial: Trial) -> None:
         run = trial.new()
         killer = threading.Timer(number / TIMES * 0.03, trial.rig.servers.end_sessions, ["login"])
         killer.start()
-        with trial.session() as session, contextlib.suppress(Trouble):
+        with trial.session() as session, contextlib.suppress(LlmbError):
             trial.submit(session, run)
         killer.join()
         trial.tally.drops += 1

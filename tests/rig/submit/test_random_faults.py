@@ -15,7 +15,7 @@ from concurrent.futures import ThreadPoolExecutor
 import pytest
 
 from llmb_tui.cluster.slurm.cluster import SlurmCluster
-from llmb_tui.errors import Trouble
+from llmb_tui.errors import LlmbError
 from tests.rig.campaign import TIMES, seed
 from tests.rig.line import Line
 from tests.rig.submit.trial import AT_ONCE, Trial
@@ -81,10 +81,10 @@ def test_each_has_one_job_or_none_and_that_is_known(
             for _ in range(number, count, AT_ONCE):
                 run = trial.new()
                 with contextlib.closing(SlurmCluster(line.profile(trial.intents.profile()))) as session:
-                    with troubled(trial, line, chance, lasts_s), contextlib.suppress(Trouble):
+                    with troubled(trial, line, chance, lasts_s), contextlib.suppress(LlmbError):
                         trial.submit(session, run)
                     if chance.random() < 0.5:  # at once again over the same line, as somebody would who is impatient
-                        with contextlib.suppress(Trouble):
+                        with contextlib.suppress(LlmbError):
                             trial.submit(session, run)
             return line.cuts
 

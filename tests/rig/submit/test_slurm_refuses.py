@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 
 import pytest
 
-from llmb_tui.errors import Trouble
+from llmb_tui.errors import LlmbError
 from tests.rig.cluster import Rig
 from tests.rig.machine import OPERATOR
 from tests.rig.submit.trial import Trial
@@ -170,7 +170,7 @@ CASES = {
 def test_a_refusal_is_told_in_words(trial: Trial, case: Refused) -> None:
     run = trial.new(**case.spec)
     lines = [case.line] if case.line else []
-    with _strict_qos(trial.rig, case.limit), trial.session() as session, pytest.raises(Trouble) as caught:
+    with _strict_qos(trial.rig, case.limit), trial.session() as session, pytest.raises(LlmbError) as caught:
         trial.submit(session, run, *lines)
     assert caught.value.what.startswith("Slurm rejected the job: ")
     assert case.what in caught.value.what
@@ -183,7 +183,7 @@ def test_a_refusal_is_told_in_words(trial: Trial, case: Refused) -> None:
 
 def test_an_option_of_pyxis_where_there_is_none_is_told_in_words(trial: Trial) -> None:
     run = trial.new(options=(("container-image", "nvidia/nemo"),))
-    with _without_pyxis(trial.rig), trial.session() as session, pytest.raises(Trouble) as caught:
+    with _without_pyxis(trial.rig), trial.session() as session, pytest.raises(LlmbError) as caught:
         trial.submit(session, run)
     assert "does not know option `--container-image`" in caught.value.what
     assert "plugin" in caught.value.fix

@@ -9,7 +9,7 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 from llmb_tui.cluster.slurm.cluster import SlurmCluster
-from llmb_tui.errors import Trouble
+from llmb_tui.errors import LlmbError
 from llmb_tui.launch.run import Run
 from llmb_tui.launch.submit import reconcile, submit_once
 from tests.kit.runs import delivery_of
@@ -51,7 +51,7 @@ class Trial:
 
         def work() -> None:
             listener, laptop = told.append if told is not None else None, self.laptop
-            with self.session() as session, contextlib.suppress(Trouble):
+            with self.session() as session, contextlib.suppress(LlmbError):
                 submit_once(session, laptop.runs, laptop.journal, run, self.intents.script(run), on_progress=listener)
 
         thread = threading.Thread(target=work)
@@ -88,7 +88,7 @@ class Trial:
         run = self.new()
         with (
             contextlib.closing(CutSession(self.intents.profile(), line, *cuts)) as session,
-            contextlib.suppress(Trouble),
+            contextlib.suppress(LlmbError),
         ):
             self.submit(session, run)
         line.cut_after()
@@ -120,7 +120,7 @@ class Trial:
         with self.session() as session:
 
             def is_unknown(run: Run) -> bool:
-                with contextlib.suppress(Trouble):  # the controller may still be coming up
+                with contextlib.suppress(LlmbError):  # the controller may still be coming up
                     return self.reconcile(session, run).submission == "unknown"
                 return True
 

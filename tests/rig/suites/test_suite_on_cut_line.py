@@ -19,7 +19,7 @@ from llmb_tui.cluster.profiles import save_profile
 from llmb_tui.cluster.slurm.profile import SlurmProfile
 from llmb_tui.launch.runs import Runs
 from llmb_tui.services import Services
-from llmb_tui.store.paths import Places
+from llmb_tui.store.paths import UserPaths
 from llmb_tui.suites.suite import Suite
 from tests.journey.test_rig_journey import brought_image
 from tests.kit import verbs
@@ -94,7 +94,7 @@ def cut_again_and_again(line: Line, chance: random.Random) -> Iterator[None]:
 
 
 def services_of(home: Path) -> Services:
-    return Services(Places(home / "config", home / "state"), timing=QUICK)
+    return Services(UserPaths(home / "config", home / "state"), timing=QUICK)
 
 
 def keep(home: Path, text: str = FILE) -> Suite:
@@ -147,7 +147,7 @@ def test_each_is_sent_once_though_the_line_is_cut_and_the_program_killed(
     rig: Rig, home: Path, line: Line, tell: Callable[[str], None]
 ) -> None:
     chance = random.Random(seed(tell))
-    suite, runs = keep(home), Runs(Places(home / "config", home / "state"))
+    suite, runs = keep(home), Runs(UserPaths(home / "config", home / "state"))
     killed = 0
     with cut_again_and_again(line, chance):
         for rows in KILLS:

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from llmb_tui.preflight.needs import Sources
-from llmb_tui.store.paths import Places
+from llmb_tui.store.paths import UserPaths
 from tests.recipes.outside import Outside
 from tests.rig.install.web import Web
 from tests.rig.upstream.upstream_operator import Operator
@@ -42,7 +42,7 @@ def make_operator(
 ) -> Iterator[MakeOperator]:
     """Makes the operator; keyword arguments are fields of the cluster's profile."""
     outside.use_presets(monkeypatch)
-    places = Places(tmp_path / "config", tmp_path / "state")
+    places = UserPaths(tmp_path / "config", tmp_path / "state")
     monkeypatch.setenv("LLMB_TUI_CONFIG_DIR", str(places.config))
     monkeypatch.setenv("LLMB_TUI_STATE_DIR", str(places.state))
     monkeypatch.delenv("SSH_AUTH_SOCK", raising=False)

@@ -19,7 +19,7 @@ from llmb_tui.launch.spec import UpstreamSpec
 from llmb_tui.plan.make import plan
 from llmb_tui.plan.selection import Selection
 from llmb_tui.services import Services
-from llmb_tui.store.paths import Places
+from llmb_tui.store.paths import UserPaths
 from llmb_tui.watch.timing import Timing
 from tests.kit.waiting import until
 from tests.recipes.outside import Outside
@@ -34,7 +34,7 @@ Said = Callable[[], "tuple[str, str]"]
 class Operator:
     """What they do is done in this process, because the presets with the stand-ins' commits are known here only."""
 
-    def __init__(self, outside: Outside, places: Places, said: Said, **profile: Any) -> None:
+    def __init__(self, outside: Outside, places: UserPaths, said: Said, **profile: Any) -> None:
         self.outside = outside
         self.rig = outside.rig
         self.install = self.rig.new_dir()

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 from textual.app import App
 
-from llmb_tui.cluster.prompter import Unattended
+from llmb_tui.cluster.prompter import NonInteractivePrompter
 from llmb_tui.services import Services
 from llmb_tui.ui.screens.results import ResultsScreen
 from tests.kit.history import Past, remember, weeks
@@ -47,7 +47,7 @@ def open_results(history: Path, tmp_path: Path) -> Callable[..., tuple[App[None]
             root = tmp_path
             _remember(root, past)
         services = LocalServices(root)
-        return Host(lambda: ResultsScreen(services, Unattended(), clock=lambda: NOW)), services
+        return Host(lambda: ResultsScreen(services, NonInteractivePrompter(), clock=lambda: NOW)), services
 
     return make
 

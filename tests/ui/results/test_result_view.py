@@ -12,7 +12,7 @@ from textual.app import App
 from textual.widgets import Input
 
 from llmb_tui.answers.answer import Answer
-from llmb_tui.errors import Trouble
+from llmb_tui.errors import LlmbError
 from llmb_tui.evidence.export import Exporter
 from llmb_tui.evidence.verify import verify
 from llmb_tui.ui.dialogs import AskLine, ExportDialog, Failure
@@ -141,7 +141,7 @@ async def test_no_suspected_node_is_nothing_to_copy(open_results: OpenResults) -
 
 async def test_what_fails_is_told_in_the_view(open_results: OpenResults, monkeypatch: pytest.MonkeyPatch) -> None:
     def fail(*_: object) -> None:
-        raise Trouble("The log cannot be read.", "[/x] denied", "Mend it.")
+        raise LlmbError("The log cannot be read.", "[/x] denied", "Mend it.")
 
     app, services = open_results()
     monkeypatch.setattr(services.history, "result", fail)
@@ -160,7 +160,7 @@ def test_a_file_that_is_there_is_not_replaced(tmp_path: Path) -> None:
     first, second = save_charts((chart,), tmp_path), save_charts((chart,), tmp_path)
     assert [path.name for path in (*first, *second)] == ["history.svg", "history-2.svg"]
     assert first[0].stat().st_mode & 0o777 == 0o600
-    with pytest.raises(Trouble, match="is no folder"):
+    with pytest.raises(LlmbError, match="is no folder"):
         save_charts((chart,), tmp_path / "nowhere")
 
 
@@ -230,7 +230,7 @@ async def test_while_it_is_worked_out_the_heading_says_so(open_results: OpenResu
 
     def wait() -> Answer:
         go.wait(60)
-        raise Trouble("Nothing came of it.")
+        raise LlmbError("Nothing came of it.")
 
     app, _ = open_results([])
     async with app.run_test(size=SIZE) as pilot:
@@ -275,7 +275,7 @@ async def test_an_export_that_is_left_goes_on_and_is_heard_of(
     def held_up(*given: Any, **named: Any) -> Any:
         go.wait()
         if fails:
-            raise Trouble("The disk is full.", "", "Free some space.")
+            raise LlmbError("The disk is full.", "", "Free some space.")
         return export(*given, **named)
 
     monkeypatch.setattr(Exporter, "export", held_up)

@@ -11,7 +11,7 @@ from textual.app import App
 from textual.events import Key
 from textual.pilot import Pilot
 
-from llmb_tui.errors import Trouble
+from llmb_tui.errors import LlmbError
 from llmb_tui.launch.note import Note
 from llmb_tui.ui.screens.result_view import ResultView
 from llmb_tui.ui.screens.results import ResultsScreen
@@ -222,7 +222,7 @@ async def test_notes_that_cannot_be_read_hold_up_no_run(
     app, services = open_results()
 
     def unreadable() -> None:
-        raise Trouble("The notes cannot be read.")
+        raise LlmbError("The notes cannot be read.")
 
     monkeypatch.setattr(services.notes, "all", unreadable)
     async with app.run_test(size=SIZE) as pilot:

@@ -14,13 +14,13 @@ from textual.screen import Screen
 
 import llmb_tui.ui
 from llmb_tui.cluster.profile import ClusterProfile
-from llmb_tui.cluster.prompter import Prompter, Unattended
+from llmb_tui.cluster.prompter import NonInteractivePrompter, Prompter
 from llmb_tui.cluster.slurm.profile import SlurmProfile
 from llmb_tui.clusters import Clusters
-from llmb_tui.errors import Trouble
+from llmb_tui.errors import LlmbError
 from llmb_tui.launch.run import Run
 from llmb_tui.services import Services
-from llmb_tui.store.paths import Places
+from llmb_tui.store.paths import UserPaths
 from llmb_tui.store.settings import THRESHOLD
 from llmb_tui.ui.failure_dialogs import FailureDialogs
 from llmb_tui.ui.screens.jobs import JobsScreen
@@ -65,7 +65,7 @@ class OutOfReach:
         """As above."""
 
     def __getattr__(self, _: str) -> Any:
-        raise Trouble("eos cannot be reached from a test.")
+        raise LlmbError("eos cannot be reached from a test.")
 
 
 class LocalClusters(Clusters):
@@ -80,7 +80,7 @@ class LocalClusters(Clusters):
     login_node = cluster
 
     def poller(self, ref: ClusterProfile | str) -> JobPoller:
-        raise Trouble(f"{ref} cannot be reached from a test.")
+        raise LlmbError(f"{ref} cannot be reached from a test.")
 
     def profile(self, name: str) -> SlurmProfile:
         return replace(self.profiles()[0], name=name)
@@ -103,7 +103,7 @@ class LocalServices(Services):
     """The real services on directories of a test, with clusters out of reach."""
 
     def __init__(self, root: Path, *states: RunState) -> None:
-        super().__init__(Places(root / "config", root / "state"), timing=TIMING)
+        super().__init__(UserPaths(root / "config", root / "state"), timing=TIMING)
         self.clusters = LocalClusters(self.places.clusters, 10.0)
         self.standing = Standing(states)
         self.feed = feed = LocalFeed(self.runs, self.journal, self.clusters, threshold=THRESHOLD, timing=TIMING)
@@ -144,7 +144,7 @@ def open_run(services_of: Callable[..., Services]) -> Callable[..., tuple[App[No
 
     def make(*published: RunState, run: Run | None = RUN, log: str = "") -> tuple[App[None], Services]:
         services = services_of([run] if run else [], *published, log=log)
-        return Host(lambda: RunScreen(services, Unattended(), RUN.id)), services
+        return Host(lambda: RunScreen(services, NonInteractivePrompter(), RUN.id)), services
 
     return make
 
@@ -175,6 +175,6 @@ def open_jobs(services_of: Callable[..., Services]) -> Callable[..., tuple[App[N
             services.runs.save(replace(run, submitted_at=at if job_ids else None))
             if count:
                 (services.runs.folder(run_id) / "log").write_text(log_text(count))
-        return Host(lambda: JobsScreen(services, Unattended(), clock=lambda: CREATED_AT)), services
+        return Host(lambda: JobsScreen(services, NonInteractivePrompter(), clock=lambda: CREATED_AT)), services
 
     return make

@@ -8,12 +8,12 @@ import pytest
 from textual import events
 
 from llmb_tui.services import Services
-from llmb_tui.store.paths import Places
+from llmb_tui.store.paths import UserPaths
 from llmb_tui.ui.app import LlmbApp
 
 
 async def test_who_looks_away_and_comes_back(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    services = Services(Places(tmp_path / "config", tmp_path / "state"))
+    services = Services(UserPaths(tmp_path / "config", tmp_path / "state"))
     heard: list[bool] = []
     monkeypatch.setattr(services.clusters, "set_focused", heard.append)
     app = LlmbApp(services)

@@ -11,12 +11,12 @@ from typing import Any
 import pytest
 from textual.app import App
 
-from llmb_tui.cluster.prompter import Unattended
+from llmb_tui.cluster.prompter import NonInteractivePrompter
 from llmb_tui.cluster.slurm.cluster import SlurmCluster
 from llmb_tui.cluster.slurm.profile import SlurmProfile
 from llmb_tui.cluster_files import housekeeping
 from llmb_tui.cluster_files.housekeeping import Removal
-from llmb_tui.errors import Trouble
+from llmb_tui.errors import LlmbError
 from llmb_tui.launch.policy import Policy
 from llmb_tui.services import Services
 from llmb_tui.ui.dialogs import Confirm, Failure
@@ -61,7 +61,7 @@ def open_disk(install: Path, services_of: Callable[..., Services]) -> Iterator[O
         services = services_of([])
         services.clusters.login_node = lambda ref: session  # type: ignore[method-assign]  # noqa: ARG005
         services.policy = Policy(observes, None)
-        return Host(lambda: DiskScreen(services, Unattended(), replace(profile, notice=notice))), services
+        return Host(lambda: DiskScreen(services, NonInteractivePrompter(), replace(profile, notice=notice))), services
 
     yield make
     session.close()
@@ -122,9 +122,9 @@ async def test_a_cluster_that_cannot_be_asked_says_what_to_do(
     open_disk: OpenDisk, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def silent(*_: object) -> None:
-        raise Trouble("It is silent.", "Nobody answers.", "Start it.")
+        raise LlmbError("It is silent.", "Nobody answers.", "Start it.")
 
-    monkeypatch.setattr(housekeeping, "belongings", silent)
+    monkeypatch.setattr(housekeeping, "install_items", silent)
     app, _ = open_disk(notice="simulated")
     async with app.run_test(size=(80, 24)) as pilot:
         await until(
@@ -160,7 +160,7 @@ async def test_what_became_of_a_removal_is_told_although_the_screen_is_left(
     def slow(*_: object) -> Removal:
         go.wait(60)
         if fails:
-            raise Trouble("Nothing was removed.", "Job 8 may need it.")
+            raise LlmbError("Nothing was removed.", "Job 8 may need it.")
         return Removal((), {IMAGE: "It is of others."})
 
     monkeypatch.setattr(housekeeping, "remove", slow)

@@ -19,9 +19,9 @@ from textual.widgets import Static
 from llmb_tui.answers.run_columns import run_columns
 from llmb_tui.answers.run_row import row_from_record
 from llmb_tui.cluster.job import Job
-from llmb_tui.cluster.prompter import Unattended
+from llmb_tui.cluster.prompter import NonInteractivePrompter
 from llmb_tui.cluster.slurm.cluster import SlurmCluster
-from llmb_tui.errors import Trouble
+from llmb_tui.errors import LlmbError
 from llmb_tui.launch.policy import Policy
 from llmb_tui.launch.run import Cancel, Run
 from llmb_tui.ui.dialogs import Confirm, Failure
@@ -72,7 +72,7 @@ def test_the_columns_have_room_for_what_stands_in_them(
     open_jobs: OpenJobs, terminal: int, further: set[str], longest: int
 ) -> None:
     _, services = open_jobs()
-    columns = JobsScreen(services, Unattended()).columns
+    columns = JobsScreen(services, NonInteractivePrompter()).columns
     widest = {column.key: longest if column.key == "state" else len(column.heading) for column in columns}
     width = {column.key: width for column, width in fitted(columns, widest, terminal - 2)}
     assert sum(width.values()) + len(width) - 1 <= terminal - 2
@@ -371,7 +371,7 @@ async def test_a_cluster_that_does_not_answer_is_named_and_changes_nothing(open_
 
 async def test_a_cancel_that_fails_says_why(open_jobs: OpenJobs, monkeypatch: pytest.MonkeyPatch) -> None:
     def refuse(_run: Run, _prompter: object) -> tuple[str, ...]:
-        raise Trouble("scancel failed.", "[/x] denied", "Ask.")
+        raise LlmbError("scancel failed.", "[/x] denied", "Ask.")
 
     app, services = open_jobs()
     monkeypatch.setattr(services.feed, "cancel", refuse)
@@ -389,7 +389,7 @@ async def test_a_cancel_that_fails_says_why(open_jobs: OpenJobs, monkeypatch: py
 
 async def test_cancels_that_fail_are_told_of_in_one(open_jobs: OpenJobs, monkeypatch: pytest.MonkeyPatch) -> None:
     def refuse(run: Run, _prompter: object) -> tuple[str, ...]:
-        raise Trouble("scancel failed.", f"{run.id} is not yours.", "Ask.")
+        raise LlmbError("scancel failed.", f"{run.id} is not yours.", "Ask.")
 
     app, services = open_jobs()
     monkeypatch.setattr(services.feed, "cancel", refuse)

@@ -10,7 +10,7 @@ from textual.app import App
 
 from llmb_tui.cluster.slurm.cluster import SlurmCluster
 from llmb_tui.cluster.slurm.profile import SlurmProfile
-from llmb_tui.errors import Trouble
+from llmb_tui.errors import LlmbError
 from llmb_tui.launch.llmb.import_run import ImportableRun, importable_runs
 from llmb_tui.launch.llmb.llmb_run import LlmbRun
 from llmb_tui.launch.llmb.run import run_of
@@ -45,12 +45,12 @@ class Cluster:
     def __init__(self, runs: Runs) -> None:
         self.runs = runs
         self.asked: list[str] = []
-        self.trouble: Trouble | None = None
+        self.error: LlmbError | None = None
 
     def list_importable_runs(self, session: SlurmCluster, _catalog: object, _runs: object) -> Sequence[ImportableRun]:
         self.asked.append(session.profile.name)
-        if self.trouble:
-            raise self.trouble
+        if self.error:
+            raise self.error
         return importable_runs(CATALOG, self.runs, session.profile.name, found())
 
 
@@ -129,12 +129,12 @@ async def test_one_that_cannot_be_opened_says_why_and_stays_where_it_is(opened: 
 
 async def test_a_cluster_that_does_not_answer_is_told_and_asked_again_by_key(opened: Any) -> None:
     app, _, cluster = opened
-    cluster.trouble = Trouble("eos [/x] cannot be reached.", "Nothing listens there.")
+    cluster.error = LlmbError("eos [/x] cannot be reached.", "Nothing listens there.")
     async with app.run_test(size=(80, 24)) as pilot:
         await others(pilot, app, count=0)
         await until(pilot, lambda: "✗" in text_of(app, "#list-status"), "why")
         assert "eos [/x] cannot be reached. Nothing listens there." in text_of(app, "#list-status")
-        cluster.trouble = None
+        cluster.error = None
         await pilot.press("r")
         await until(pilot, lambda: len(rows(app)) == 3, "the runs")
 

@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from llmb_tui.ui.widgets.log_filter import LogFilter
-from llmb_tui.ui.widgets.log_view import ERROR, pieces, standing_out
+from llmb_tui.ui.widgets.log_view import ERROR, highlight_spans, pieces
 from llmb_tui.watch.logindex import LogIndex
 
 SPANS = st.lists(st.tuples(st.integers(-3, 60), st.integers(-3, 60), st.sampled_from(["value", "error", "match"])))
@@ -19,7 +19,7 @@ SPANS = st.lists(st.tuples(st.integers(-3, 60), st.integers(-3, 60), st.sampled_
 
 def marked(text: str) -> dict[str, list[str]]:
     found: dict[str, list[str]] = {}
-    for start, end, mark in standing_out(text):
+    for start, end, mark in highlight_spans(text):
         found.setdefault(mark, []).append(text[start:end])
     return found
 

@@ -7,7 +7,7 @@ from pathlib import Path
 from llmb_tui.cluster.slurm.cluster import SlurmCluster
 from llmb_tui.demo.cluster import DemoCluster
 from llmb_tui.launch.runs import Runs
-from llmb_tui.store.paths import Places
+from llmb_tui.store.paths import UserPaths
 from llmb_tui.watch.runs_feed import poll_jobs
 from tests.kit.runs import make_run
 
@@ -15,7 +15,7 @@ SCRIPT = b"#!/bin/bash\nsleep 600\n"
 
 
 def test_what_slurm_says_is_remembered_and_what_it_does_not_know_stays(tmp_path: Path) -> None:
-    runs = Runs(Places(tmp_path / "config", tmp_path / "state"))
+    runs = Runs(UserPaths(tmp_path / "config", tmp_path / "state"))
     with DemoCluster(tmp_path / "cluster", speed=30.0) as demo:
         session = SlurmCluster(demo.profile)
         submit = ["sbatch", "--parsable", "--account=demo", "--partition=batch", "--nodes=1"]

@@ -14,9 +14,9 @@ from textual.dom import DOMNode
 from textual.screen import Screen
 from textual.widgets import Static
 
-from llmb_tui.errors import Trouble
+from llmb_tui.errors import LlmbError
+from llmb_tui.ui.background import background, run_detached, run_in_thread
 from llmb_tui.ui.clipboard import copy, native_tool
-from llmb_tui.ui.daemon import background, go_on, in_daemon
 from llmb_tui.ui.dialogs import Failure
 from llmb_tui.ui.screens.jobs import JobsScreen, JobTable
 from llmb_tui.ui.screens.report import ReportScreen
@@ -90,17 +90,19 @@ async def test_a_screen_that_is_being_closed_tells_of_no_defect() -> None:
 
 
 async def test_the_result_of_a_thread() -> None:
-    assert await in_daemon(lambda: 7) == 7
+    assert await run_in_thread(lambda: 7) == 7
 
 
-@pytest.mark.parametrize(("error", "why"), [(Trouble("It broke.", "why"), "why"), (ValueError("value"), "ValueError")])
+@pytest.mark.parametrize(
+    ("error", "why"), [(LlmbError("It broke.", "why"), "why"), (ValueError("value"), "ValueError")]
+)
 async def test_the_trouble_of_a_thread(error: Exception, why: str) -> None:
     def fail() -> None:
         raise error
 
-    with pytest.raises(Trouble) as trouble:
-        await in_daemon(fail)
-    assert why in trouble.value.why
+    with pytest.raises(LlmbError) as caught:
+        await run_in_thread(fail)
+    assert why in caught.value.why
 
 
 async def test_who_waits_for_a_stuck_thread_can_be_cancelled_at_once() -> None:
@@ -111,7 +113,7 @@ async def test_who_waits_for_a_stuck_thread_can_be_cancelled_at_once() -> None:
         release.wait(60)
         ended.set()
 
-    task = asyncio.create_task(in_daemon(stick))
+    task = asyncio.create_task(run_in_thread(stick))
     await asyncio.to_thread(began.wait)
     task.cancel()
     with pytest.raises(asyncio.CancelledError):
@@ -122,7 +124,7 @@ async def test_who_waits_for_a_stuck_thread_can_be_cancelled_at_once() -> None:
 
 @pytest.mark.parametrize(
     ("error", "words"),
-    [(Trouble("It broke.", "why"), "It broke."), (ValueError("value"), "This should not have happened.")],
+    [(LlmbError("It broke.", "why"), "It broke."), (ValueError("value"), "This should not have happened.")],
 )
 @pytest.mark.parametrize("agreed", [False, True])
 async def test_what_fails_beside_the_keys_is_said_and_the_screen_stays(
@@ -141,7 +143,7 @@ async def test_what_fails_beside_the_keys_is_said_and_the_screen_stays(
     async with app.run_test() as pilot:
         await until(pilot, lambda: app.screen is failing, "the screen")
         if agreed:
-            go_on(app, failing.raise_it())
+            run_detached(app, failing.raise_it())
         else:
             failing.fail()
         await until(pilot, lambda: isinstance(app.screen, Failure) and words in on_screen(app), "the dialog")

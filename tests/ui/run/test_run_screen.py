@@ -11,11 +11,11 @@ from typing import Any, Literal
 import pytest
 from textual.app import App
 
-from llmb_tui.cluster.cluster import CancelOpen
+from llmb_tui.cluster.cluster import CancelUnconfirmedError
 from llmb_tui.cluster.job import Job
-from llmb_tui.cluster.prompter import Unattended
-from llmb_tui.errors import Trouble
-from llmb_tui.launch.delivery import Tell
+from llmb_tui.cluster.prompter import NonInteractivePrompter
+from llmb_tui.errors import LlmbError
+from llmb_tui.launch.delivery import OnStatus
 from llmb_tui.launch.policy import Policy
 from llmb_tui.launch.run import Cancel, Run
 from llmb_tui.preflight.report import Check, Preflight
@@ -58,7 +58,7 @@ async def test_of_a_cluster_that_was_forgotten_what_is_here_is_shown(
     open_run: OpenRun, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def forgotten(_run_id: str) -> None:
-        raise Trouble("No saved cluster is named eos.")
+        raise LlmbError("No saved cluster is named eos.")
 
     app, services = open_run(log=log_text(31))
     monkeypatch.setattr(services.feed, "monitor", forgotten)
@@ -155,7 +155,10 @@ class Failing:
 @pytest.mark.parametrize(
     "case",
     [
-        (Trouble("No route to eos-login.", "[/x] timed out.", "Check the VPN."), ("No route", "[/x] timed out", "VPN")),
+        (
+            LlmbError("No route to eos-login.", "[/x] timed out.", "Check the VPN."),
+            ("No route", "[/x] timed out", "VPN"),
+        ),
         (ZeroDivisionError("[/x]"), ("The watching stopped.", "ZeroDivisionError, at ", "Try again")),
     ],
 )
@@ -240,7 +243,7 @@ def submission_keys(app: App[None]) -> dict[str, bool]:
 async def test_an_intent_is_submitted_by_a_key_after_a_question(open_run: OpenRun) -> None:
     sent, released = list[tuple[str, str]](), threading.Event()
 
-    def resume(request: RunRequest, run: Run, _prompter: object, on_check: OnCheck, on_progress: Tell) -> Run:
+    def resume(request: RunRequest, run: Run, _prompter: object, on_check: OnCheck, on_progress: OnStatus) -> Run:
         sent.append((request.profile.name, run.id))
         on_check(Preflight((Check("disk", "Free [disk]", "ok", "", "", ""),)))
         released.wait(60)
@@ -275,7 +278,7 @@ async def test_an_intent_is_submitted_by_a_key_after_a_question(open_run: OpenRu
 
 async def test_why_an_intent_was_not_submitted_is_shown_and_it_can_be_withdrawn(open_run: OpenRun) -> None:
     def refuse(*_: object) -> Run:
-        raise Trouble("Nothing was submitted. [/x]", "Why.", "Do this.")
+        raise LlmbError("Nothing was submitted. [/x]", "Why.", "Do this.")
 
     app, services = open_run(run=INTENDED)
     services.launcher = SimpleNamespace(resume=refuse)
@@ -343,7 +346,7 @@ async def test_a_cancel_that_fails_is_told_although_the_screen_is_left(
 
     def refuse(_run: Run, _prompter: object) -> tuple[str, ...]:
         left.wait(60)
-        raise Trouble("scancel failed.", "Invalid job id specified", "Look at the queue.")
+        raise LlmbError("scancel failed.", "Invalid job id specified", "Look at the queue.")
 
     app, services = open_run(STATES["measuring"])
     monkeypatch.setattr(services.feed, "cancel", refuse)
@@ -362,7 +365,7 @@ async def test_a_cancel_that_fails_is_told_although_the_screen_is_left(
 
 async def test_a_cancel_that_fails_is_shown(open_run: OpenRun, monkeypatch: pytest.MonkeyPatch) -> None:
     def refuse(_run: Run, _prompter: object) -> tuple[str, ...]:
-        raise Trouble("scancel failed.", "Invalid job id specified", "Look at the queue.")
+        raise LlmbError("scancel failed.", "Invalid job id specified", "Look at the queue.")
 
     app, services = open_run(STATES["measuring"])
     monkeypatch.setattr(services.feed, "cancel", refuse)
@@ -379,7 +382,7 @@ async def test_a_cancel_whose_answer_was_lost_is_said_until_it_is_settled(
 ) -> None:
     def lose(run: Run, _prompter: object) -> tuple[str, ...]:
         services.runs.save(replace(run, cancel=Cancel("48123", 0.0)))
-        raise CancelOpen("Slurm", "48123", Trouble("The connection broke."))
+        raise CancelUnconfirmedError("Slurm", "48123", LlmbError("The connection broke."))
 
     app, services = open_run(STATES["measuring"])
     monkeypatch.setattr(services.feed, "cancel", lose)
@@ -431,7 +434,7 @@ async def test_a_restart_by_slurm_brings_a_log_of_its_own(open_run: OpenRun) -> 
 async def test_what_the_keys_do_may_be_asked_before_the_screen_is_composed(open_run: OpenRun) -> None:
     app, services = open_run(STATES["measuring"])
     async with app.run_test(size=SIZE):
-        opened = RunScreen(services, Unattended(), "run")
+        opened = RunScreen(services, NonInteractivePrompter(), "run")
         app.push_screen(opened)
         assert not opened.is_mounted
         assert not {"report", "suspend"} & actions(opened)

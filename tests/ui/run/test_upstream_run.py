@@ -14,7 +14,7 @@ from llmb_tui.catalog.load import load_presets
 from llmb_tui.cluster.job import Job
 from llmb_tui.cluster.job_log import JobLog
 from llmb_tui.cluster.slurm.profile import SlurmProfile
-from llmb_tui.errors import Trouble
+from llmb_tui.errors import LlmbError
 from llmb_tui.launch.run import Run
 from llmb_tui.launch.upstream.procedure import upstream_spec
 from llmb_tui.plan.make import plan
@@ -123,7 +123,7 @@ async def test_a_cluster_that_does_not_answer_is_not_asked_again_by_itself(
 
     def reconcile(_session: object, _runs: object, _journal: object, run: Run) -> Run:
         asked.append(run.id)
-        raise Trouble("eos does not answer.")
+        raise LlmbError("eos does not answer.")
 
     monkeypatch.setattr("llmb_tui.watch.runs_feed.reconcile", reconcile)
     async with app.run_test(size=(120, 40)) as pilot:

@@ -12,9 +12,9 @@ from typing import Any
 import pytest
 from textual.app import App
 
-from llmb_tui.cluster.prompter import Unattended
+from llmb_tui.cluster.prompter import NonInteractivePrompter
 from llmb_tui.cluster.slurm.partition import parse_partitions
-from llmb_tui.errors import Trouble
+from llmb_tui.errors import LlmbError
 from llmb_tui.launch.policy import Policy
 from llmb_tui.suites.draft import SuiteDraft, draft_of
 from llmb_tui.suites.suite import Suite, make_suite
@@ -38,14 +38,14 @@ class Sender:
     services: LocalServices
     sent: list[Suite] = field(default_factory=list)
     cancelled: list[Suite] = field(default_factory=list)
-    let_go: threading.Event = field(default_factory=threading.Event)
-    refuses: Trouble | None = None
+    unfollow: threading.Event = field(default_factory=threading.Event)
+    refuses: LlmbError | None = None
     """What a cancel ends in."""
 
     def submit(self, suite: Suite, tell: Callable[[str], None], stop: threading.Event, _: object) -> SuiteProgress:
         self.sent.append(suite)
         tell("checking eos for nemotron4 15b on 64")
-        while not (stop.is_set() or self.let_go.wait(0.02)):
+        while not (stop.is_set() or self.unfollow.wait(0.02)):
             pass
         return self.services.suites.progress(suite)
 
@@ -82,7 +82,7 @@ def open_suite(tmp_path: Path) -> Callable[..., tuple[App[None], SuiteServices]]
 
     def make(draft: SuiteDraft = DRAFT, policy: Policy | None = None) -> tuple[App[None], SuiteServices]:
         services = SuiteServices(tmp_path, policy)
-        return Host(lambda: SuiteScreen(services, Unattended(), draft)), services  # type: ignore[arg-type, return-value]
+        return Host(lambda: SuiteScreen(services, NonInteractivePrompter(), draft)), services  # type: ignore[arg-type, return-value]
 
     return make
 
@@ -108,6 +108,6 @@ def open_watch(tmp_path: Path) -> Callable[..., tuple[App[None], SuiteServices]]
         services.keep_run(runs, "RUNNING", 31)
         services.keep_run(waits, "PENDING")
         services.keep_run(failed, "FAILED", 3)
-        return Host(lambda: SuiteWatchScreen(services, Unattended(), SUITE_ID)), services
+        return Host(lambda: SuiteWatchScreen(services, NonInteractivePrompter(), SUITE_ID)), services
 
     return make

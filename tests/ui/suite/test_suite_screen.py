@@ -16,7 +16,7 @@ from llmb_tui.launch.policy import Policy
 from llmb_tui.suites.suite import Suite
 from llmb_tui.suites.suite_file import read_suite
 from llmb_tui.suites.suite_plan import SuitePlan
-from llmb_tui.suites.suites import SuiteChanged, Suites
+from llmb_tui.suites.suites import SuiteChangedError, Suites
 from llmb_tui.ui.dialogs import AskLine, Confirm, Failure
 from llmb_tui.ui.screens.suite import DraftRows, SuiteScreen
 from llmb_tui.ui.screens.suite_dialogs import TypeHours
@@ -110,7 +110,7 @@ async def test_rows_are_taken_out_and_put_back(open_suite: OpenSuite) -> None:
         screen = await planned(pilot, 3)
         assert "1 row cannot be run" in text_of(app, "#suite-sums")
         await pilot.press("x", "down")
-        assert screen.draft.taken_out == frozenset()
+        assert screen.draft.excluded == frozenset()
         assert "✗ error" in text_of(app, "#suite-about")
         await pilot.press("X")
         await until(pilot, lambda: "2 runs: " in text_of(app, "#suite-sums"), "the row is out")
@@ -118,7 +118,7 @@ async def test_rows_are_taken_out_and_put_back(open_suite: OpenSuite) -> None:
         assert "x puts it back" in text_of(app, "#suite-about")
         await pilot.press("x")
         await until(pilot, lambda: "cannot be run" in text_of(app, "#suite-sums"), "it is back")
-        assert screen.draft.taken_out == frozenset()
+        assert screen.draft.excluded == frozenset()
 
 
 async def test_numbers_are_typed_and_kinds_are_chosen(open_suite: OpenSuite) -> None:
@@ -169,7 +169,7 @@ async def test_one_yes_that_names_the_gpu_hours_sends_it(open_suite: OpenSuite) 
         await pilot.press("enter")
         await on_top(pilot, SuiteWatchScreen)
         await until(pilot, lambda: "checking eos" in text_of(app, "#watch-sums"), "it goes on")
-        services.sender.let_go.set()
+        services.sender.unfollow.set()
         await until(pilot, lambda: "s submits" in text_of(app, "#watch-sums"), "it says what is left")
 
 
@@ -185,7 +185,7 @@ async def test_a_suite_that_was_agreed_to_is_sent_although_its_screen_is_left_at
     def late(suites: Suites, suite: Suite, **named: Any) -> Suite:
         left.wait()
         if changed:
-            raise SuiteChanged(suite, suite)
+            raise SuiteChangedError(suite, suite)
         return keep(suites, suite, **named)
 
     monkeypatch.setattr(Suites, "keep", late)
@@ -204,7 +204,7 @@ async def test_a_suite_that_was_agreed_to_is_sent_although_its_screen_is_left_at
             (kept,) = services.suites.all()
             await until(pilot, lambda: services.sender.sent == [kept], "it is sent")
             assert told == [f"Suite {kept.id} ({kept.name}) is being submitted."]
-            services.sender.let_go.set()
+            services.sender.unfollow.set()
 
 
 async def test_above_the_operators_limit_the_number_is_typed(open_suite: OpenSuite) -> None:

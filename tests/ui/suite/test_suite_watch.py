@@ -13,10 +13,10 @@ from textual.coordinate import Coordinate
 from textual.pilot import Pilot
 from textual.widgets import Input
 
-from llmb_tui.errors import Trouble
+from llmb_tui.errors import LlmbError
 from llmb_tui.language.states import Stage, Submission, state_label
 from llmb_tui.launch.policy import Policy
-from llmb_tui.suites.submissions import Sending
+from llmb_tui.suites.submissions import SuiteSubmissionProgress
 from llmb_tui.suites.suite_progress import log_to_read
 from llmb_tui.ui.dialogs import Confirm, ExportDialog, Failure
 from llmb_tui.ui.screens.report import ReportScreen
@@ -134,11 +134,11 @@ async def test_it_is_cancelled_after_a_question(open_watch: OpenWatch) -> None:
             pilot, lambda: "1 run not submitted, and none will be" in text_of(app, "#watch-sums"), "it is known"
         )
         assert [suite.id for suite in services.sender.cancelled] == [SUITE_ID]
-        assert "go_on" not in actions(screen)
+        assert "resume" not in actions(screen)
 
 
-@pytest.mark.parametrize("refuses", [None, Trouble("It is not known yet whether there is a job of: mine.")])
-async def test_what_a_cancel_did_is_said(open_watch: OpenWatch, refuses: Trouble | None) -> None:
+@pytest.mark.parametrize("refuses", [None, LlmbError("It is not known yet whether there is a job of: mine.")])
+async def test_what_a_cancel_did_is_said(open_watch: OpenWatch, refuses: LlmbError | None) -> None:
     app, services = open_watch()
     services.sender.refuses = refuses
     async with app.run_test(size=SIZE, notifications=True) as pilot:
@@ -158,9 +158,9 @@ async def test_it_goes_on_where_it_stopped(open_watch: OpenWatch) -> None:
         screen = await read(pilot)
         await pilot.press("s")
         await until(pilot, lambda: "checking eos" in text_of(app, "#watch-sums"), "what is done")
-        assert "go_on" not in actions(screen)
+        assert "resume" not in actions(screen)
         await pilot.press("s")
-        services.sender.let_go.set()
+        services.sender.unfollow.set()
         await until(pilot, lambda: "s submits" in text_of(app, "#watch-sums"), "it is over")
         assert [suite.id for suite in services.sender.sent] == [SUITE_ID]
 
@@ -176,13 +176,13 @@ async def test_what_was_refused_is_sent_again_or_given_up(open_watch: OpenWatch)
         await on_top(pilot, SuiteWatchScreen)
         screen = pilot.app.screen
         await until(pilot, lambda: "1 run: s sends it again" in text_of(app, "#watch-sums"), "what can be done")
-        assert {"go_on", "cancel"} <= actions(screen)
+        assert {"resume", "cancel"} <= actions(screen)
         await pilot.press("c")
         await on_top(pilot, Confirm)
         assert "0 runs that wait or run, and 1 run not submitted yet" in on_screen(app)
         await pilot.press("y")
         await on_top(pilot, SuiteWatchScreen)
-        await until(pilot, lambda: not {"go_on", "cancel"} & actions(screen), "it is over")
+        await until(pilot, lambda: not {"resume", "cancel"} & actions(screen), "it is over")
         assert [suite.id for suite in services.sender.cancelled] == [SUITE_ID]
 
 
@@ -190,7 +190,7 @@ async def test_where_nothing_may_be_changed_it_is_only_watched(open_watch: OpenW
     app, _ = open_watch(Policy(read_only=True))
     async with app.run_test(size=SIZE) as pilot:
         screen = await read(pilot)
-        assert not {"go_on", "cancel"} & actions(screen)
+        assert not {"resume", "cancel"} & actions(screen)
 
 
 async def test_it_is_handed_over_as_a_report_and_as_an_archive(
@@ -235,13 +235,15 @@ def test_a_suite_that_is_full_says_what_it_waits_for(open_watch: OpenWatch) -> N
         ("checking eos", "checking eos"),
         ("", "connecting"),
     ):
-        assert by_head(progress_sums(progress, Sending(said)))["sending"] == shown
+        assert by_head(progress_sums(progress, SuiteSubmissionProgress(said)))["sending"] == shown
 
 
 def test_what_ended_a_submission_early_is_said(open_watch: OpenWatch) -> None:
     _, services = open_watch()
     progress = services.suites.progress(services.suites.load(SUITE_ID))
-    sending = Sending("job 1", goes_on=False, trouble=Trouble("eos is not ready.", "No image.", "Install."))
+    sending = SuiteSubmissionProgress(
+        "job 1", goes_on=False, error=LlmbError("eos is not ready.", "No image.", "Install.")
+    )
     parts = by_head(progress_sums(progress, sending))
     assert parts["✗ stopped"] == "eos is not ready. Install."
     assert parts["next"] == "1 run not submitted: s submits it."

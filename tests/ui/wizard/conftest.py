@@ -17,7 +17,7 @@ from textual.screen import Screen
 
 from llmb_tui.demo.cluster import DemoCluster
 from llmb_tui.services import Services
-from llmb_tui.store.paths import Places
+from llmb_tui.store.paths import UserPaths
 from llmb_tui.ui.app import LlmbApp
 from tests.kit.demo import end_jobs
 
@@ -57,22 +57,22 @@ def _frames_are_painted_when_looked_at(request: pytest.FixtureRequest, monkeypat
 def presets_as_read(tmp_path_factory: pytest.TempPathFactory) -> bytes:
     """What a program that ran before has kept of the presets."""
     root = tmp_path_factory.mktemp("before")
-    before = Services(Places(root / "config", root / "state"))
+    before = Services(UserPaths(root / "config", root / "state"))
     assert before.catalog.recipes
     return before.places.catalog.read_bytes()
 
 
 @pytest.fixture
-def places(tmp_path: Path, presets_as_read: bytes) -> Places:
+def places(tmp_path: Path, presets_as_read: bytes) -> UserPaths:
     """Empty but for the presets as they were read before."""
-    places = Places(tmp_path / "config", tmp_path / "state")
+    places = UserPaths(tmp_path / "config", tmp_path / "state")
     places.state.mkdir(mode=0o700)
     places.catalog.write_bytes(presets_as_read)
     return places
 
 
 @pytest.fixture
-def services(places: Places) -> Services:
+def services(places: UserPaths) -> Services:
     return Services(places)
 
 

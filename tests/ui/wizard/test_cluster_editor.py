@@ -18,7 +18,7 @@ from llmb_tui.cluster.slurm.inventory import ClusterInventory, Directory
 from llmb_tui.cluster.slurm.partition import parse_partitions
 from llmb_tui.cluster.slurm.profile import GpuRequest, SlurmProfile
 from llmb_tui.demo.cluster import DemoCluster
-from llmb_tui.errors import Trouble
+from llmb_tui.errors import LlmbError
 from llmb_tui.services import Services
 from llmb_tui.ui.app import LlmbApp
 from llmb_tui.ui.dialogs import Confirm, HostKey
@@ -171,7 +171,7 @@ def may_answer(monkeypatch: pytest.MonkeyPatch) -> threading.Event:
     def read(_: SlurmForm, __: Services, profile: SlurmProfile, ___: Prompter) -> Any:
         answers.wait(60)
         if profile.host not in offers:
-            raise Trouble(f"{profile.host} does not answer.")
+            raise LlmbError(f"{profile.host} does not answer.")
         return offers[profile.host], LlmbInventory()
 
     monkeypatch.setattr(SlurmForm, "read", read)

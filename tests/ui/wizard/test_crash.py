@@ -9,23 +9,23 @@ import pytest
 from textual import constants
 
 from llmb_tui.crash import report_of
-from llmb_tui.errors import Trouble
+from llmb_tui.errors import LlmbError
 from llmb_tui.services import Services
 from llmb_tui.ui.app import LlmbApp
-from llmb_tui.ui.daemon import in_daemon
+from llmb_tui.ui.background import run_in_thread
 from llmb_tui.ui.dialogs import Secret
 from tests.kit.pilot import loaded, on_top
 
 CANARY = "canary7391"
 
 
-class Odd(Exception):
+class OddError(Exception):
     """Nobody expects it."""
 
 
 def _fail_with(password: str | None) -> None:
     typed = {"password": password}
-    raise Odd(f"{password} in {typed}")
+    raise OddError(f"{password} in {typed}")
 
 
 async def _fail_in_worker(password: str | None) -> None:
@@ -75,8 +75,8 @@ def test_the_report_of_a_chain_names_each_place_and_the_words_of_the_system_only
 
 
 async def test_a_fault_of_ours_in_a_thread_is_told_by_its_place_and_no_value() -> None:
-    with pytest.raises(Trouble) as caught:
-        await in_daemon(_fail_with, CANARY)
+    with pytest.raises(LlmbError) as caught:
+        await run_in_thread(_fail_with, CANARY)
     assert CANARY not in str(caught.value)
     assert "Odd" in str(caught.value)
     assert Path(__file__).name in str(caught.value)

@@ -167,7 +167,7 @@ async def test_one_key_or_click_leads_back_to_the_recipes_layout(app: LlmbApp) -
     async with app.run_test(size=(120, 40)) as pilot:
         wizard = await at_scale(pilot)
         for way in ("key in the field", "key in a list", "button", "mouse"):
-            wizard.body.pane.arrive()
+            wizard.body.pane.focus_first()
             await pilot.press("l", "4", "tab", "2")
             assert overrides(wizard) == Overrides(tp=4, pp=2), way
             if way == "key in a list":

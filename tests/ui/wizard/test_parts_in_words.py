@@ -7,7 +7,7 @@ from dataclasses import replace
 import pytest
 
 from llmb_tui.cluster.link import LinkHealth
-from llmb_tui.errors import Trouble
+from llmb_tui.errors import LlmbError
 from llmb_tui.launch.step_state import StepState
 from llmb_tui.plan.make import plan
 from llmb_tui.plan.selection import Selection
@@ -38,8 +38,8 @@ def test_a_step_that_failed_says_why_what_to_do_and_that_a_key_may_help() -> Non
 
 
 def test_an_install_that_could_not_be_looked_at_says_why_and_what_to_do() -> None:
-    selection, lost = Selection("nemotron4", "25.04", "15b", "h100", "bf16", 64), Trouble("Slurm hangs.", "", "Wait.")
-    failed = ClusterState(link="connected", preflight=PASSED, trouble=lost, failed="probe")
+    selection, lost = Selection("nemotron4", "25.04", "15b", "h100", "bf16", 64), LlmbError("Slurm hangs.", "", "Wait.")
+    failed = ClusterState(link="connected", preflight=PASSED, error=lost, failed="probe")
     said = words(progress(state_at(StepId.INSTALL, selection, cluster=failed)))
     assert "c at step 4 looks again. Enter installs." in said
     assert all(word in words(rows(failed)) for word in ("Slurm hangs.", "Wait."))

@@ -9,7 +9,7 @@ from itertools import takewhile
 import pytest
 from textual.pilot import Pilot
 
-from llmb_tui.plan.calibration import MeasuredHere, OwnResult
+from llmb_tui.plan.calibration import ClusterEstimate, ClusterResult
 from llmb_tui.plan.make import plan
 from llmb_tui.plan.over_scale import over_scale
 from llmb_tui.plan.selection import Selection
@@ -148,7 +148,7 @@ async def test_what_is_learned_right_after_a_key_leaves_no_old_chart(app: LlmbAp
         preview = wizard.query_one(Preview)
         await until(pilot, lambda: preview.points != old_points, "the other chart is drawn")
         wizard.state = earlier
-        wizard.state = replace(earlier, measured=MeasuredHere(2.7, 2.6, 2.8, "two runs", ("a", "b"), same=True))
+        wizard.state = replace(earlier, measured=ClusterEstimate(2.7, 2.6, 2.8, "two runs", ("a", "b"), same=True))
         await pilot.pause()
         assert preview.points == old_points
 
@@ -176,8 +176,8 @@ async def test_what_was_typed_and_is_no_scale_has_no_chart(app: LlmbApp) -> None
         assert seen(wizard) == {"PlanFigures"}
 
 
-def result_of(run_id: str, step_time_s: float, ended_at: float = 1.0) -> OwnResult:
-    return OwnResult(run_id, plan(CATALOG, NEMOTRON), step_time_s, ended_at, "direct", "direct procedure")
+def result_of(run_id: str, step_time_s: float, ended_at: float = 1.0) -> ClusterResult:
+    return ClusterResult(run_id, plan(CATALOG, NEMOTRON), step_time_s, ended_at, "direct", "direct procedure")
 
 
 class Measured(LocalResults):
@@ -185,12 +185,12 @@ class Measured(LocalResults):
 
     def __init__(self, services: Services) -> None:
         super().__init__(services.feed.records, services.catalog)
-        self.by_cluster: dict[str, tuple[OwnResult, ...]] = {}
+        self.by_cluster: dict[str, tuple[ClusterResult, ...]] = {}
         self.read: list[str] = []
         self.held: dict[str, threading.Event] = {}
         self.done: list[str] = []
 
-    def of(self, cluster: str) -> tuple[OwnResult, ...]:
+    def of(self, cluster: str) -> tuple[ClusterResult, ...]:
         self.read.append(cluster)
         if cluster in self.held:
             self.held[cluster].wait()

@@ -9,19 +9,19 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from llmb_tui.answers.writers.plot import ASCII, UNICODE
-from llmb_tui.plan.calibration import MeasuredHere
+from llmb_tui.plan.calibration import ClusterEstimate
 from llmb_tui.plan.make import plan
 from llmb_tui.plan.over_scale import over_scale
 from llmb_tui.plan.plan import Breakdown
 from llmb_tui.plan.selection import Overrides, Selection
 from llmb_tui.ui.widgets.figures import figures, strip, time_parts
-from llmb_tui.ui.widgets.preview import Shares, share
+from llmb_tui.ui.widgets.preview import PreviewLayout, share
 from llmb_tui.ui.widgets.scale_chart import LEAST_HEIGHT, ScaleAxis, scale_lines
 from tests.kit.runs import CATALOG
 
 NEMOTRON = Selection("nemotron4", "25.04", "15b", "h100", "bf16", 64)
 POINTS = over_scale(CATALOG, NEMOTRON)
-HERE = MeasuredHere(2.71, 2.60, 2.82, "2 runs of this configuration", ("250101-a", "250102-b"), same=True)
+HERE = ClusterEstimate(2.71, 2.60, 2.82, "2 runs of this configuration", ("250101-a", "250102-b"), same=True)
 
 
 def drawn(chosen: int = 64, size: tuple[int, int] = (47, 8), points: object = POINTS) -> list[str]:
@@ -29,7 +29,7 @@ def drawn(chosen: int = 64, size: tuple[int, int] = (47, 8), points: object = PO
     return ["".join(text for text, _ in row) for row in scale_lines(points, chosen, size)]
 
 
-def said(selection: Selection, here: MeasuredHere | None = None, width: int = 47) -> dict[str, str]:
+def said(selection: Selection, here: ClusterEstimate | None = None, width: int = 47) -> dict[str, str]:
     """Figures by their label, folded lines joined."""
     found: dict[str, str] = {}
     label = ""
@@ -152,24 +152,24 @@ def test_without_a_point_it_says_so() -> None:
 
 
 def test_at_36_lines_everything_has_its_place() -> None:
-    assert share(32, 14, 5, True, 4) == Shares(True, True, 8, True, False)
+    assert share(32, 14, 5, True, 4) == PreviewLayout(True, True, 8, True, False)
 
 
 def test_long_remarks_leave_the_chart_its_least_and_are_scrolled() -> None:
-    assert share(32, 17, 5, True, 12) == Shares(True, True, LEAST_HEIGHT, True, True)
+    assert share(32, 17, 5, True, 12) == PreviewLayout(True, True, LEAST_HEIGHT, True, True)
 
 
 def test_before_the_chart_goes_the_blank_line_above_it_does() -> None:
-    assert share(32, 18, 5, True, 4) == Shares(True, True, LEAST_HEIGHT, True, True, blank=0)
+    assert share(32, 18, 5, True, 4) == PreviewLayout(True, True, LEAST_HEIGHT, True, True, blank=0)
 
 
 def test_where_it_is_narrow_first_the_chart_goes_and_then_the_picture() -> None:
-    assert share(26, 14, 5, True, 6) == Shares(True, True, 0, True, False)
-    assert share(20, 14, 5, True, 6) == Shares(True, False, 0, True, False)
+    assert share(26, 14, 5, True, 6) == PreviewLayout(True, True, 0, True, False)
+    assert share(20, 14, 5, True, 6) == PreviewLayout(True, False, 0, True, False)
 
 
 def test_nothing_to_say_takes_no_line() -> None:
-    assert share(32, 14, 5, True, 0) == Shares(True, True, 12, False, False)
+    assert share(32, 14, 5, True, 0) == PreviewLayout(True, True, 12, False, False)
 
 
 @given(st.integers(0, 60), st.integers(1, 20), st.sampled_from([0, 4, 5]), st.booleans(), st.integers(0, 30))

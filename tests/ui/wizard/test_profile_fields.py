@@ -6,7 +6,7 @@ from dataclasses import fields, replace
 
 import pytest
 
-from llmb_tui.cluster.profile_check import WrongField
+from llmb_tui.cluster.profile_check import InvalidFieldError
 from llmb_tui.cluster.profile_fields import field_at_fault
 from llmb_tui.cluster.slurm.profile import SlurmProfile
 from llmb_tui.cluster.slurm.profile_fields import EMPTY, EXTRA_FIELDS, FIELDS, profile_of, slurm_texts_of
@@ -72,6 +72,6 @@ def test_words_of_the_form(field: str, text: str, value: object) -> None:
     [("vboost", "true"), ("numa_binding", "1"), ("cpus_per_task", "x"), ("cpus_per_task", "-4"), ("memory", "lots")],
 )
 def test_a_wrong_word_is_told_by_field(field: str, text: str) -> None:
-    with pytest.raises(WrongField) as caught:
+    with pytest.raises(InvalidFieldError) as caught:
         profile_of(EMPTY, {**slurm_texts_of(PLAIN), field: text})
     assert field_at_fault(caught.value, FIELDS) == field

@@ -116,7 +116,7 @@ async def test_what_became_impossible_is_flagged_and_can_be_switched_off(app: Ll
         await pilot.press("o", "down", "space")
         assert plan_of(wizard).options.nccl_trace
         await pilot.press("1")
-        wizard.body.pane.arrive()
+        wizard.body.pane.focus_first()
         await choose(pilot, "workload", NEMOTRON)
         assert marks(pilot)[StepId.SCALE] == "flagged"
         await pilot.press("3")

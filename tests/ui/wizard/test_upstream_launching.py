@@ -11,12 +11,12 @@ from textual.pilot import Pilot
 from textual.widgets import Static
 
 from llmb_tui.cluster.job_log import JobLog
-from llmb_tui.errors import Trouble
+from llmb_tui.errors import LlmbError
 from llmb_tui.launch.prepared import PreparedRun
 from llmb_tui.launch.readiness import ClusterEvidence, blockers, refuse
 from llmb_tui.launch.run import Run
 from llmb_tui.services import Services
-from llmb_tui.store.paths import Places
+from llmb_tui.store.paths import UserPaths
 from llmb_tui.ui.app import LlmbApp
 from llmb_tui.ui.dialogs import Confirm, Failure
 from llmb_tui.ui.panes.review import LaunchLine, run_facts
@@ -64,12 +64,12 @@ class SlowLauncher(OpenLauncher):
         run = self.outcome(prepared.run)
         self.runs.save(run)
         if run.submission == "refused":
-            raise Trouble("launch.sh did not submit a job.", run.note, "Choose another partition.")
+            raise LlmbError("launch.sh did not submit a job.", run.note, "Choose another partition.")
         return run
 
 
 class Slow(Open):
-    def __init__(self, places: Places) -> None:
+    def __init__(self, places: UserPaths) -> None:
         super().__init__(places)
         self.launcher = self.stand_in = self.slow = SlowLauncher(self)
 
@@ -89,11 +89,11 @@ def refused(run: Run) -> Run:
 
 
 @pytest.fixture
-def services(places: Places, monkeypatch: pytest.MonkeyPatch) -> Iterator[Slow]:
+def services(places: UserPaths, monkeypatch: pytest.MonkeyPatch) -> Iterator[Slow]:
     """What becomes of a launch is not known by itself, and nobody follows a run."""
 
     def nobody(run_id: str) -> None:
-        raise Trouble(f"Nobody follows {run_id} here.")
+        raise LlmbError(f"Nobody follows {run_id} here.")
 
     found = Slow(places)
     monkeypatch.setattr("llmb_tui.watch.runs_feed.reconcile", lambda _, runs, __, run: runs.load(run.id))

@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 from textual.pilot import Pilot
 
-from llmb_tui.store.paths import Places
+from llmb_tui.store.paths import UserPaths
 from llmb_tui.ui.app import LlmbApp
 from llmb_tui.ui.dialogs import Confirm
 from llmb_tui.ui.screens.wizard import WizardScreen
@@ -26,7 +26,7 @@ SMALL = (80, 24)
 
 
 @pytest.fixture
-def services(places: Places) -> Open:
+def services(places: UserPaths) -> Open:
     found = Open(places)
     found.clusters.save(EOS)
     return found

@@ -17,7 +17,7 @@ from llmb_tui.plan.make import plan
 from llmb_tui.plan.plan import Problem
 from llmb_tui.plan.selection import Selection
 from llmb_tui.request import RunRequest
-from llmb_tui.store.paths import Places
+from llmb_tui.store.paths import UserPaths
 from llmb_tui.ui.app import LlmbApp
 from llmb_tui.ui.dialogs import Confirm
 from llmb_tui.ui.panes.review import review_facts
@@ -61,7 +61,7 @@ MOUNTS_REASON = "launch.sh cannot add mounts."
 
 
 @pytest.fixture
-def services(places: Places) -> Open:
+def services(places: UserPaths) -> Open:
     found = Open(places)
     found.clusters.save(EOS)
     return found

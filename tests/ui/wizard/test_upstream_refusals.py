@@ -6,10 +6,10 @@ from dataclasses import replace
 
 import pytest
 
-from llmb_tui.errors import Trouble
+from llmb_tui.errors import LlmbError
 from llmb_tui.launch.step_state import StepState
 from llmb_tui.plan.plan import Problem
-from llmb_tui.store.paths import Places
+from llmb_tui.store.paths import UserPaths
 from llmb_tui.ui.app import LlmbApp
 from llmb_tui.ui.screens.keys import KeysDialog
 from llmb_tui.ui.screens.wizard import WizardScreen
@@ -48,7 +48,7 @@ def against(wizard: WizardScreen) -> tuple[Problem, ...]:
 
 
 @pytest.fixture
-def services(places: Places) -> Open:
+def services(places: UserPaths) -> Open:
     found = Open(places)
     found.clusters.save(EOS)
     return found
@@ -79,15 +79,15 @@ async def test_commits_that_are_not_public_disable_it_before_anybody_chooses_it(
 
 
 async def test_a_look_that_cannot_ask_for_them_is_whole_all_the_same(services: Open) -> None:
-    services.stand_in.trouble = Trouble("The connection broke.")
+    services.stand_in.error = LlmbError("The connection broke.")
     app = LlmbApp(services)
     async with app.run_test(size=(120, 40)) as pilot:
         wizard = await at_procedures(pilot)
         await pilot.press("4", "c")
         await until(pilot, lambda: ("commits", "direct") in services.stand_in.asked, "they were asked for")
         await until(pilot, lambda: not state_of(wizard).cluster.tasks, "the look is over")
-        assert (marks(pilot)[StepId.CLUSTER], state_of(wizard).cluster.trouble) == ("done", None)
-        services.stand_in.trouble, services.stand_in.public = None, LOST
+        assert (marks(pilot)[StepId.CLUSTER], state_of(wizard).cluster.error) == ("done", None)
+        services.stand_in.error, services.stand_in.public = None, LOST
         await pilot.press("c")
         await until(pilot, lambda: bool(against(wizard)), "they are asked for again")
 

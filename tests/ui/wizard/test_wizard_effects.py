@@ -8,15 +8,15 @@ from pathlib import Path
 
 import pytest
 
-from llmb_tui.cluster.prompter import Prompter, Unattended
-from llmb_tui.errors import Trouble
+from llmb_tui.cluster.prompter import NonInteractivePrompter, Prompter
+from llmb_tui.errors import LlmbError
 from llmb_tui.launch.prepared import PreparedRun
 from llmb_tui.launch.procedure_loader import unavailable
 from llmb_tui.launch.run import Run
 from llmb_tui.plan.selection import Selection
 from llmb_tui.request import RunRequest
 from llmb_tui.services import Services
-from llmb_tui.store.paths import Places
+from llmb_tui.store.paths import UserPaths
 from llmb_tui.suites.suite import make_suite
 from llmb_tui.ui.wizard_effects import perform, read, read_start
 from llmb_tui.wizard.answers import Answers
@@ -39,7 +39,7 @@ from tests.launch.runai.workload_cases import PROFILE
 from tests.ui.wizard.found_states import EOS, INSTALLED, PASSED, draft_of, state_at
 from tests.ui.wizard.upstream_pilot import OpenClusters, OpenLauncher
 
-LOST = Trouble("The connection broke.")
+LOST = LlmbError("The connection broke.")
 
 
 class Answering(OpenLauncher):
@@ -59,14 +59,14 @@ class Answering(OpenLauncher):
     def submit(self, prepared: PreparedRun, evidence: object, on_progress: object = None) -> Run:  # noqa: ARG002 - the rooms'
         if self.outcome is not None:
             self.runs.save(self.outcome)
-            raise Trouble("It was refused.")
+            raise LlmbError("It was refused.")
         return replace(prepared.run, submission="submitted")
 
 
 class Cluster(Services):
     """Whose cluster answers unless it is lost."""
 
-    def __init__(self, places: Places) -> None:
+    def __init__(self, places: UserPaths) -> None:
         super().__init__(places)
         clusters = OpenClusters(places)
         self.clusters, self.session = clusters, clusters.opened
@@ -75,7 +75,7 @@ class Cluster(Services):
 
 @pytest.fixture
 def cluster(tmp_path: Path) -> Cluster:
-    return Cluster(Places(tmp_path / "config", tmp_path / "state"))
+    return Cluster(UserPaths(tmp_path / "config", tmp_path / "state"))
 
 
 @pytest.fixture(scope="module")
@@ -87,7 +87,7 @@ def request_() -> RunRequest:
 
 def told(task: ClusterTask, cluster: Cluster) -> list[Event]:
     events: list[Event] = []
-    perform(task, cluster, Unattended(), events.append, threading.Event())
+    perform(task, cluster, NonInteractivePrompter(), events.append, threading.Event())
     return events
 
 
@@ -100,7 +100,7 @@ def test_a_look_tells_link_checks_steps_and_what_the_others_want_to_know(
 
 
 def test_a_look_that_cannot_make_the_early_checks_is_whole(cluster: Cluster, request_: RunRequest) -> None:
-    cluster.stand_in.trouble = LOST
+    cluster.stand_in.error = LOST
     events = told(Probe(request_, attended=True, early=True), cluster)
     assert [type(event) for event in events] == [ConnectionChanged, CheckDone, StepsChanged, TaskEnded]
 

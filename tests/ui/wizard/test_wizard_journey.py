@@ -17,7 +17,7 @@ from llmb_tui.clusters import Clusters
 from llmb_tui.demo.cluster import DemoCluster
 from llmb_tui.plan.make import plan
 from llmb_tui.services import Services
-from llmb_tui.store.paths import Places
+from llmb_tui.store.paths import UserPaths
 from llmb_tui.ui.app import LlmbApp
 from llmb_tui.ui.dialogs import Confirm, HostKey, Secret
 from llmb_tui.ui.screens.jobs import JobsScreen
@@ -152,7 +152,7 @@ async def test_a_broken_preset_is_named_and_the_others_are_there(
     services: Services, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     said: list[str] = []  # what is shown goes away after some seconds
-    monkeypatch.setattr("llmb_tui.ui.app.tell", lambda _app, words, _severity: said.append(words))
+    monkeypatch.setattr("llmb_tui.ui.app.notify", lambda _app, words, _severity: said.append(words))
     services.places.presets.mkdir(parents=True)
     (services.places.presets / "mine.toml").write_text("workload = 3\n")
     app = LlmbApp(services)
@@ -165,7 +165,7 @@ async def test_a_broken_preset_is_named_and_the_others_are_there(
 class Slow(Clusters):
     """Connects nowhere before it may."""
 
-    def __init__(self, places: Places) -> None:
+    def __init__(self, places: UserPaths) -> None:
         super().__init__(places.clusters, look_every_s=10.0)
         self.may_connect = threading.Event()
 

@@ -16,7 +16,7 @@ from textual.widgets import Input, Static
 from llmb_tui.catalog.catalog import Catalog
 from llmb_tui.catalog.load import load_presets
 from llmb_tui.cluster.slurm.profile import SlurmProfile
-from llmb_tui.errors import Trouble
+from llmb_tui.errors import LlmbError
 from llmb_tui.services import Services
 from llmb_tui.ui.app import LlmbApp
 from llmb_tui.ui.dialogs import Failure
@@ -76,7 +76,7 @@ async def test_who_comes_back_from_another_window_is_where_the_step_begins(app: 
         await pilot.press("3")
         app.post_message(AppBlur())
         await pilot.pause()
-        app.push_screen(Failure(Trouble("It failed.")))
+        app.push_screen(Failure(LlmbError("It failed.")))
         await on_top(pilot, Failure)
         app.post_message(AppFocus())
         await pilot.press("enter")

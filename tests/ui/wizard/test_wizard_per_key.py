@@ -25,7 +25,7 @@ from llmb_tui.ui.widgets.figures import PlanFigures
 from llmb_tui.ui.widgets.key_bar import KeyBar
 from llmb_tui.ui.widgets.preview import Preview
 from llmb_tui.ui.widgets.rail import Rail
-from llmb_tui.wizard.answers import settled
+from llmb_tui.wizard.answers import with_defaults
 from llmb_tui.wizard.proposal import propose
 from tests.kit.frames import Frames
 from tests.kit.pilot import SIZE, choose, know, loaded, on_top, plan_of, state_of, until
@@ -84,10 +84,10 @@ async def test_a_key_plans_once_and_derives_once(
         await pilot.press("3")
         wizard.query_one(focused).focus()
         await pilot.pause()
-        for function in (plan, settled, propose):
+        for function in (plan, with_defaults, propose):
             counted_everywhere(monkeypatch, calls, function)
         await pilot.press(key)
-    assert calls == {"plan": 1, "settled": 1, "propose": 1}
+    assert calls == {"plan": 1, "with_defaults": 1, "propose": 1}
 
 
 async def test_a_key_that_changes_figures_and_remarks_lays_out_nothing(app: LlmbApp) -> None:

@@ -15,9 +15,9 @@ from textual.pilot import Pilot
 from textual.screen import ModalScreen
 from textual.widgets import Input
 
-from llmb_tui.errors import Trouble
+from llmb_tui.errors import LlmbError
 from llmb_tui.services import Services
-from llmb_tui.store.paths import Places
+from llmb_tui.store.paths import UserPaths
 from llmb_tui.ui.app import LlmbApp
 from llmb_tui.ui.dialogs import Failure, HostKey, Secret
 from llmb_tui.ui.screens.cluster_editor import ClusterEditor
@@ -46,7 +46,7 @@ READY = ClusterState(link="connected", preflight=PASSED, steps=INSTALLED)
 
 
 @pytest.fixture
-def services(places: Places) -> Services:
+def services(places: UserPaths) -> Services:
     services = Services(places)
     services.clusters = Still(services.places.clusters, services.timing.look_every_s)
     return services
@@ -188,7 +188,7 @@ def test_behind_a_key(snap_compare: Any, services: Services, key: str) -> None:
 
 
 HOST_KEY = partial(HostKey, "login.eos.example", "ssh-ed25519", "SHA256:AbCdEfGhIjKlMnOpQrStUvWxYz0123456789+/AbCdE")
-FAILURE = partial(Failure, Trouble("The file [/home/x] was refused.", "Permission denied.", "Choose another."))
+FAILURE = partial(Failure, LlmbError("The file [/home/x] was refused.", "Permission denied.", "Choose another."))
 
 
 @pytest.mark.parametrize("dialog", [HOST_KEY, FAILURE], ids=["host key", "failure"])
@@ -223,12 +223,12 @@ async def test_without_a_cluster_it_is_said_how_to_enter_one(app: LlmbApp) -> No
 
 async def test_a_cluster_that_does_not_answer_says_why_and_what_to_do(services: Services) -> None:
     services.clusters.save(EOS)
-    trouble = Trouble("eos does not answer.", "Connection refused.", "Check the host and the port, then press c.")
+    error = LlmbError("eos does not answer.", "Connection refused.", "Check the host and the port, then press c.")
     app = LlmbApp(services)
     async with app.run_test(size=SMALL) as pilot:
-        await on_eos(pilot, "4", ClusterState(link="failed", unreachable=trouble))
+        await on_eos(pilot, "4", ClusterState(link="failed", unreachable=error))
         assert rows(app)[0].endswith("simulated, clock x60   ✗ eos no connection")
-        assert [row.strip() for row in rows(app)[5:9]] == ["✗ no connection", trouble.what, trouble.why, trouble.fix]
+        assert [row.strip() for row in rows(app)[5:9]] == ["✗ no connection", error.what, error.why, error.fix]
 
 
 async def test_the_keys_are_seen_beside_a_script_that_fills_the_screen(services: Services) -> None:

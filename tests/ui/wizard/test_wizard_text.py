@@ -8,13 +8,13 @@ from typing import Any
 from textual.app import App
 from textual.screen import Screen
 
-from llmb_tui.errors import Trouble
+from llmb_tui.errors import LlmbError
 from llmb_tui.launch.step_state import StepState
 from llmb_tui.preflight.report import Check, Preflight
 from llmb_tui.services import Services
 from llmb_tui.ui.app import LlmbApp
 from llmb_tui.ui.dialogs import Failure, HostKey, Secret
-from llmb_tui.ui.text import tell
+from llmb_tui.ui.text import notify
 from llmb_tui.ui.widgets.preview import Preview
 from llmb_tui.wizard.events import Failed
 from llmb_tui.wizard.state import ClusterState
@@ -37,7 +37,7 @@ async def test_what_a_cluster_says(services: Services) -> None:
     services.clusters.save(EOS)
     app = LlmbApp(services)
     check = Check("disk", NASTY, "failed", NASTY, NASTY, NASTY)
-    trouble = Trouble(NASTY, NASTY, NASTY)
+    error = LlmbError(NASTY, NASTY, NASTY)
     async with app.run_test(size=(160, 50)) as pilot:
         wizard = await loaded(pilot)
         await choose(pilot, "workload", "nemotron4@25.04/15b")
@@ -51,9 +51,9 @@ async def test_what_a_cluster_says(services: Services) -> None:
         known = {
             "banner": (replace(ready, banner=NASTY), "4"),
             "check": (replace(ready, preflight=Preflight((check,))), "4"),
-            "probe": (ClusterState(link="failed", unreachable=trouble), "4"),
+            "probe": (ClusterState(link="failed", unreachable=error), "4"),
             "install": (replace(ready, steps=(StepState("a", NASTY, "failed", NASTY, NASTY),)), "5"),
-            "install trouble": (replace(ready, trouble=trouble, failed="install"), "5"),
+            "install trouble": (replace(ready, error=error, failed="install"), "5"),
             "script": (replace(ready, prepared=draft), "6"),
         }
         for sink, (cluster, step) in known.items():
@@ -62,20 +62,20 @@ async def test_what_a_cluster_says(services: Services) -> None:
             await pilot.pause()
             is_harmless(app, sink)
         await know(pilot, wizard, ready)
-        wizard.dispatch(Failed(request_of(wizard), "submit", trouble))
+        wizard.dispatch(Failed(request_of(wizard), "submit", error))
         await pilot.pause()
         is_harmless(app, "submit")
 
 
 async def test_dialogs_and_toasts() -> None:
     app = Host(Screen)
-    dialogs = (Failure(Trouble(NASTY)), HostKey(NASTY, "ssh-ed25519", "SHA256:abc"), Secret(NASTY, echo=True))
+    dialogs = (Failure(LlmbError(NASTY)), HostKey(NASTY, "ssh-ed25519", "SHA256:abc"), Secret(NASTY, echo=True))
     async with app.run_test(size=(120, 40), notifications=True) as pilot:
         for dialog in dialogs:
             app.push_screen(dialog)
             await pilot.pause()
             is_harmless(app, type(dialog).__name__)
             app.pop_screen()
-        tell(app, NASTY)
+        notify(app, NASTY)
         await pilot.pause()
         is_harmless(app, "toast")

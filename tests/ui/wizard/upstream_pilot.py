@@ -11,7 +11,7 @@ from llmb_tui.cluster.link import Completed
 from llmb_tui.cluster.prompter import Prompter
 from llmb_tui.cluster.slurm.cluster import SlurmCluster
 from llmb_tui.cluster.slurm.profile import SlurmProfile
-from llmb_tui.errors import Trouble
+from llmb_tui.errors import LlmbError
 from llmb_tui.launch.direct.render import render
 from llmb_tui.launch.launcher import Launcher
 from llmb_tui.launch.procedure_loader import preview
@@ -21,7 +21,7 @@ from llmb_tui.plan.selection import ProcedureId, Selection
 from llmb_tui.preflight.report import Check, Preflight
 from llmb_tui.request import RunRequest
 from llmb_tui.services import Services
-from llmb_tui.store.paths import Places
+from llmb_tui.store.paths import UserPaths
 from llmb_tui.ui.app import LlmbApp
 from llmb_tui.ui.screens.wizard import WizardScreen
 from llmb_tui.ui.widgets.choices import ChoiceList
@@ -44,7 +44,7 @@ class OpenSession:
     profile = EOS
 
     def __init__(self) -> None:
-        self.lost: Trouble | None = None
+        self.lost: LlmbError | None = None
         self.prompters: list[Prompter | None] = []
 
     def connect(self, prompter: Prompter | None = None) -> None:
@@ -63,7 +63,7 @@ class OpenSession:
 class OpenClusters(Still):
     """All of them are one."""
 
-    def __init__(self, places: Places) -> None:
+    def __init__(self, places: UserPaths) -> None:
         super().__init__(places.clusters, look_every_s=10.0)
         self.opened = OpenSession()
 
@@ -92,7 +92,7 @@ class OpenLauncher(Launcher):
         self.installed: tuple[StepState, ...] = ()
         self.public: Check | None = None
         """What an early look for commits finds, unless it has that trouble."""
-        self.trouble: Trouble | None = None
+        self.error: LlmbError | None = None
 
     def run(self, *_: object) -> tuple[StepState, ...]:
         return INSTALLED
@@ -109,8 +109,8 @@ class OpenLauncher(Launcher):
         if request.procedure == "upstream":
             return ()
         self.asked.append(("commits", "direct"))
-        if self.trouble is not None:
-            raise self.trouble
+        if self.error is not None:
+            raise self.error
         return (self.public,) if self.public and request.plan.selection.workload == "llama3.1" else ()
 
     def installer(self, request: RunRequest) -> Any:
@@ -121,7 +121,7 @@ class OpenLauncher(Launcher):
 class Open(Services):
     """Whose cluster lets everybody in."""
 
-    def __init__(self, places: Places) -> None:
+    def __init__(self, places: UserPaths) -> None:
         super().__init__(places)
         self.clusters = OpenClusters(places)
         self.launcher = self.stand_in = OpenLauncher(self)

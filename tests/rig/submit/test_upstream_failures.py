@@ -7,11 +7,11 @@ from pathlib import Path
 
 import pytest
 
-from llmb_tui.errors import Trouble
+from llmb_tui.errors import LlmbError
 from llmb_tui.launch.submission_status import probe
 from tests.kit.runs import delivery_of, start_late
 from tests.kit.waiting import until
-from tests.rig.submit.test_slurm_in_trouble import asked
+from tests.rig.submit.test_slurm_failing import asked
 from tests.rig.submit.trial import Trial
 from tests.rig.submit.upstream_intents import WITH_ALL, Held, folder_of, group_of, kill, spec_of
 
@@ -48,7 +48,7 @@ def test_the_controller_hangs_when_sbatch_asks_it(batch: Trial, monkeypatch: pyt
 
 def test_a_controller_that_cannot_be_asked_first_stops_the_launch(batch: Trial) -> None:
     run = batch.new()
-    with batch.rig.controller_hung(), batch.session() as session, pytest.raises(Trouble) as caught:
+    with batch.rig.controller_hung(), batch.session() as session, pytest.raises(LlmbError) as caught:
         batch.submit(session, run)
     assert caught.value.what == "The job was not submitted: Slurm cannot be asked which jobs there are."
     assert "slurm_load_jobs error" in caught.value.why
@@ -63,7 +63,7 @@ def test_slurms_own_refusal_is_told_in_its_words(batch: Trial, nemo_run: Trial) 
         command = spec_of(trial.new()).command.replace("llmbench", "nobody")
         trial.runs.clear()
         run = trial.new(account="nobody", command=command)
-        with trial.session() as session, pytest.raises(Trouble) as caught:
+        with trial.session() as session, pytest.raises(LlmbError) as caught:
             trial.submit(session, run)
         assert caught.value.what.startswith("Slurm rejected the job: account `nobody` is not one of yours")
         assert "Invalid account or account/partition combination specified" in caught.value.why
@@ -79,7 +79,7 @@ def test_a_launch_that_fails_before_sbatch_says_why(nemo_run: Trial) -> None:
     right = metadata.read_text()
     metadata.write_text(re.sub(r"^Version: .*", "Version: 23.0.0", right, flags=re.MULTILINE))
     try:
-        with nemo_run.session() as session, pytest.raises(Trouble) as caught:
+        with nemo_run.session() as session, pytest.raises(LlmbError) as caught:
             nemo_run.submit(session, nemo_run.new())
     finally:
         metadata.write_text(right)
@@ -94,7 +94,7 @@ def test_a_launch_that_fails_before_sbatch_says_why(nemo_run: Trial) -> None:
 def test_a_scale_that_the_script_does_not_know(nemo_run: Trial) -> None:
     command = spec_of(nemo_run.new()).command.replace("MODEL_SIZE=15b", "MODEL_SIZE=8b")
     nemo_run.runs.clear()
-    with nemo_run.session() as session, pytest.raises(Trouble, match="has no TP"):
+    with nemo_run.session() as session, pytest.raises(LlmbError, match="has no TP"):
         nemo_run.submit(session, nemo_run.new(command=command))
     nemo_run.settle()
 

@@ -1,4 +1,4 @@
-"""`likeness`: decides whether runs may be compared, and for what; differences become refusals or warnings. Pure.
+"""`assess_comparability`: decides whether runs may be compared, and for what; differences become refusals or warnings. Pure.
 
 A step time depends on everything that `_ASPECTS` lists. The purpose of a comparison decides which aspects may differ:
 the number of GPUs between scales, the precision between precisions. Any other difference is a refusal if it makes the
@@ -67,7 +67,7 @@ class Remark:
 
 
 @dataclass(frozen=True, slots=True)
-class Likeness:
+class Comparability:
     """Whether some runs may be compared for a purpose."""
 
     purpose: Purpose
@@ -82,14 +82,14 @@ class Likeness:
         return not self.refusals
 
 
-def likeness(runs: Sequence[RunResult], *purposes: Purpose) -> Likeness:
-    """Likeness of runs for that of these purposes, or of all, which needs the fewest refusals, then warnings."""
+def assess_comparability(runs: Sequence[RunResult], *purposes: Purpose) -> Comparability:
+    """Compare the runs' settings for the purpose, of these or of all, with the fewest refusals, then warnings."""
     differ, candidates = list(_remarks(runs)), []
     for purpose in purposes or PURPOSES:
         remarks = [remark for remark in differ if remark.aspect not in _MAY_DIFFER[purpose]]
         remarks += _mixed_scaling(runs) if purpose == "scales" else []
         refusals = tuple(remark for remark in remarks if remark.refused)
-        candidates.append(Likeness(purpose, refusals, tuple(remark for remark in remarks if not remark.refused)))
+        candidates.append(Comparability(purpose, refusals, tuple(remark for remark in remarks if not remark.refused)))
     return min(candidates, key=lambda candidate: (len(candidate.refusals), len(candidate.warnings)))
 
 

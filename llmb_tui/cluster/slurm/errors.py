@@ -1,21 +1,21 @@
-"""`SlurmTrouble`: the error of a failed Slurm command, with Slurm's message."""
+"""`SlurmError`: the error of a failed Slurm command, with Slurm's message."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 
 from llmb_tui.cluster.batch import TIMED_OUT, Answer
-from llmb_tui.cluster.cluster import HalfAnswer, SchedulerTrouble
+from llmb_tui.cluster.cluster import PartialAnswerError, SchedulerError
 from llmb_tui.cluster.job import Job
 from llmb_tui.diagnosis.rules import rules
 from llmb_tui.language.text import clean
 
 
-class SlurmTrouble(SchedulerTrouble):
+class SlurmError(SchedulerError):
     """Slurm did not answer, or refused a request. The error implies nothing about any job."""
 
 
-class AccountingTrouble(SlurmTrouble, HalfAnswer):
+class AccountingError(SlurmError, PartialAnswerError):
     """Slurm's controller answered, but not its accounting, which alone has the jobs that have left the queue."""
 
     def __init__(self, answer: Answer, queued: Mapping[str, Job]) -> None:
@@ -30,21 +30,21 @@ class AccountingTrouble(SlurmTrouble, HalfAnswer):
         self.queued = queued
 
 
-def slurm_trouble(command: str, answer: Answer) -> SlurmTrouble:
+def slurm_error(command: str, answer: Answer) -> SlurmError:
     """Make the error of a failed Slurm command, with a remedy if a rule matches its output."""
     if command == "sacct":  # it runs after the controller has answered
-        return AccountingTrouble(answer, {})
+        return AccountingError(answer, {})
     if answer.exit_code == TIMED_OUT and not answer.text.strip():
         return silence(command)
     words = clean(answer.text.strip()) or f"It returned exit code {answer.exit_code} and no message."
     match = rules("slurm").match(f"exit code {answer.exit_code}\n{answer.text}")
     fix = match.diagnosis().sentences if match else f"Run `{command}` on the login node for details."
-    return SlurmTrouble(f"`{command}` failed on the cluster.", words, fix)
+    return SlurmError(f"`{command}` failed on the cluster.", words, fix)
 
 
-def silence(command: str, why: str = "Slurm's controller hangs or is overloaded.") -> SlurmTrouble:
+def silence(command: str, why: str = "Slurm's controller hangs or is overloaded.") -> SlurmError:
     """Make the error of a command that did not answer in time."""
-    return SlurmTrouble(
+    return SlurmError(
         f"`{command}` did not answer in time.",
         why,
         "Running jobs continue. Try again later, or ask the cluster's administrators.",

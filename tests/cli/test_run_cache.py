@@ -13,7 +13,7 @@ import pytest
 
 from llmb_tui.launch.run import Run
 from llmb_tui.launch.runs import Runs
-from llmb_tui.store.paths import Places
+from llmb_tui.store.paths import UserPaths
 from tests.kit import verbs
 from tests.kit.runs import make_run
 
@@ -25,8 +25,8 @@ LOG = "".join(
 
 
 @pytest.fixture
-def places(tmp_path: Path) -> Places:
-    return Places(tmp_path / "config", tmp_path / "state")
+def places(tmp_path: Path) -> UserPaths:
+    return UserPaths(tmp_path / "config", tmp_path / "state")
 
 
 @pytest.fixture
@@ -43,7 +43,7 @@ def loaded(monkeypatch: pytest.MonkeyPatch) -> list[str]:
     return ids
 
 
-def remember(places: Places, run: Run, log: str = LOG) -> Path:
+def remember(places: UserPaths, run: Run, log: str = LOG) -> Path:
     """A run as it lies there for a while."""
     Runs(places).save(run)
     folder = places.runs / run.id
@@ -58,13 +58,13 @@ def done(run_id: str = "done", **fields: Any) -> Run:
     return replace(run, **{"log_read": True, **fields})
 
 
-def jobs(places: Places, *words: str) -> str:
+def jobs(places: UserPaths, *words: str) -> str:
     said = verbs.run(("jobs", *words), verbs.environment(places.state.parent))
     assert (said.returncode, said.stderr) == (0, "")
     return said.stdout
 
 
-def test_a_run_that_is_done_is_read_once(places: Places, loaded: list[str]) -> None:
+def test_a_run_that_is_done_is_read_once(places: UserPaths, loaded: list[str]) -> None:
     remember(places, done("old", created_at=1.0))
     remember(places, done("new", created_at=2.0))
     first, table = jobs(places, "--json"), jobs(places)
@@ -89,7 +89,7 @@ def saved_again(folder: Path) -> None:
 
 
 @pytest.mark.parametrize("change", [longer_log, other_file, saved_again])
-def test_what_changes_is_read_again(places: Places, loaded: list[str], change: Callable[[Path], None]) -> None:
+def test_what_changes_is_read_again(places: UserPaths, loaded: list[str], change: Callable[[Path], None]) -> None:
     folder = remember(places, done())
     jobs(places)
     change(folder)
@@ -97,7 +97,7 @@ def test_what_changes_is_read_again(places: Places, loaded: list[str], change: C
     assert loaded == ["done", "done"]
 
 
-def test_what_is_gone_is_forgotten(places: Places) -> None:
+def test_what_is_gone_is_forgotten(places: UserPaths) -> None:
     folder = remember(places, done())
     jobs(places)
     folder.rename(places.state / "elsewhere")
@@ -114,16 +114,16 @@ def test_what_is_gone_is_forgotten(places: Places) -> None:
     ],
     ids=lambda run: run.id,
 )
-def test_only_what_is_done_is_kept(places: Places, run: Run) -> None:
+def test_only_what_is_done_is_kept(places: UserPaths, run: Run) -> None:
     remember(places, run, LOG[:1000])
     verbs.run(("jobs",), verbs.environment(places.state.parent))
     assert not places.runs_done.exists()
 
 
 def test_what_may_change_again_within_its_time_stamp_is_not_kept(
-    places: Places, monkeypatch: pytest.MonkeyPatch
+    places: UserPaths, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("llmb_tui.watch.kept_runs.SETTLED_NS", 3600 * 10**9)
+    monkeypatch.setattr("llmb_tui.watch.run_cache.SETTLED_NS", 3600 * 10**9)
     Runs(places).save(done())
     (places.runs / "done" / "log").write_text(LOG)
     jobs(places)
@@ -132,7 +132,7 @@ def test_what_may_change_again_within_its_time_stamp_is_not_kept(
 
 @pytest.mark.parametrize("text", ["", "[]", "{", '{"maker": 1}', None])
 def test_a_damaged_file_or_that_of_another_program_is_not_believed(
-    places: Places, loaded: list[str], text: str | None
+    places: UserPaths, loaded: list[str], text: str | None
 ) -> None:
     remember(places, done())
     first, kept = jobs(places, "--json"), places.runs_done.read_text()
@@ -142,7 +142,7 @@ def test_a_damaged_file_or_that_of_another_program_is_not_believed(
     assert places.runs_done.read_text() == kept
 
 
-def test_another_threshold_judges_again(places: Places, loaded: list[str]) -> None:
+def test_another_threshold_judges_again(places: UserPaths, loaded: list[str]) -> None:
     remember(places, done())
     jobs(places)
     jobs(places, "--set", "verdict.threshold=0.5")

@@ -1,4 +1,4 @@
-"""`KeptRuns`: the JSON objects of finished runs, stored so that their logs are not read and folded again.
+"""`RunCache`: the JSON objects of finished runs, stored so that their logs are not read and folded again.
 
 An entry is valid under the same conditions as a Python `.pyc`: the same files in the run's folder, the same program.
 Only runs in state `done` are kept, because the failure rules, which a user may change, do not affect them.
@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 import llmb_tui
-from llmb_tui.errors import Trouble
+from llmb_tui.errors import LlmbError
 from llmb_tui.launch.run import Run
 from llmb_tui.store.files import write_atomic
 from llmb_tui.watch.run_records import SETTLED_NS
@@ -31,7 +31,7 @@ class KeptRun(NamedTuple):
     document: dict[str, Any]
 
 
-class KeptRuns:
+class RunCache:
     """Reads the listing of every run's folder once, and none of its files."""
 
     def __init__(self, file: Path, directory: Path, threshold: float) -> None:
@@ -47,7 +47,7 @@ class KeptRuns:
     def keep(self, run: Run, state: RunState, document: dict[str, Any]) -> None:
         """Keep a run if it is done. The caller reads the run after its folder was listed here."""
         files = self._stamps.get(run.id)
-        if run.going or run.cancel or run.submission != "submitted" or state.stage != "done" or state.link_note:
+        if run.is_active or run.cancel or run.submission != "submitted" or state.stage != "done" or state.link_note:
             return
         if files and max(changed for *_, changed in files) < time.time_ns() - SETTLED_NS:
             self.done[run.id], self._changed = KeptRun(files, run.created_at, document), True
@@ -55,7 +55,7 @@ class KeptRuns:
     def save(self) -> None:
         """Write the entries for the next program, if any changed; without disk space all runs are read again."""
         if self._changed:
-            with contextlib.suppress(Trouble):
+            with contextlib.suppress(LlmbError):
                 write_atomic(self._file, json.dumps({"maker": self._maker, "runs": self.done}).encode())
 
     def _read(self) -> dict[str, KeptRun]:

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from llmb_tui.analysis.likeness import PURPOSES, Aspect, Purpose, likeness
+from llmb_tui.analysis.comparability import PURPOSES, Aspect, Purpose, assess_comparability
 from llmb_tui.analysis.result import RunResult
 from llmb_tui.plan.selection import Overrides
 from tests.kit.results import make_result, profiled, with_changes
@@ -36,8 +36,8 @@ def other(**changes: Any) -> RunResult:
     ],
 )
 def test_repeats_are_alike_in_everything(run: RunResult, refused: set[Aspect]) -> None:
-    assert likeness([BASE, make_result("again")], "repeats").comparable
-    assert refused <= {remark.aspect for remark in likeness([BASE, run], "repeats").refusals}
+    assert assess_comparability([BASE, make_result("again")], "repeats").comparable
+    assert refused <= {remark.aspect for remark in assess_comparability([BASE, run], "repeats").refusals}
 
 
 @pytest.mark.parametrize(
@@ -51,7 +51,7 @@ def test_repeats_are_alike_in_everything(run: RunResult, refused: set[Aspect]) -
     ],
 )
 def test_an_allowed_difference_is_a_warning(run: RunResult, aspect: Aspect) -> None:
-    found = likeness([BASE, run], "repeats")
+    found = assess_comparability([BASE, run], "repeats")
     assert found.comparable
     assert [remark.aspect for remark in found.warnings] == [aspect]
     assert "base" in found.warnings[0].words
@@ -70,14 +70,14 @@ def test_an_allowed_difference_is_a_warning(run: RunResult, aspect: Aspect) -> N
     ],
 )
 def test_the_purpose_follows_from_the_differences(run: RunResult, purpose: Purpose) -> None:
-    found = likeness([BASE, run])
+    found = assess_comparability([BASE, run])
     assert (found.purpose, found.refusals, found.warnings) == (purpose, (), ())
-    assert likeness([BASE, run], purpose) == found
+    assert assess_comparability([BASE, run], purpose) == found
 
 
 def test_release_against_release_names_the_other_rule() -> None:
     """340b on 256 GPUs: the last step against the mean of iterations 35–44, and another way of scaling fp8."""
-    found = likeness([make_result("a", selection=BIG), make_result("b", selection=BIG_AGAIN)], "releases")
+    found = assess_comparability([make_result("a", selection=BIG), make_result("b", selection=BIG_AGAIN)], "releases")
     assert {"rule", "variant"} <= {remark.aspect for remark in found.warnings}
     assert "model" not in {remark.aspect for remark in found.refusals}
     words = next(remark.words for remark in found.warnings if remark.aspect == "rule")
@@ -86,17 +86,17 @@ def test_release_against_release_names_the_other_rule() -> None:
 
 def test_a_refusal_names_the_runs_or_how_many() -> None:
     runs = [BASE, *(other(dtype="bf16") for _ in range(12))]
-    found = likeness(runs, "repeats")
+    found = assess_comparability(runs, "repeats")
     assert found.refusals[0].words == "The precisions differ: fp8 (base), bf16 (12 runs)."
 
 
 def test_scales_of_two_batches_are_refused_at_one_scale() -> None:
     runs = [BASE, other(overrides=Overrides(gbs=128)), make_result("more", selection=replace(NEMOTRON, scale=128))]
-    assert [remark.aspect for remark in likeness(runs, "scales").refusals] == ["batch"]
+    assert [remark.aspect for remark in assess_comparability(runs, "scales").refusals] == ["batch"]
     weak = [make_result("weak", selection=replace(NEMOTRON, scale=scale)) for scale in (16, 64, 2048)]
-    assert likeness(weak, "scales").warnings == ()
+    assert assess_comparability(weak, "scales").warnings == ()
 
 
 def test_every_purpose_takes_repeats() -> None:
     for purpose in PURPOSES:
-        assert likeness([BASE, make_result("again")], purpose).comparable
+        assert assess_comparability([BASE, make_result("again")], purpose).comparable

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from llmb_tui.errors import Trouble
+from llmb_tui.errors import LlmbError
 from llmb_tui.launch.direct.delivery import DirectDelivery
 from llmb_tui.launch.run import Run
 from tests.kit.waiting import until
@@ -58,7 +58,7 @@ def test_the_controller_hangs_when_sbatch_asks_it(trial: Trial, monkeypatch: pyt
 
 
 def _submit(trial: Trial, run: Run) -> None:
-    with trial.session() as session, contextlib.suppress(Trouble):
+    with trial.session() as session, contextlib.suppress(LlmbError):
         trial.submit(session, run)
 
 
@@ -77,7 +77,7 @@ def asked(rig: Rig) -> int:
 
 def test_without_a_controller_nothing_is_submitted(trial: Trial) -> None:
     run = trial.new()
-    with trial.rig.controller_down(), trial.session() as session, pytest.raises(Trouble) as caught:
+    with trial.rig.controller_down(), trial.session() as session, pytest.raises(LlmbError) as caught:
         trial.submit(session, run)
     assert "controller cannot be reached" in caught.value.what
     assert "Unable to contact slurm controller" in caught.value.why
