@@ -148,6 +148,21 @@ def test_every_file_that_a_page_links_to_exists(page: Path) -> None:
     assert [link for link in LINK.findall(page.read_text()) if not (page.parent / link).exists()] == []
 
 
+ANCHOR = re.compile(r"\]\(([^)#:]*)#([^)]+)\)")
+
+
+def anchors(page: Path) -> set[str]:
+    """Anchors of a page's headings, as GitHub makes them."""
+    headings = re.findall(r"^#+ (.*)$", EXAMPLE.sub("", page.read_text()), re.MULTILINE)
+    return {re.sub(r"[^\w -]", "", heading.lower()).replace(" ", "-") for heading in headings}
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
+def test_every_heading_that_a_page_links_to_exists(page: Path) -> None:
+    links = [(page.parent / file if file else page, anchor) for file, anchor in ANCHOR.findall(page.read_text())]
+    assert [(file.name, anchor) for file, anchor in links if anchor not in anchors(file)] == []
+
+
 def test_the_files_of_the_docs_are_valid(tmp_path: Path) -> None:
     """Each TOML example, where its page says that the file belongs."""
     config = tmp_path / "config"
