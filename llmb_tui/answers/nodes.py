@@ -31,14 +31,15 @@ def _percent(name: str, sign: str = "") -> Callable[[NodeFinding], Cell]:
 
 _NODE: tuple[Column, ...] = (
     Column("node", lambda finding: _toned(finding, compress(finding.nodes))),
-    Column("runs with", "runs_with"),
-    Column("runs without", "runs_without", name="without"),
+    Column("with", "runs_with", name="runs with"),
+    Column("without", "runs_without"),
     Column("difference %", _percent("difference_pct", "+")),
     Column("noise %", _percent("noise_pct")),
     Column("chance %", quantity("chance", lambda part: two_digits(100 * part)), name="chance"),
     Column("", lambda finding: _toned(finding, finding.words)),
 )
-"""Columns for nodes. `chance`: probability that noise alone makes any node deviate as far."""
+"""Columns for nodes, with the number of runs with and without them. `chance`: probability that noise alone makes any
+node deviate as far."""
 
 
 def nodes(slow: SlowNodes, clusters: Sequence[str]) -> Answer:

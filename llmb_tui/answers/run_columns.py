@@ -167,7 +167,7 @@ COLUMNS: tuple[RunColumn, ...] = (
     RunColumn("cluster", "cluster", "cluster", shown=("jobs", *_CSV, "compare csv", "report")),
     RunColumn("where", "cluster", "cluster", 5, shown=_SCREENS),
     RunColumn(
-        "procedure", "procedure", "procedure", 9, drop=7,
+        "launch", "procedure", "procedure", 9, drop=7,
         shown=(*_VERBS, *_CSV, "compare csv", "report", *_SCREENS),
     ),
     RunColumn(

@@ -268,7 +268,7 @@ def _deviations(reported: ReportedRun) -> Iterator[Block]:
             value = "none" if used is None else count(used)
             deviations.append(f"The README has {name.upper()} {count(printed)}; the run had {value}.")
     if plan.selection.steps is not None:
-        deviations.append(f"The number of steps was set to {count(plan.steps)}; the recipe may have another one.")
+        deviations.append(f"The number of steps was set to {count(plan.steps)}; the recipe's number can differ.")
     deviations += [f"Option in addition to the benchmark: {option.label}." for option in chosen_options(plan.options)]
     if reported.result.restarts:
         deviations.append(f"The job was restarted {plural(reported.result.restarts, 'time')}.")

@@ -140,7 +140,7 @@ def test_a_log_of_unknown_origin_has_unknown_cells(tmp_path: Path, home: Path) -
     (result,) = json.loads(output(tmp_path, "log", "results", str(home / "foreign.log"), "--json"))
     (cells,) = Table.by(run_columns("results"), [row_from_document(result)]).texts()
     texts = dict(zip([column.heading for column in run_columns("results")], cells, strict=True))
-    assert [texts[name] for name in ("procedure", "state", "expected s", "tokens/s", "MFU %")] == ["–"] * 5
+    assert [texts[name] for name in ("launch", "state", "expected s", "tokens/s", "MFU %")] == ["–"] * 5
     assert (texts["steps"], texts["step s"]) == ("50/50", "4.36")
 
 

@@ -44,11 +44,11 @@ def said(tmp_path: Path, *arguments: str) -> str:
     return done.stdout
 
 
-def test_jobs_and_results_name_the_procedure(ended: Ended, tmp_path: Path) -> None:
+def test_jobs_and_results_name_the_launch_method(ended: Ended, tmp_path: Path) -> None:
     run = ended(NOTHING_MORE)
     for table in (said(tmp_path, "jobs"), said(tmp_path, "results", run.id)):
         headings, row = table.splitlines()[:2]
-        assert "procedure" in headings
+        assert "launch" in headings
         assert "direct" in row.split()
         assert "PASS 100.5 %" in row
 
