@@ -158,7 +158,7 @@ def _arithmetic(verdict: Verdict, threshold: float) -> str:
         f"{verdict.result}: the expected step time divided by the measured one, {step_time(verdict.measured_s)}, is "
         f"{percent(100 * verdict.ratio)}. At {given(100 * threshold)} % or more it is PASS; below that, it is FAIL if "
         "the step time is above the band, and WARN if it is within the band. At any ratio it is WARN if the two step "
-        "times cannot be compared fairly; the reasons follow."
+        "times cannot be compared fairly; any reasons follow."
     )
 
 
