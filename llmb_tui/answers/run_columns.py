@@ -20,6 +20,7 @@ from llmb_tui.language.quantities import (
     two_digits,
 )
 from llmb_tui.language.states import NO_ESTIMATE, VerdictResult, method_word, verdict_label
+from llmb_tui.launch.procedures import PROCEDURES
 from llmb_tui.plan.plan import expected_step_time
 
 RunTable = Literal[
@@ -81,6 +82,11 @@ def _workload(row: RunRow, *, release: bool) -> Cell:
 
 def _gpus(write: Callable[[int, str], str]) -> Callable[[RunRow], Cell]:
     return lambda row: None if row.scale is None or row.gpu is None else write(row.scale, row.gpu)
+
+
+def _launch(row: RunRow) -> Cell:
+    """Name of the launch method, such as `our script`."""
+    return next((facts.title for facts in PROCEDURES.values() if facts.id == row.procedure), None)
 
 
 def _steps(row: RunRow) -> Cell:
@@ -166,10 +172,9 @@ COLUMNS: tuple[RunColumn, ...] = (
     RunColumn("nodes", "node_count", shown=_PLAN),
     RunColumn("cluster", "cluster", "cluster", shown=("jobs", *_CSV, "compare csv", "report")),
     RunColumn("where", "cluster", "cluster", 5, shown=_SCREENS),
-    RunColumn(
-        "launch", "procedure", "procedure", 9, drop=7,
-        shown=(*_VERBS, *_CSV, "compare csv", "report", *_SCREENS),
-    ),
+    RunColumn("procedure", "procedure", shown=(*_CSV, "compare csv")),
+    RunColumn("launch", _launch, "procedure", shown=(*_VERBS, "report")),
+    RunColumn("launch", "procedure", "procedure", 9, drop=7, shown=_SCREENS),  # no room for the name
     RunColumn(
         "state", "state", "state",
         shown=(*_VERBS, *_CSV, "compare csv", "suite", "report", "runs screen", "suite screen"),

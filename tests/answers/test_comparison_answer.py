@@ -119,7 +119,7 @@ def test_a_side_without_a_counterpart_is_named() -> None:
     compared = compare(repeats("a", (2.0,)), [make_result("f", stage="failed")])
     words = labelled_remarks(comparison(compared, (), None).make_blocks())
     assert ("not comparable", "No run has a counterpart on the other side.") in words
-    unpaired = "nemotron4 15b fp8 · 64 × H100, 25.04 on eos, direct: no comparable run on the other side."
+    unpaired = "nemotron4 15b fp8 · 64 × H100, 25.04 on eos, our script: no comparable run on the other side."
     assert ("excluded", unpaired) in words
 
 

@@ -259,7 +259,7 @@ RUNAI = RunaiSpec(
         ("runai", RUNAI, "a Run:ai workload"),
         ("runai", RUNAI, "No NUMA binding."),
         ("llmb", None, "settings are only partly known"),
-        ("upstream", None, "NVIDIA's own scripts, unchanged"),
+        ("upstream", None, "NVIDIA's scripts, unchanged"),
     ],
 )
 def test_each_launch_method_has_its_deviations(procedure: ProcedureId, spec: RunaiSpec | None, deviation: str) -> None:
@@ -294,7 +294,7 @@ def test_several_runs_have_a_summary_and_a_comparison() -> None:
     assert banners(made) == (Banner("FAIL", "5 runs: 4 PASS, 1 FAIL."),)
     summary = next(block for block in sections(made)[0].blocks if isinstance(block, Grid))
     assert [row[0] for row in summary.table.rows] == ["r0", "r1", "r2", "r3", "r4"]
-    assert "The same for all: release 25.04, cluster eos, launch direct, state done." in summary.caption
+    assert "The same for all: release 25.04, cluster eos, launch our script, state done." in summary.caption
     assert {picture.name for picture in pictures(made.make_blocks())} >= {
         "scale-1",
         "efficiency-1",

@@ -127,7 +127,8 @@ def _said(home: Path, words: tuple[str, ...]) -> str:
 
 
 _TEXTS = (
-    "reasons against rule words note anchor label lines reason fix blocks made what why error left_out unknown kept"
+    "reasons against rule words note anchor label lines unpaired reason fix blocks made what why error left_out "
+    "unknown kept"
 )
 PROSE = frozenset([*_TEXTS.split(), "caveat"])
 """Keys of texts that may change: `blocks`, `made` of reports; `what`, `why`, `error` of errors. Their form is kept."""
@@ -146,8 +147,9 @@ def difference(before: Any, now: Any, at: str = "$", *, values: bool = True) -> 
     if isinstance(before, dict):
         if list(before) != list(now):
             return f"{at}: keys {list(before)} are {list(now)}"
-        # `found` of a validity check is data, and so is every `title` but that of a report's section.
+        # `found` of a validity check is data, and so is a `title`, except that of a report's section.
         prose = PROSE | ({"found"} if "what" in before else {"title"} if "blocks" in before else set())
+        prose |= {"name"} if "configuration" in before else set()  # a group's label
         found = (difference(before[key], now[key], f"{at}.{key}", values=values and key not in prose) for key in before)
     elif isinstance(before, list) and not (values and len(before) != len(now)):
         found = (
