@@ -127,10 +127,9 @@ def _said(home: Path, words: tuple[str, ...]) -> str:
 
 
 _TEXTS = (
-    "reasons against rule words note anchor label lines unpaired reason fix blocks made what why error left_out "
-    "unknown kept"
+    "reasons against rule words note anchor label lines reason fix blocks made what why error left_out unknown kept"
 )
-PROSE = frozenset([*_TEXTS.split(), "caveat"])
+PROSE = frozenset([*_TEXTS.split(), "caveat", "unpaired"])
 """Keys of texts that may change: `blocks`, `made` of reports; `what`, `why`, `error` of errors. Their form is kept."""
 
 
