@@ -64,7 +64,7 @@ def test_runs_side_by_side(ended: Ended, tmp_path: Path) -> None:
     done = ask(tmp_path, ("fp8a", "bf16a"))
     assert done.returncode == 0
     lines = done.stdout.splitlines()
-    assert lines[0] == "Differences, by the time that a GPU takes for a token: different precisions."
+    assert lines[0] == "Differences of the GPU time per token, compared for: different precisions."
     assert "35 % ± 0.1 % slower" in lines[2]
     (run,) = (line for line in lines if line.startswith("fp8a "))
     assert "529,584" in run

@@ -53,7 +53,7 @@ def test_several_runs_as_markdown_with_separate_charts(home: Path) -> None:
     assert done.returncode == 0, done.stderr
     text = (home / "r.md").read_text()
     assert text.startswith("# 2 runs\n")
-    assert "Of 2 runs: 1 PASS, 1 FAIL." in text
+    assert "2 runs: 1 PASS, 1 FAIL." in text
     assert "(my%20charts/slow1-steps.svg)" in text
     pictures = sorted(path.name for path in (home / "my charts").iterdir())
     assert pictures == ["fast1-steps.svg", "slow1-steps.svg"]
@@ -63,13 +63,13 @@ def test_several_runs_as_markdown_with_separate_charts(home: Path) -> None:
 
 def test_a_report_without_a_file_is_markdown_on_stdout(home: Path) -> None:
     done = report(home, "fast1")
-    assert done.stdout.startswith("# nemotron4@25.04 15b fp8 on 64 × H100\n")
+    assert done.stdout.startswith("# nemotron4@25.04 15b fp8 · 64 × H100\n")
     assert "PASS" in done.stdout
 
 
 def test_charts_without_a_file_keep_the_report_on_stdout(home: Path) -> None:
     done = report(home, "fast1", "--charts", str(home / "charts"))
-    assert done.stdout.startswith("# nemotron4@25.04 15b fp8 on 64 × H100\n")
+    assert done.stdout.startswith("# nemotron4@25.04 15b fp8 · 64 × H100\n")
     assert f"({home / 'charts' / 'scale.svg'})" in done.stdout
     assert f"{home / 'charts' / 'scale.svg'}  " in done.stderr
 
@@ -79,7 +79,7 @@ def test_a_report_of_a_simulated_run_begins_with_that(home: Path) -> None:
     log.write_text("simulated: no training happens; the clock of this job runs 60 times faster\n" + log.read_text())
     printed = report(home, "fast1").stdout
     assert "simulated cluster eos" in printed
-    assert "Simulated: no GPU has trained anything." in printed
+    assert "Simulated: no GPU trained anything." in printed
     assert "Simulated" not in report(home, "slow1").stdout
 
 

@@ -48,8 +48,8 @@ def test_jobs_and_results_name_the_launch_method(ended: Ended, tmp_path: Path) -
     run = ended(NOTHING_MORE)
     for table in (printed(tmp_path, "jobs"), printed(tmp_path, "results", run.id)):
         headings, row = table.splitlines()[:2]
-        assert "procedure" in headings
-        assert "direct" in row.split()
+        assert "launch" in headings
+        assert "our script" in row
         assert "PASS 100.5 %" in row
 
 

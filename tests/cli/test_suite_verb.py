@@ -62,7 +62,7 @@ def test_a_plan_has_rows_and_sums(tmp_path: Path, file: Path) -> None:
     assert plan["serial_s"] == pytest.approx(50 * sum(row["estimate"]["step_time_s"] for row in plan["rows"]))
     assert (plan["id"], plan["parallel_s"], plan["free_nodes"], plan["blockers"]) == (None, None, None, [])
     shown = suite(tmp_path, "plan", str(file), "--offline").stdout
-    assert f"cost        {plan['gpu_hours']:.1f} GPU-hours and start-up" in shown
+    assert f"cost        {plan['gpu_hours']:.1f} GPU-hours plus start-up" in shown
     assert kept(tmp_path) == []
 
 

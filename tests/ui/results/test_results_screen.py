@@ -101,7 +101,7 @@ async def test_what_a_row_rests_on_is_said_below(open_results: OpenResults) -> N
         assert "of 11 runs, deviation 4 %, 95 % interval of the mean" in about
         assert "8.7 % slower since 3 Nov, run r035" in about
         await pilot.press("down", "down")
-        assert "without 1 run: it is failed" in text_of(app, "#list-about")
+        assert "without 1 run: state failed" in text_of(app, "#list-about")
 
 
 async def test_enter_lists_the_runs_with_their_chart_then_opens_one_and_back_finds_the_rows(

@@ -91,7 +91,7 @@ async def test_what_stays_says_why_and_what_is_marked_goes_after_a_yes(open_disk
         await pilot.press("D")
         await on_top(pilot, Confirm)
         await pilot.press("y")
-        await until(pilot, lambda: "1 thing removed." in text_of(app, "#list-status"), "it is removed")
+        await until(pilot, lambda: "1 item removed." in text_of(app, "#list-status"), "it is removed")
         await listed(pilot, app, 1)
         assert not (install / IMAGE).exists()
         assert (install / "images" / "brought.sqsh").exists()
@@ -114,7 +114,7 @@ async def test_what_is_needed_since_it_was_listed_stays(open_disk: OpenDisk, ins
         await pilot.press("D")
         await on_top(pilot, Confirm)
         await pilot.press("y")
-        await until(pilot, lambda: "1 thing removed." in text_of(app, "#list-status"), "it is removed")
+        await until(pilot, lambda: "1 item removed." in text_of(app, "#list-status"), "it is removed")
         assert not (install / IMAGE).exists()
 
 
@@ -179,7 +179,7 @@ async def test_what_became_of_a_removal_is_told_although_the_screen_is_left(
             assert "Job 8 may need it." in on_screen(app)
         else:
             await until(pilot, lambda: [note.message for note in app._notifications], "it is told")
-            assert f"{IMAGE} stays. It is of others." in next(iter(app._notifications)).message
+            assert f"{IMAGE} was not removed. It is of others." in next(iter(app._notifications)).message
 
 
 async def test_no_key_loses_what_became_of_a_removal(open_disk: OpenDisk, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -203,7 +203,9 @@ async def test_no_key_loses_what_became_of_a_removal(open_disk: OpenDisk, monkey
         assert isinstance(app.screen, DiskScreen)
         assert "removing" in text_of(app, "#list-status")
         go.set()
-        await until(pilot, lambda: f"{IMAGE} stays. It is of others." in text_of(app, "#list-status"), "it is said")
+        await until(
+            pilot, lambda: f"{IMAGE} was not removed. It is of others." in text_of(app, "#list-status"), "it is said"
+        )
         await listed(pilot, app, 2)
         await until(pilot, lambda: app.screen.check_action("read", ()) is True, "it can be looked again")
 

@@ -344,7 +344,7 @@ def broken(catalog: Catalog, selection: Selection) -> Layouts:  # noqa: ARG001 -
 async def test_no_layout_and_a_failure_are_said(app: LlmbApp, monkeypatch: pytest.MonkeyPatch) -> None:
     async with app.run_test(size=(80, 24)) as pilot:
         await at_scale(pilot)
-        for compare, words in ((empty, "No layout divides these GPUs"), (broken, "ValueError")):
+        for compare, words in ((empty, "No layout divides this number of GPUs"), (broken, "ValueError")):
             monkeypatch.setattr(layouts_room, "layouts", compare)
             await pilot.press("ctrl+l")
             await on_top(pilot, LayoutsDialog)
