@@ -1,4 +1,4 @@
-"""`Choice` and `Switch`: what can be chosen or switched on, and what cannot, with the reason."""
+"""`Choice` and `Switch`: values that can be chosen and options that can be switched on, or the reason why not."""
 
 from __future__ import annotations
 
@@ -18,26 +18,26 @@ from llmb_tui.wizard.state import Rules
 
 @dataclass(frozen=True, slots=True)
 class Choice:
-    """One thing that can be chosen, or the reason why it cannot."""
+    """A value that can be chosen, or the reason why it cannot."""
 
     value: str
     label: str
     detail: str = ""
     disabled_reason: str | None = None
     published: bool | None = None
-    """For a scale: is there a published result?"""
+    """Whether a result is published for a scale; None for other fields."""
     keywords: str = ""
-    """More words that it is found by."""
+    """Additional words that a search finds."""
 
     @property
     def searched(self) -> str:
-        """The text that a search looks in, lower case."""
+        """The text that is searched, in lower case."""
         return f"{self.label} {self.detail} {self.keywords}".lower()
 
 
 @dataclass(frozen=True, slots=True)
 class Switch:
-    """One thing that can be switched on, or the reason why it cannot."""
+    """An option that can be switched on, or the reason why it cannot."""
 
     field: str
     label: str
@@ -47,14 +47,14 @@ class Switch:
 
     @property
     def movable(self) -> bool:
-        """False where it is off and has to stay so. What became impossible while it was on can be switched off."""
+        """Whether it can be switched. An option that became impossible while it was on can still be switched off."""
         return self.on or not self.disabled_reason
 
 
 def choices(catalog: Catalog, full: Answers, field: str) -> tuple[Choice, ...]:
-    """What can be chosen for a field, and what cannot, with the reason. Empty for a field that is only typed.
+    """The values of a field, each that cannot be chosen with the reason. Empty for a field that is only typed.
 
-    `full`: the answers as they are `settled`.
+    `full`: answers with defaults (`with_defaults`).
     """
     recipe = recipe_of(catalog, full)
     of_size = [row for row in rows(recipe) if row.size == full.size]
@@ -75,7 +75,7 @@ def choices(catalog: Catalog, full: Answers, field: str) -> tuple[Choice, ...]:
 
 
 def procedures(rules: Rules, previews: Mapping[ProcedureId, LaunchPreview]) -> tuple[Choice, ...]:
-    """Ways to install and start a run; the first error of its preview disables one."""
+    """The launch methods; the first error of its preview disables one."""
 
     def choice(name: ProcedureId, preview: LaunchPreview) -> Choice:
         errors = (problem.reason for problem in preview.problems if problem.severity == "error")
@@ -85,7 +85,7 @@ def procedures(rules: Rules, previews: Mapping[ProcedureId, LaunchPreview]) -> t
 
 
 def switches(catalog: Catalog, full: Answers) -> tuple[Switch, ...]:
-    """Everything that is simply on or off."""
+    """The options that are on or off."""
     recipe = recipe_of(catalog, full)
     model, chosen = recipe.models[full.size or ""], full.options
     start, stop = profile_steps(recipe)
@@ -110,13 +110,13 @@ def switches(catalog: Catalog, full: Answers) -> tuple[Switch, ...]:
 
 
 def no_typing(catalog: Catalog, full: Answers) -> dict[str, str]:
-    """Why a typed option cannot be given, by its name; empty where it can."""
+    """The reason why each typed option cannot be set, by its name; empty if it can."""
     recipe = recipe_of(catalog, full)
     return {option.name: why_not(recipe, full.size or "", option) for option in OPTIONS if option.kind != "switch"}
 
 
 def details(catalog: Catalog, full: Answers) -> tuple[tuple[str, str], ...]:
-    """What is to be known of the chosen workload: (name, text). `full` as above."""
+    """Facts about the chosen workload: (name, text). `full`: answers with defaults."""
     recipe = recipe_of(catalog, full)
     model = recipe.models[full.size or ""]
     of_size = [row for row in rows(recipe) if row.size == full.size]
@@ -131,7 +131,7 @@ def details(catalog: Catalog, full: Answers) -> tuple[tuple[str, str], ...]:
         ("result rule", "last step" if rule.kind == "last" else f"mean of iterations {rule.first} to {rule.last}"),
     ]
     if model.gated_access:
-        facts.append(("access", f"NVIDIA's own scripts need {', '.join(model.gated_access)}"))
+        facts.append(("access", f"NVIDIA's scripts need {', '.join(model.gated_access)}"))
     return tuple(facts)
 
 
@@ -171,7 +171,7 @@ def _scalings(recipe: Recipe, full: Answers, of_size: list[Row]) -> tuple[Choice
     offered = {row.scaling for row in of_size if (row.gpu, row.dtype) == (full.gpu, full.dtype)}
     only = f"{next(iter(offered), '')} only"
     everywhere = {row.scaling for row in of_size} == offered
-    only = f"{recipe.id} is {only}" if everywhere else f"{only} on {(full.gpu or '').upper()}"
+    only = f"{only} in {recipe.id}" if everywhere else f"{only} on {(full.gpu or '').upper()}"
     return tuple(
         Choice(scaling, scaling, detail, None if scaling in offered or not offered else only)
         for scaling, detail in (("weak", "global batch grows with the GPUs"), ("strong", "global batch stays constant"))
@@ -193,9 +193,9 @@ def _scales(recipe: Recipe, full: Answers, of_gpu: list[Row]) -> tuple[Choice, .
 
 def _scale(recipe: Recipe, gpus: int, row: Row | None, result: ResultRow | None, what: str) -> Choice:
     if row is None:
-        return Choice(str(gpus), count(gpus), disabled_reason=f"not listed for {what}")
+        return Choice(str(gpus), count(gpus), disabled_reason=f"not published for {what}")
     nodes = -(-gpus // node_size(recipe, row.gpu))
-    # To the plan a result of another release is evidence, and none that is published.
+    # The plan uses a result of another release as evidence, and does not count it as published for this one.
     published = result is not None and result.release in (None, recipe.release)
     step_time = f"{given(result.step_time_s)} s" if result else ""
     shown = [f"{step_time if published else 'no result':<9}", f"{count(nodes):>3} node{'' if nodes == 1 else 's'}"]

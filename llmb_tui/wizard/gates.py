@@ -1,4 +1,4 @@
-"""What stands against each step, how the rail shows it, which step is next, and what a submission still lacks."""
+"""Problems and state of each step, the next step, and the reasons why a run cannot be submitted yet."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from llmb_tui.wizard.answers import command, input_problems
 from llmb_tui.wizard.state import WizardState
 from llmb_tui.wizard.steps import StepId, StepStatus
 
-# Where a problem of the plan is mended, by its field; what is not here is mended at Scale, options.
+# The step at which a problem of the plan is fixed, by its field. All other fields belong to Scale, options.
 _STEP_OF_FIELD = {
     "workload": StepId.WORKLOAD,
     "release": StepId.WORKLOAD,
@@ -20,20 +20,20 @@ _STEP_OF_FIELD = {
     "dtype": StepId.HARDWARE,
 }
 
-# Blockers that a later step of the wizard takes away.
+# Blockers that a later step of the wizard removes.
 _COMES_FIRST = {
-    "cluster": "The cluster is not ready: step 4 comes first.",
-    "install": "The install is not whole: step 5 comes first.",
+    "cluster": "The cluster is not ready. Finish step 4 first.",
+    "install": "The installation is incomplete. Finish step 5 first.",
 }
 
 
 def statuses(state: WizardState) -> tuple[StepStatus, ...]:
-    """All steps."""
+    """The state of each step, in their order."""
     return tuple(StepStatus(step, mark(state, step), summary(state, step)) for step in StepId)
 
 
 def problems(state: WizardState, step: StepId) -> tuple[Problem, ...]:
-    """What stands against a step, worst first."""
+    """Problems of a step, the most severe first."""
     cluster = state.cluster
     if step <= StepId.SCALE:
         plan = state.proposal.plan
@@ -51,14 +51,14 @@ def problems(state: WizardState, step: StepId) -> tuple[Problem, ...]:
 
 
 def first_error(state: WizardState) -> str:
-    """What stands against the choices, so that nothing is checked or installed for them; empty where nothing does."""
+    """The first error in the choices, with its fix. While there is one, nothing is checked or installed; else empty."""
     steps = (StepId.WORKLOAD, StepId.HARDWARE, StepId.SCALE)
     errors = (one for step in steps for one in problems(state, step) if one.severity == "error")
     return next((f"{error.reason} {error.fix}".strip() for error in errors), "")
 
 
 def mark(state: WizardState, step: StepId) -> StepMark:
-    """How the rail shows a step: done, still open, or flagged because an error stands against it."""
+    """The mark of a step in the rail: done, open, or flagged because it has an error."""
     if any(problem.severity == "error" for problem in problems(state, step)):
         return "flagged"
     answers, cluster = state.answers, state.cluster
@@ -75,7 +75,7 @@ def mark(state: WizardState, step: StepId) -> StepMark:
 
 
 def following(state: WizardState) -> StepId:
-    """The next step. A cluster that answers and an install that is whole are passed by."""
+    """The next step. The steps of a cluster that is ready and of a complete install are skipped."""
     after = StepId(min(state.step + 1, StepId.RUN))
     while after in (StepId.CLUSTER, StepId.INSTALL) and mark(state, after) == "done":
         after = StepId(after + 1)
@@ -83,49 +83,49 @@ def following(state: WizardState) -> StepId:
 
 
 def blockers(state: WizardState) -> tuple[Problem, ...]:
-    """Why the run may not start now; nothing while there is no request."""
+    """Problems that prevent a submission now; empty while there is no request."""
     request, cluster = state.proposal.request, state.cluster
     return state.rules.blockers(request, cluster.preflight, cluster.steps) if request is not None else ()
 
 
 def submit_blocker(state: WizardState) -> str:
-    """Why nothing can be submitted now; empty where something can, or will be once it is made."""
+    """The reason that no earlier step removes why nothing can be submitted now; empty if there is none."""
     plan = state.proposal.plan
     errors = [one for one in (plan.problems if plan else ()) if one.severity == "error"]
     errors += [one for one in blockers(state) if one.field not in _COMES_FIRST]
     if errors:
         return f"{errors[0].reason} {errors[0].fix}".rstrip()
-    return "A submission is on its way: one at a time." if state.launch is not None else ""
+    return "Another run is being submitted. Wait until it has finished." if state.launch is not None else ""
 
 
 def comes_first(state: WizardState) -> str:
-    """What has to be done before a run can be submitted; empty when nothing has to."""
+    """The step that must be finished before a run can be submitted, as a sentence; empty if there is none."""
     against = {one.field for one in blockers(state)}
     return next((words for field, words in _COMES_FIRST.items() if field in against), "")
 
 
 def observed(state: WizardState) -> str:
-    """Why nothing on the cluster may be changed; empty where something may."""
+    """The reason why the cluster is read-only; empty if it may be changed."""
     profile = state.proposal.profile
     against = state.rules.observed(profile) if profile is not None else ()
     return f"{against[0].reason} {against[0].fix}" if against else ""
 
 
 def no_login_node(state: WizardState) -> str:
-    """Why nothing can be read or put on the cluster's login node; empty where it has one, or none is chosen."""
+    """The reason why the cluster has no login node; empty if it has one, or if no cluster is chosen."""
     profile = state.proposal.profile
     return profile.no_login_node if profile is not None else ""
 
 
 def command_line(state: WizardState) -> str:
-    """The choice as a command line; empty while the choice is incomplete or invalid."""
+    """The selection as a command line; empty while it is incomplete or invalid."""
     profile, chosen = state.proposal.profile, state.proposal.selection
     cluster = profile.name if profile is not None else None
     return command(chosen, cluster, other_procedure(state)) if chosen is not None else ""
 
 
 def refused(state: WizardState) -> frozenset[str]:
-    """Actions of the step's keys that are not possible now."""
+    """Actions of the step's keys that are disabled now."""
     if state.step is StepId.INSTALL and observed(state):
         return frozenset({"install", "keys"})
     if state.step in (StepId.CLUSTER, StepId.INSTALL) and no_login_node(state):
@@ -147,7 +147,7 @@ def summary(state: WizardState, step: StepId) -> str:
         procedure = other_procedure(state)
         more = [
             *(["strong"] if answers.strong else ()),
-            *(["other layout"] if other else ()),
+            *(["custom layout"] if other else ()),
             *(option.word for option in chosen_options(answers.options)),
             *([state.rules.procedures[procedure].title] if procedure else ()),
         ]
@@ -160,19 +160,19 @@ def summary(state: WizardState, step: StepId) -> str:
 
 
 def other_procedure(state: WizardState) -> ProcedureId | None:
-    """The chosen procedure; None if it is the usual one of the cluster."""
+    """The chosen launch method; None if it is the default one of the cluster."""
     return None if state.procedure == state.rules.offered(state.proposal.profile)[0] else state.procedure
 
 
 def shown(layout: Parallelism, field: Field) -> str:
-    """A value as it would be typed: no virtual stages are one."""
+    """The value of a field as it is typed. A layout without virtual stages has 1."""
     return str(getattr(layout, field.name) or 1)
 
 
 def other_layout(usual: Plan | None, plan: Plan | None) -> tuple[str, ...]:
-    """Where a plan's layout is not the recipe's, as a sentence; none where it is, however it was set.
+    """How a plan's layout differs from the recipe's, as at most one sentence; manual overrides that match are ignored.
 
-    `usual` is the plan of the same selection with nothing of its layout set by hand.
+    `usual` is the plan of the same selection without manual overrides.
     """
     if usual is None or plan is None:
         return ()
@@ -180,11 +180,11 @@ def other_layout(usual: Plan | None, plan: Plan | None) -> tuple[str, ...]:
     differing = [field for field in LAYOUT if shown(ours, field) != shown(theirs, field)]
     named = "; ".join(f"{field.label} {shown(ours, field)}, not {shown(theirs, field)}" for field in differing)
     whose = "published" if usual.printed is not None else "recipe's"
-    return (f"not the {whose} layout: {named}",) if differing else ()
+    return (f"differs from the {whose} layout: {named}",) if differing else ()
 
 
 def layout_problems(plan: Plan) -> tuple[Problem, ...]:
-    """What is wrong with the fields of the layout, and what is unusual in those that were set by hand."""
+    """Errors in the fields of the layout, and other problems of fields with a manual override."""
     own, names = plan.selection.overrides.set_fields(), {field.name for field in LAYOUT}
     return tuple(
         problem

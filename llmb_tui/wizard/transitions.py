@@ -1,4 +1,4 @@
-"""What several events make of the wizard: other answers, another step, a look, an install, a script, a submission."""
+"""Transitions that several events share: new answers, another step, a probe, an install, a script, a submission."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ Change = tuple[WizardState, tuple[effects.Effect, ...]]
 
 
 def repropose(state: WizardState) -> Change:
-    """Plan anew, and keep of the cluster what still holds, after other answers, clusters or refused commits."""
+    """Plan again after a change of answers, clusters or objections; keep the cluster facts that still hold."""
     before, cluster = state.proposal, state.cluster
     proposal = propose(state.rules, state.answers, state.profiles, state.objections, state.step)
     if proposal.profile != before.profile:
@@ -31,12 +31,12 @@ def repropose(state: WizardState) -> Change:
 
 
 def unknown_cluster(profile: ClusterProfile | None) -> ClusterState:
-    """What is known of a cluster before anybody has asked it."""
+    """The state of a cluster before the first connection."""
     return ClusterState(link="unknown" if profile else "none")
 
 
 def measured(state: WizardState) -> WizardState:
-    """With what the cluster's own runs say about the plan."""
+    """Update the estimate that earlier runs on the cluster give for the plan."""
     plan = state.proposal.plan
     if plan is None or not state.results:
         return replace(state, measured=None)
@@ -46,7 +46,7 @@ def measured(state: WizardState) -> WizardState:
 
 
 def confirmed(state: WizardState) -> WizardState:
-    """What the step showed as chosen is now answered."""
+    """Make the defaults that the current step shows answers of the user."""
     answers, full = state.answers, state.proposal.full
     if state.step is StepId.WORKLOAD:
         answers = replace(answers, recipe=full.recipe, size=full.size)
@@ -58,11 +58,11 @@ def confirmed(state: WizardState) -> WizardState:
 
 
 def go(state: WizardState, step: StepId) -> Change:
-    """Turn to a step, and see to what it needs."""
+    """Show a step, and start what it needs."""
     state = replace(state, step=step)
     cluster = state.cluster
     if step is StepId.SCALE:
-        # Here the procedure is chosen, so what stands against the other one has to be known.
+        # This step chooses the launch method, so it needs the previews of all of them.
         proposal = propose(state.rules, state.answers, state.profiles, state.objections, step)
         state = replace(state, proposal=proposal)
     elif (
@@ -77,7 +77,7 @@ def go(state: WizardState, step: StepId) -> Change:
 
 
 def probe(state: WizardState, *, attended: bool) -> Change:
-    """Look at the cluster, unless it is busy with an install or a submission. `attended`: a person asked for it."""
+    """Probe the cluster, unless an install or a submission is active. `attended`: the user requested it."""
     request, cluster = state.proposal.request, state.cluster
     if request is None or cluster.tasks & {"install", "submit"}:
         return state, ()
@@ -96,24 +96,24 @@ def install(state: WizardState) -> Change:
     if why_not := observed(state):
         return state, (effects.Notify(why_not),)
     if request is None or not request.plan.launchable:
-        return state, (effects.Notify(first_error(state) or "Choose a cluster first: step 4."),)
+        return state, (effects.Notify(first_error(state) or "Choose a cluster first (step 4)."),)
     if state.installs_here:
-        return state, (effects.Notify("This install goes on already.", "information"),)
+        return state, (effects.Notify("This install is already running.", "information"),)
     state = replace(state, cluster=with_task_started(cluster, "install"), installs=state.installs | {identity(request)})
     return state, (effects.Install(request),)
 
 
 def prepare(state: WizardState) -> Change:
-    """Make the script, or the command, unless it is there or cannot be."""
+    """Make the script or command, unless it exists or cannot be made."""
     if (request := _preparable(state)) is None:
         return state, ()
     return replace(state, cluster=with_task_started(state.cluster, "prepare")), (effects.Prepare(request),)
 
 
 def prepare_ahead(state: WizardState) -> Change:
-    """On a cluster that is connected, have it made by the time that Review is entered.
+    """Make the script or command before Review is shown, if the cluster is connected.
 
-    Nobody asked for it, so what went wrong before stays told.
+    The user did not request it, so the error of an earlier task stays on the screen.
     """
     request, cluster = _preparable(state), state.cluster
     if request is None or cluster.link != "connected":
@@ -123,17 +123,19 @@ def prepare_ahead(state: WizardState) -> Change:
 
 
 def _preparable(state: WizardState) -> RunRequest | None:
-    """What a script can be made for; None where it is there, or is being made."""
+    """The request to make a script for; None if the script exists, is being made or cannot be made."""
     request, cluster = state.proposal.request, state.cluster
     known = cluster.prepared is not None or cluster.preparing
     return request if request is not None and request.plan.launchable and not known else None
 
 
 def ask_to_submit(state: WizardState) -> Change:
-    """Ask whether what is shown shall be submitted, or say what comes first; what is not there yet is made."""
+    """Ask for confirmation of the submission, or show what is missing; make the script if there is none."""
     cluster = state.cluster
     if cluster.launched is not None:
-        return state, (effects.Notify("This run was submitted: n at step 7 starts over.", "information"),)
+        return state, (
+            effects.Notify("This run is already submitted. Press n at step 7 to start a new one.", "information"),
+        )
     if blocker := submit_blocker(state):
         return state, (effects.Notify(blocker),)
     if cluster.prepared is None:
@@ -144,21 +146,21 @@ def ask_to_submit(state: WizardState) -> Change:
 
 
 def with_task_started(cluster: ClusterState, task: Task) -> ClusterState:
-    """A task has begun; what went wrong before is tried again."""
+    """Add an active task, and drop the last error."""
     return replace(cluster, tasks=cluster.tasks | {task}, error=None, failed=None)
 
 
 def own_results(state: WizardState) -> tuple[effects.Effect, ...]:
-    """Read what runs on the chosen cluster took."""
+    """Request the results of runs on the chosen cluster."""
     profile = state.proposal.profile
     return (effects.ReadOwnResults(profile.name),) if profile is not None else ()
 
 
 def read_again(state: WizardState) -> tuple[effects.Effect, ...]:
-    """Read what may have changed while nobody looked."""
+    """Request what may have changed while another screen was active."""
     return (effects.ReadRuns(state.cluster.launched), *own_results(state))
 
 
 def prepend_effects(first: tuple[effects.Effect, ...], change: Change) -> Change:
-    """A change after other effects."""
+    """Put effects before those of a change."""
     return change[0], (*first, *change[1])

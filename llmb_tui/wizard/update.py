@@ -1,4 +1,4 @@
-"""`update`: the wizard's only transition. A state and an event in; the next state and the wanted effects out. Pure."""
+"""`update`: state and event in; next state and requested effects out. Pure."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ from llmb_tui.wizard.transitions import (
 def open_wizard(
     rules: Rules, answers: Answers, profiles: tuple[ClusterProfile, ...] = (), going: tuple[Run, ...] = ()
 ) -> Change:
-    """The first state: presets, saved clusters, where the person was last time, and the runs that go on."""
+    """The first state, with the answers of the last session, the saved clusters and the active runs."""
     proposal = propose(rules, answers, profiles, {}, StepId.WORKLOAD)
     cluster = unknown_cluster(proposal.profile)
     state = WizardState(rules, answers, proposal, profiles=profiles, active_runs=going, cluster=cluster)
@@ -46,7 +46,7 @@ def open_wizard(
 
 
 def update(state: WizardState, event: events.Event) -> Change:  # noqa: PLR0911 - a case for each event
-    """What an event makes of the wizard."""
+    """The next state after an event, and the effects to run."""
     match event:
         case events.Answered(field, value):
             return _answered(state, answer(state.answers, field, value))
@@ -74,7 +74,7 @@ def update(state: WizardState, event: events.Event) -> Change:  # noqa: PLR0911 
             return _heard(state, event)
 
 
-# What the person does.
+# Actions of the user.
 
 
 def _answered(state: WizardState, answers: Answers) -> Change:
@@ -82,7 +82,7 @@ def _answered(state: WizardState, answers: Answers) -> Change:
 
 
 def _go_on(state: WizardState) -> Change:
-    """On, unless an error stands against what was answered at this step."""
+    """Go to the next step, unless an answer of this step has an error."""
     error = next((one for one in problems(state, state.step) if one.severity == "error"), None)
     if error is not None and state.step <= StepId.SCALE:
         return state, (effects.Notify(f"{error.reason} {error.fix}".strip()),)
@@ -91,7 +91,7 @@ def _go_on(state: WizardState) -> Change:
 
 
 def _enter(state: WizardState) -> Change:
-    """What the step is for; on, once that is done."""
+    """Do what the step is for, or go to the next step once that is done."""
     cluster = state.cluster
     if state.step is StepId.CLUSTER and not cluster.ready:
         return _check(state)
@@ -105,11 +105,11 @@ def _enter(state: WizardState) -> Change:
 
 
 def _check(state: WizardState) -> Change:
-    """Connect and check; without a cluster, enter one."""
+    """Connect to the cluster and check it; without a cluster, add one."""
     if state.proposal.profile is None:
         return state, (effects.EditCluster(None),)
     if state.cluster.tasks & {"install", "submit"}:
-        return state, (effects.Notify("The cluster is at work for you: check it when that is done."),)
+        return state, (effects.Notify("An install or a submission is active on this cluster. Check it afterwards."),)
     if state.proposal.request is None:
         return state, (effects.Notify(first_error(state) or "Choose a workload first."),)
     return probe(state, attended=True)
@@ -128,10 +128,10 @@ def _again(state: WizardState) -> Change:
 
 
 def _run_again(state: WizardState, run: Run) -> Change:
-    """With what a run was, at the step with its scale; where that cannot be, the answers stay as they are."""
+    """Take the answers of a run and show the step of its scale; keep the answers if no preset has its configuration."""
     answers = answers_of(run.plan.selection, run.cluster, run.procedure)
     if what := missing_from_catalog(state.rules.catalog, answers):
-        return state, (effects.Notify(f"Run {run.id} cannot be made again: no preset has {what} any more."),)
+        return state, (effects.Notify(f"Run {run.id} cannot be run again: no preset has {what} any more."),)
     cluster = replace(state.cluster, prepared=None, launched=None)
     state, first = repropose(replace(state, answers=answers, cluster=cluster))
     state, arrived = go(state, StepId.SCALE)
@@ -140,13 +140,13 @@ def _run_again(state: WizardState, run: Run) -> Change:
 
 
 def _as_before(state: WizardState, run: Run) -> tuple[str, Literal["information", "warning"]]:
-    """What is otherwise than it was in the run, as far as that follows from the answers."""
+    """Message and severity about a run whose settings were copied: name a setting that could not be copied."""
     if state.proposal.profile is None:
-        return f"As run {run.id}, but cluster {run.cluster} is not saved any more: choose another one.", "warning"
+        return f"Settings of run {run.id}, but cluster {run.cluster} is no longer saved. Choose another one.", "warning"
     if state.procedure != run.procedure:
         names = [state.rules.procedures[name].name for name in (run.procedure, state.procedure)]
-        return f"As run {run.id}, but it was started by {names[0]}, and this one is by {names[1]}.", "warning"
-    return f"As run {run.id}. Change what should be otherwise.", "information"
+        return f"Settings of run {run.id}, but launched by {names[1]} instead of {names[0]}.", "warning"
+    return f"Settings of run {run.id}. Change any of them, then submit.", "information"
 
 
 _ACTIONS: dict[events.Action, Callable[[WizardState], Change]] = {
@@ -163,7 +163,7 @@ _ACTIONS: dict[events.Action, Callable[[WizardState], Change]] = {
 
 def _profile_saved(state: WizardState, event: events.ProfileSaved) -> Change:
     saved = {one.name: one for one in (*state.profiles, event.profile)}
-    profiles = tuple(sorted(saved.values(), key=lambda one: f"{one.name}.toml"))  # as their files are
+    profiles = tuple(sorted(saved.values(), key=lambda one: f"{one.name}.toml"))  # in the order of their files
     answers = replace(state.answers, cluster=event.profile.name)
     state, first = repropose(replace(state, answers=answers, profiles=profiles))
     return prepend_effects(first, probe(state, attended=True))
@@ -178,11 +178,11 @@ def _submit(state: WizardState, event: events.SubmitAgreed) -> Change:
     return replace(state, launch=Launch(prepared.run, event.at), cluster=cluster), (submit,)
 
 
-# What time and this machine's files say.
+# Timers, and reads of this machine's files.
 
 
 def _rested(state: WizardState) -> Change:
-    """Look at a saved cluster by itself, so that one that answers is ticked before it is asked for."""
+    """Probe a saved cluster without a request of the user, so that its step is done when they reach it."""
     cluster, profile = state.cluster, state.proposal.profile
     fresh = cluster.link == "unknown" and profile is not None and profile.name not in state.probed
     stale = cluster.link == "connected" and cluster.preflight is None
@@ -202,11 +202,11 @@ def _with_results(state: WizardState, event: events.OwnResultsRead) -> WizardSta
     return measured(replace(state, results=event.results)) if chosen else state
 
 
-# What is said of a cluster.
+# News of tasks on a cluster.
 
 
 def _heard(state: WizardState, event: events.TaskEvent) -> Change:  # noqa: PLR0911 - as above
-    """What was said for another request than the present one changes only what holds for any."""
+    """Handle news of a task. News of an earlier request changes only what does not depend on the request."""
     present, cluster = state.concerns(event.request), state.cluster
     match event:
         case events.ConnectionChanged():
@@ -234,10 +234,10 @@ def _heard(state: WizardState, event: events.TaskEvent) -> Change:  # noqa: PLR0
 
 
 def _link_changed(state: WizardState, event: events.ConnectionChanged, present: bool) -> Change:
-    """Who is connected for an earlier request will look for the present one; for that one its script is made."""
+    """Keep the new state of the connection; then make the script, or probe again for the current request."""
     cluster, profile = state.cluster, event.request.profile
     if event.link == "connected" and profile.name in state.probed:
-        # It is looked at again by itself when it is chosen again: nobody is asked anything for that.
+        # When it is chosen again, a probe may start without the user: it asks no question.
         state = replace(state, probed=state.probed - {profile.name})
     if state.proposal.profile != profile:
         return state, ()
@@ -250,7 +250,7 @@ def _link_changed(state: WizardState, event: events.ConnectionChanged, present: 
 
 
 def _failed(state: WizardState, event: events.Failed, present: bool) -> Change:
-    """Why there is no connection holds for any request to the same cluster."""
+    """Keep an error of the connection for every request on the same cluster, and other errors for this request."""
     cluster, error = state.cluster, event.error
     if event.task == "probe" and cluster.link == "failed" and state.proposal.profile == event.request.profile:
         cluster = replace(cluster, unreachable=error)
@@ -271,9 +271,9 @@ def _early_checked(state: WizardState, event: events.EarlyChecked, present: bool
 
 
 def _weigh(state: WizardState, request: RunRequest, known: ClusterState | None = None) -> Change:
-    """What a cluster has shown to stand against procedures is kept, until a later look shows that it does not.
+    """Merge objections to launch methods that checks or install steps found; a later check can remove one.
 
-    `known`: what was learned of another request than the present one.
+    `known`: facts for a request that is not the current one.
     """
     known = known or state.cluster
     checks = (*(known.preflight.checks if known.preflight is not None else ()), *known.early)
@@ -286,7 +286,7 @@ def _weigh(state: WizardState, request: RunRequest, known: ClusterState | None =
 
 
 def _submitted(state: WizardState, run: Run, present: bool) -> Change:
-    """Open the run, unless the person has gone elsewhere while it was submitted."""
+    """Open the run; if the user has left Review meanwhile, only show a message."""
     if present:
         state = replace(state, cluster=replace(state.cluster, launched=run))
     if present and state.step is StepId.REVIEW and state.in_front:
@@ -304,20 +304,20 @@ def _ended(state: WizardState, request: RunRequest, task: Task, present: bool) -
         return state, ()
     cluster = replace(state.cluster, tasks=state.cluster.tasks - {task})
     if task == "prepare ahead" and state.step is StepId.REVIEW:
-        return prepare(replace(state, cluster=cluster))  # by now somebody waits for it, who can be asked
-    # Nobody who is elsewhere by now is asked: what is typed there would go into the question.
+        return prepare(replace(state, cluster=cluster))  # the user is at Review by now, and can answer questions
+    # On another screen, keys that the user is typing would go into the dialog.
     waits = task == "install" and state.in_front
     asks = (effects.AskForKeys(request, cluster.key_would_help),) if waits and cluster.key_would_help else ()
     unchecked = cluster.link == "connected" and cluster.preflight is None and cluster.failed is None
-    # The time to look may have gone by while this was at work.
+    # The idle timer may have ended while this task was active.
     looks = (effects.StartIdleTimer(),) if unchecked and task != "probe" and not cluster.tasks else ()
     return replace(state, cluster=cluster), (*asks, *looks)
 
 
 def launched_words(run: Run) -> str:
-    """What came of a submission, for who is looking at something else."""
+    """A message about the outcome of a submission, for a user who has left Review."""
     if run.submission == "unknown":
-        return f"It is not known whether run {run.id} was submitted. J lists it, and asks."
+        return f"It is unknown whether run {run.id} was submitted. Press J: the list of runs asks the cluster."
     ids = run.job_ids
     jobs = f", job{'s' * (len(ids) > 1)} {', '.join(ids)}" if ids else ""
-    return f"Run {run.id} on {run.cluster}{jobs}: {state_label(run.submission).word}. J lists it."
+    return f"Run {run.id} on {run.cluster}{jobs}: {state_label(run.submission).word} (J: list runs)"

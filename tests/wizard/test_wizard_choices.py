@@ -47,7 +47,7 @@ def test_a_gpu_type_that_the_recipe_lacks_is_shown_with_the_reason(catalog: Cata
 
 
 def test_what_the_recipe_has_but_not_for_this_size_is_shown_with_the_reason(catalog: Catalog) -> None:
-    """No published recipe is like that, but a user's own may be."""
+    """No shipped recipe is like that, but a custom one may be."""
     recipe = catalog.recipe("nemotron4")
     lean = replace(
         recipe,
@@ -68,7 +68,7 @@ def test_strong_scaling_is_shown_with_the_reason_where_only_weak_is_published(ca
     some = offered(catalog, answer(answer(Answers(), WORKLOAD, "nemotron4-340b@25.12/340b"), "gpu", "h100"), "scaling")
     both = offered(catalog, answer(answer(Answers(), WORKLOAD, "nemotron4-340b@25.12/340b"), "gpu", "gb200"), "scaling")
 
-    assert weak_only["strong"].disabled_reason == "nemotron4@25.04 is weak only"
+    assert weak_only["strong"].disabled_reason == "weak only in nemotron4@25.04"
     assert some["strong"].disabled_reason == "weak only on H100", "it has both on other types"
     assert both["strong"].disabled_reason is None
     assert both["weak"].disabled_reason is None
@@ -103,7 +103,7 @@ def test_a_proxy_is_named(catalog: Catalog) -> None:
 
 
 def test_what_can_be_chosen_can_be_launched_and_what_cannot_cannot(catalog: Catalog) -> None:
-    """The reasons here and the errors of the plan are the same truth."""
+    """A choice is disabled if and only if the plan has an error."""
     for workload in offered(catalog, Answers(), "workload"):
         at_workload = answer(Answers(), WORKLOAD, workload)
         for gpu, gpu_choice in offered(catalog, at_workload, "gpu").items():
@@ -133,9 +133,9 @@ def test_details_name_the_source(catalog: Catalog) -> None:
 
 
 def test_access_is_said_to_be_what_nvidias_own_scripts_need(catalog: Catalog) -> None:
-    """The direct procedure needs none."""
+    """Our script needs no access."""
     found = dict(details(catalog, with_defaults(catalog, answer(Answers(), WORKLOAD, "llama3.1@25.04/8b"))))
-    assert found["access"] == "NVIDIA's own scripts need meta-llama/Meta-Llama-3-8B"
+    assert found["access"] == "NVIDIA's scripts need meta-llama/Meta-Llama-3-8B"
     assert "access" not in dict(
         details(catalog, with_defaults(catalog, answer(Answers(), WORKLOAD, "grok1@25.02/314b")))
     )

@@ -1,4 +1,4 @@
-"""What stands against a step, how the rail shows it, which is next, and what a submission lacks."""
+"""Problems and marks of steps, the next step, and what a submission lacks."""
 
 from __future__ import annotations
 
@@ -162,9 +162,9 @@ def test_the_summary_of_the_scale_names_what_was_chosen_beside_it(
 
 
 def test_what_comes_first_is_the_cluster_then_the_install(catalog: Catalog) -> None:
-    assert comes_first(on_eos(catalog, ClusterState())) == "The cluster is not ready: step 4 comes first."
+    assert comes_first(on_eos(catalog, ClusterState())) == "The cluster is not ready. Finish step 4 first."
     missing = on_eos(catalog, replace(READY, steps=MISSING))
-    assert comes_first(missing) == "The install is not whole: step 5 comes first."
+    assert comes_first(missing) == "The installation is incomplete. Finish step 5 first."
     assert comes_first(on_eos(catalog, READY)) == ""
 
 
@@ -173,4 +173,4 @@ def test_an_error_of_the_plan_and_a_submission_on_its_way_block_a_submission(cat
     assert "96" in submit_blocker(state_of(catalog, replace(NEMOTRON, scale=96), EOS.name))
     wizard = Wizard(catalog)
     launch = Launch(draft_of(wizard.request).run, 0.0)
-    assert "one at a time" in submit_blocker(replace(wizard.state, launch=launch))
+    assert "Another run is being submitted" in submit_blocker(replace(wizard.state, launch=launch))

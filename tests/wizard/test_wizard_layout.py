@@ -1,4 +1,4 @@
-"""Another layout than the recipe's: answers, the command, and what is said of it."""
+"""Custom layouts: answers, the command, and messages."""
 
 from __future__ import annotations
 
@@ -83,14 +83,14 @@ def test_a_layout_that_cannot_be_flags_its_step(catalog: Catalog) -> None:
 
 def test_the_rail_says_that_it_is_another_one(catalog: Catalog) -> None:
     answers = answers_of(NEMOTRON)
-    assert summary(state_of(catalog, answer(answers, "tp", "4")), StepId.SCALE) == "64 GPUs · other layout"
+    assert summary(state_of(catalog, answer(answers, "tp", "4")), StepId.SCALE) == "64 GPUs · custom layout"
     assert summary(state_of(catalog, answers), StepId.SCALE) == "64 GPUs"
 
 
 def test_where_it_differs_is_said_with_both_values(catalog: Catalog) -> None:
     usual = planned(catalog)
     assert other_layout(usual, planned(catalog, tp=4, seq_len=8192)) == (
-        "not the published layout: TP 4, not 2; seq 8192, not 4096",
+        "differs from the published layout: TP 4, not 2; seq 8192, not 4096",
     )
 
 
@@ -104,7 +104,7 @@ def test_the_recipes_own_values_set_by_hand_are_no_other_layout(catalog: Catalog
 def test_beside_an_unlisted_scale_it_is_not_called_published(catalog: Catalog) -> None:
     chosen = replace(NEMOTRON, scale=96)
     words = other_layout(plan(catalog, chosen), plan(catalog, replace(chosen, overrides=Overrides(tp=4))))
-    assert words == ("not the recipe's layout: TP 4, not 2",)
+    assert words == ("differs from the recipe's layout: TP 4, not 2",)
 
 
 def test_errors_and_what_is_unusual_are_told_at_the_fields(catalog: Catalog) -> None:

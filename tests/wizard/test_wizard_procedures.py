@@ -1,4 +1,4 @@
-"""The two procedures: as an answer, as choices, in the copied command, on the rail."""
+"""Launch methods: as an answer, as choices, in the copied command and in the rail."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from tests.launch.runai.workload_cases import NEMOTRON_340B, PROFILE
 from tests.wizard.wizard_states import EOS, Wizard
 
 ON_BOTH = answers_of(NEMOTRON_340B)
-"""What both kinds of cluster can run."""
+"""Answers that both kinds of cluster can run."""
 
 
 def test_direct_is_meant_until_the_other_is_chosen() -> None:
@@ -42,7 +42,7 @@ def test_another_workload_keeps_the_procedure() -> None:
 
 
 def shown(catalog: Catalog, **problems: tuple[Problem, ...]) -> tuple[Choice, ...]:
-    """The choices with these problems, each of a procedure."""
+    """The choices, given the problems of each procedure."""
     rules = Wizard(catalog).state.rules
     return procedures(rules, {name: LaunchPreview(problems=problems.get(name, ())) for name in ("direct", "upstream")})
 
@@ -87,7 +87,7 @@ def test_the_command_names_the_published_one() -> None:
 def test_rail_and_command_name_no_procedure_that_the_cluster_does_not_have(
     catalog: Catalog, chosen: ProcedureId, cluster: str
 ) -> None:
-    """It was chosen while another cluster was, and the usual one of this cluster would run."""
+    """It was chosen for another cluster; the default procedure of this cluster is used."""
     wizard = Wizard(catalog, replace(ON_BOTH, procedure=chosen), cluster, profiles=(EOS, PROFILE))
     assert wizard.state.procedure == procedures_on(wizard.state.proposal.profile)[0]
     assert summary(wizard.state, StepId.SCALE) == "256 GPUs"

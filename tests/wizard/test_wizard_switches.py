@@ -1,4 +1,4 @@
-"""What can be switched on at Scale, options."""
+"""Options that can be switched on at Scale, options."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The wizard without a screen: every step, gate and flow back; what is asked of a cluster, and what it says."""
+"""The wizard without a screen: every step and gate, going back, and tasks on a cluster with their outcomes."""
 
 from __future__ import annotations
 
@@ -105,7 +105,7 @@ class TestSteps:
         wizard.tell(StepTaken(StepId.SCALE), Answered("scale", "96"))
         before = wizard.state.answers
         wizard.tell(NEXT)
-        assert wizard.step() is StepId.SCALE, "an error at this step blocks going on"
+        assert wizard.step() is StepId.SCALE, "an error at this step blocks the next one"
         for step in (StepId.HARDWARE, StepId.WORKLOAD, StepId.WORKLOAD):
             wizard.tell(BACK)
             assert wizard.step() is step
@@ -178,7 +178,7 @@ class TestLooks:
         wizard.tell(InputIdle(), *((away, said) if is_late else (said, away)), Answered("cluster", "eos"))
         assert wizard.tell(InputIdle()) == (Probe(wizard.request, attended=False, early=True),)
         wizard.tell(ConnectionChanged(wizard.request, "unknown"), TaskEnded(wizard.request, "probe"))
-        assert wizard.tell(InputIdle()) == (), "it does not answer any more"
+        assert wizard.tell(InputIdle()) == (), "the cluster does not answer any more"
 
     def test_nothing_is_looked_at_while_something_goes_on_there(self, wizard: Wizard) -> None:
         wizard.tell(InputIdle())
@@ -188,9 +188,9 @@ class TestLooks:
         assert Wizard(catalog, cluster=None).tell(InputIdle()) == ()
         wizard = Wizard(catalog, replace(NEMOTRON, time_limit="1"))
         (said,) = wizard.tell(InputIdle(), ActionRequested("check"))
-        assert said == Notify("This is not a time limit. Type HH:MM:SS, such as 00:30:00, or D-HH:MM:SS.")
+        assert said == Notify("The time limit cannot be read. Type HH:MM:SS, such as 00:30:00, or D-HH:MM:SS.")
         wizard.tell(Answered("time_limit", ""))
-        assert of_kind(wizard.tell(InputIdle()), Probe), "it was not tried yet"
+        assert of_kind(wizard.tell(InputIdle()), Probe), "it has not been probed yet"
 
     def test_a_connected_cluster_is_looked_at_again_for_other_answers(self, wizard: Wizard) -> None:
         wizard.installed()
@@ -213,7 +213,7 @@ class TestLooks:
         else:
             wizard.at_review().tell(SubmitAgreed(draft_of(wizard.request), 0.0))
         assert wizard.tell(ActionRequested("check")) == (
-            Notify("The cluster is at work for you: check it when that is done."),
+            Notify("An install or a submission is active on this cluster. Check it afterwards."),
         )
         assert wizard.state.cluster.link == "connected"
 
@@ -263,7 +263,7 @@ class TestLooks:
     def test_an_install_that_was_not_looked_at_is_on_arrival(self, wizard: Wizard) -> None:
         wizard.tell(ConnectionChanged(wizard.request, "connected"))
         assert of_kind(wizard.tell(StepTaken(StepId.INSTALL)), Probe)
-        assert not of_kind(wizard.tell(StepTaken(StepId.INSTALL)), Probe), "one goes on"
+        assert not of_kind(wizard.tell(StepTaken(StepId.INSTALL)), Probe), "a probe is active"
 
     def test_a_saved_profile_is_chosen_and_looked_at(self, wizard: Wizard) -> None:
         other = replace(SELENE, name="new")
@@ -285,7 +285,7 @@ class TestLooks:
 
 
 class TestOtherRequests:
-    """What is said for a request that is not the present one any more."""
+    """Events for a request that is not the current one any more."""
 
     @pytest.mark.parametrize("change", [Answered("scale", "32"), Answered("procedure", "upstream")])
     def test_another_selection_or_procedure_keeps_the_connection_and_forgets_the_rest(
@@ -350,7 +350,7 @@ class TestInstall:
     def test_it_runs_what_is_missing_and_goes_on_once_it_is_whole(self, wizard: Wizard) -> None:
         wizard.connected().tell(StepTaken(StepId.INSTALL))
         assert wizard.tell(ENTER) == (Install(wizard.request),)
-        assert wizard.tell(ENTER, ActionRequested("install")) == (), "it runs already"
+        assert wizard.tell(ENTER, ActionRequested("install")) == (), "the install is active"
         wizard.tell(StepsChanged(wizard.request, INSTALLED), TaskEnded(wizard.request, "install"))
         wizard.tell(ENTER)
         assert wizard.step() is StepId.REVIEW
@@ -360,7 +360,7 @@ class TestInstall:
         wizard.connected().tell(ActionRequested("install"))
         mine, before = wizard.request, getattr(wizard.state.answers, field)
         wizard.tell(Answered(field, other))
-        assert "install" not in wizard.state.cluster.tasks, "it is another request's"
+        assert "install" not in wizard.state.cluster.tasks, "the install belongs to another request"
         wizard.tell(Answered(field, str(before)))
         assert of_kind(wizard.tell(ActionRequested("install")), Install) == ()
         if field == "scale":
@@ -371,7 +371,7 @@ class TestInstall:
 
     def test_it_needs_a_cluster_and_a_launchable_selection(self, catalog: Catalog) -> None:
         for wizard, why in (
-            (Wizard(catalog, cluster=None), "Choose a cluster first: step 4."),
+            (Wizard(catalog, cluster=None), "Choose a cluster first (step 4)."),
             (Wizard(catalog, replace(NEMOTRON, scale=96)), "Choose a listed scale: 64 or 128 GPUs."),
         ):
             (told,) = of_kind(wizard.tell(ActionRequested("install")), Notify, Install)
@@ -400,10 +400,12 @@ class TestInstall:
         assert Wizard(catalog, cluster=None).tell(ActionRequested("keys")) == ()
 
     def test_what_a_login_shell_sets_is_asked_for_once_it_is_known(self, wizard: Wizard) -> None:
-        assert site_variables(wizard.state) == Notify("The cluster was not checked yet: c connects and checks.")
+        assert site_variables(wizard.state) == Notify(
+            "The cluster has not been checked yet. Press c to connect and check it."
+        )
         wizard.connected()
         assert site_variables(wizard.state) == Notify(
-            "A login shell there sets nothing that a job would lack.", "information"
+            "A login shell on this cluster sets no variable that jobs lack.", "information"
         )
         network, paths = (("NCCL_IB_HCA", "mlx5_0"),), (("LD_LIBRARY_PATH", "/opt/lib"),)
         checks = (
@@ -446,7 +448,7 @@ class TestReview:
         assert wizard.tell(StepTaken(StepId.REVIEW)) == (FocusFirst(), Prepare(wizard.request))
         assert wizard.tell(StepTaken(StepId.REVIEW)) == (FocusFirst(),), "it is being made"
         wizard.tell(Prepared(wizard.request, draft_of(wizard.request)), TaskEnded(wizard.request, "prepare"))
-        assert wizard.tell(StepTaken(StepId.REVIEW)) == (FocusFirst(),), "it is there"
+        assert wizard.tell(StepTaken(StepId.REVIEW)) == (FocusFirst(),), "the script exists"
 
     def test_nothing_is_made_of_what_cannot_be_launched(self, catalog: Catalog) -> None:
         wizard = Wizard(catalog, replace(NEMOTRON, scale=96))
@@ -457,7 +459,7 @@ class TestReview:
 
     def test_what_comes_first_is_said(self, wizard: Wizard) -> None:
         wizard.at_review().tell(StepsChanged(wizard.request, MISSING))
-        assert wizard.tell(ENTER) == (Notify("The install is not whole: step 5 comes first."),)
+        assert wizard.tell(ENTER) == (Notify("The installation is incomplete. Finish step 5 first."),)
 
     def test_it_asks_before_it_submits(self, wizard: Wizard) -> None:
         wizard.at_review()
@@ -478,11 +480,11 @@ class TestReview:
         wizard.tell(Answered("scale", "32"), StepTaken(StepId.REVIEW))
         (told,) = wizard.tell(ENTER)
         assert isinstance(told, Notify)
-        assert "one at a time" in told.words
+        assert "Another run is being submitted" in told.words
 
 
 class TestScriptAhead:
-    """The script is made before anybody looks at it, once the cluster answers for what is chosen."""
+    """The script is made before Review is shown, once the cluster is connected."""
 
     @pytest.fixture
     def wizard(self, catalog: Catalog) -> Wizard:
@@ -545,13 +547,13 @@ class TestScriptAhead:
         assert wizard.tell(ActionRequested(action)) == (Prepare(wizard.request),)
         assert wizard.state.cluster.error is None
         wizard.tell(Prepared(wizard.request, draft_of(wizard.request)), TaskEnded(wizard.request, "prepare"))
-        assert of_kind(wizard.tell(ActionRequested(action)), AskToSubmit), "it is not submitted unasked"
+        assert of_kind(wizard.tell(ActionRequested(action)), AskToSubmit), "submission needs a confirmation"
 
 
 class TestSubmission:
     @pytest.fixture
     def wizard(self, catalog: Catalog) -> Wizard:
-        """One on its way, seen from Review."""
+        """A submission in progress, at Review."""
         wizard = Wizard(catalog).at_review()
         wizard.tell(SubmitAgreed(draft_of(wizard.request), 0.0))
         return wizard
@@ -563,7 +565,7 @@ class TestSubmission:
         assert (wizard.state.step, wizard.state.launch) == (StepId.RUN, None)
         assert wizard.tell(ENTER) == (OpenRun(run.id),)
         wizard.tell(StepTaken(StepId.REVIEW), ENTER)
-        assert wizard.step() is StepId.RUN, "what was submitted is not submitted again"
+        assert wizard.step() is StepId.RUN, "a submitted run is not submitted again"
         assert of_kind(wizard.tell(ActionRequested("submit")), AskToSubmit, Submit, Prepare) == ()
 
     @pytest.mark.parametrize("gone", [StepTaken(StepId.SCALE), ScreenActive(False), Answered("scale", "32")])
@@ -572,7 +574,7 @@ class TestSubmission:
         wizard.tell(gone)
         step = wizard.step()
         told, read, *_ = wizard.tell(Submitted(request, run), TaskEnded(request, "submit"))
-        words = f"Run {run.id} on eos, job 7: submitted. J lists it."
+        words = f"Run {run.id} on eos, job 7: submitted (J: list runs)"
         assert told == Notify(words, "information")
         assert isinstance(read, ReadRuns)
         assert (wizard.state.step, wizard.state.launch) == (step, None)
@@ -581,7 +583,7 @@ class TestSubmission:
         request, run = wizard.request, replace(draft_of(wizard.request).run, submission="unknown")
         (told, *_) = wizard.tell(ScreenActive(False), Submitted(request, run))[-3:]
         assert isinstance(told, Notify)
-        assert "not known" in told.words
+        assert "unknown whether" in told.words
 
     def test_what_it_says_is_kept_whatever_is_looked_at(self, wizard: Wizard) -> None:
         request = wizard.request
@@ -611,7 +613,7 @@ class TestSubmission:
         wizard.tell(Submitted(wizard.request, run), TaskEnded(wizard.request, "submit"))
         answers = wizard.state.answers
         assert wizard.tell(ActionRequested("again")) == (FocusFirst(), PrepareAhead(wizard.request)), (
-            "with a script of its own"
+            "with a new script"
         )
         assert (wizard.state.step, wizard.state.answers) == (StepId.WORKLOAD, answers)
         wizard.tell(TaskEnded(wizard.request, "prepare ahead"))
@@ -652,7 +654,7 @@ class TestReadings:
 
 
 class TestCommits:
-    """Commits that are not public stand against NVIDIA's own scripts there."""
+    """Commits that are not public are an objection to NVIDIA's scripts on a cluster."""
 
     @pytest.fixture
     def wizard(self, catalog: Catalog) -> Wizard:
@@ -707,7 +709,7 @@ class TestRunAgain:
         assert (wizard.step(), wizard.state.answers.cluster) == (StepId.SCALE, "eos")
         assert wizard.state.cluster.prepared is None
         assert [tell.words for tell in effects if isinstance(tell, Notify)] == [
-            "As run before. Change what should be otherwise."
+            "Settings of run before. Change any of them, then submit."
         ]
         wizard.tell(Answered("scale", "128"))
         assert wizard.plan.selection == replace(chosen, scale=128)
@@ -724,11 +726,11 @@ class TestRunAgain:
         (told,) = wizard.tell(RunAgain(self.run(**changes)))
         assert wizard.state is before
         assert isinstance(told, Notify)
-        assert "cannot be made again: no preset has" in told.words
+        assert "cannot be run again: no preset has" in told.words
 
     @pytest.mark.parametrize(
         ("changes", "words"),
-        [({"cluster": "gone"}, "cluster gone is not saved any more"), ({"procedure": "llmb"}, "NVIDIA's llmb-run")],
+        [({"cluster": "gone"}, "cluster gone is no longer saved"), ({"procedure": "llmb"}, "NVIDIA's llmb-run")],
     )
     def test_what_cannot_be_as_it_was_is_said(self, wizard: Wizard, changes: Any, words: str) -> None:
         effects = wizard.tell(RunAgain(replace(self.run(), **changes)))
