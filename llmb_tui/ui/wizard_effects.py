@@ -1,4 +1,4 @@
-"""What the effects of the wizard do, each in a thread of its own: ask a cluster, read this machine's files."""
+"""Effects of the wizard that block, each in its own thread: tasks on a cluster, reads of this machine's files."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ _TASKS: dict[type[effects.ClusterTask], Task] = {
 
 
 def read_start(services: Services) -> Change:
-    """The wizard's first state: presets, saved clusters, and where the person was last time.
+    """Read the wizard's first state: presets, saved clusters and the answers of the last session.
 
     Raises `LlmbError` for a preset, profile or run file that does not fit.
     """
@@ -60,15 +60,15 @@ def read_start(services: Services) -> Change:
 
 
 def _runs_of_suites(services: Services) -> frozenset[str]:
-    """Runs that nobody chose one by one: a suite varies what was chosen."""
+    """Ids of runs that a suite submitted. Their settings were not chosen one by one."""
     if services.places.suites.is_dir():
-        with contextlib.suppress(LlmbError):  # a suite that cannot be read is told of where suites are shown
+        with contextlib.suppress(LlmbError):  # the list of suites shows the error of an unreadable suite
             return frozenset(run_id for suite in services.suites.all() for run_id in suite.run_ids)
     return frozenset()
 
 
 def _first_that_runs(catalog: Catalog, profile: ClusterProfile) -> str | None:
-    """The recipe to begin with on the only cluster there is; None: the first, or none can run there."""
+    """The first recipe that the only cluster can run; None if that is the first of the catalog, or none."""
     from llmb_tui.launch.procedure_loader import unavailable
     from llmb_tui.launch.procedures import procedures_on
 
@@ -78,7 +78,7 @@ def _first_that_runs(catalog: Catalog, profile: ClusterProfile) -> str | None:
 
 
 def wizard_rules(catalog: Catalog, policy: Policy) -> Rules:
-    """What the rooms below say to the wizard without asking anybody."""
+    """Functions of the lower layers for the wizard."""
     from llmb_tui.launch.procedure_loader import preview, procedure, recipe_preview
     from llmb_tui.launch.procedures import PROCEDURES, procedures_on
     from llmb_tui.launch.readiness import ClusterEvidence, blockers, read_only_problems
@@ -100,7 +100,7 @@ def wizard_rules(catalog: Catalog, policy: Policy) -> Rules:
 
 
 def load_procedures() -> None:
-    """Import the usual procedures: that takes long, and no key must wait for it."""
+    """Import the default procedures now: the import is slow, and would delay a key later."""
     from llmb_tui.launch.procedure_loader import procedure
     from llmb_tui.launch.procedures import procedures_on
 
@@ -109,7 +109,7 @@ def load_procedures() -> None:
 
 
 def read(effect: effects.ReadRuns | effects.ReadOwnResults, services: Services) -> events.Event:
-    """Read the runs, or a cluster's results; the first call reads the logs of all runs. Raises `LlmbError`."""
+    """Read the runs, or a cluster's results; the first call parses the logs of all runs. Raises `LlmbError`."""
     if isinstance(effect, effects.ReadOwnResults):
         return events.OwnResultsRead(effect.cluster, services.local_results.of(effect.cluster))
     runs, launched = services.runs.all(), effect.launched
@@ -118,7 +118,7 @@ def read(effect: effects.ReadRuns | effects.ReadOwnResults, services: Services) 
 
 
 def perform(task: effects.ClusterTask, services: Services, prompter: Prompter, tell: PostEvent, stop: Event) -> None:
-    """Do it, and tell what comes of it. `stop` ends the following of an install, and not the install."""
+    """Run a task on a cluster, and report its outcomes. `stop` ends the watching of an install, not the install."""
     name, request = _TASKS[type(task)], task.request
     try:
         match task:
@@ -132,7 +132,7 @@ def perform(task: effects.ClusterTask, services: Services, prompter: Prompter, t
             case effects.Prepare():
                 tell(events.Prepared(request, services.launcher.prepare(request, prompter)))
             case effects.PrepareAhead():
-                with contextlib.suppress(LlmbError):  # who gets to Review is told
+                with contextlib.suppress(LlmbError):  # Review makes it again, and shows the error
                     tell(events.Prepared(request, services.launcher.prepare(request)))
             case effects.Submit():
                 services.clusters.cluster(request.profile).connect(prompter)
@@ -145,7 +145,7 @@ def perform(task: effects.ClusterTask, services: Services, prompter: Prompter, t
 
 
 def _probe(probe: effects.Probe, services: Services, prompter: Prompter, tell: PostEvent) -> None:
-    """Who did not ask for it is asked nothing, nor told that nobody can connect: that is left for the person to do."""
+    """Probe a cluster. An unattended probe asks no question and reports no error: the user connects later."""
     request = probe.request
     cluster = services.clusters.cluster(request.profile)
     try:
@@ -161,7 +161,7 @@ def _probe(probe: effects.Probe, services: Services, prompter: Prompter, tell: P
     tell(events.CheckDone(request, report, whole=True))
     tell(events.StepsChanged(request, services.launcher.installer(request).probe()))
     if probe.early:
-        with contextlib.suppress(LlmbError):  # what was asked for is known without it
+        with contextlib.suppress(LlmbError):  # the probe itself has succeeded
             tell(events.EarlyChecked(request, services.launcher.early_checks(request)))
 
 
@@ -174,6 +174,6 @@ def _submit(submit: effects.Submit, services: Services, tell: PostEvent) -> Run:
 
 
 def _is_over(run_id: str, services: Services) -> bool:
-    """Whether a run was refused, or withdrawn."""
+    """Whether a run was rejected or withdrawn."""
     runs = services.runs
     return runs.has(run_id) and runs.load(run_id).submission in ("refused", "withdrawn")

@@ -1,4 +1,4 @@
-"""`KeyOrder`: what comes in one burst is as if it had been typed slowly."""
+"""`KeyOrder`: keys in one burst have the effect of keys typed slowly."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from tests.kit.pilot import burst, until
 
 
 class Leaving(Static, can_focus=True):
-    """Removes what it stands in at any key, in its own handler: that is where what climbs behind the key is lost."""
+    """Removes its container at any key, in its handler: the message after the key is lost there."""
 
     async def on_key(self) -> None:
         row = self.query_ancestor("#leaving", Vertical)
@@ -26,7 +26,7 @@ class Leaving(Static, can_focus=True):
 
 
 class Fields(KeyOrder):
-    """Two fields, as deep as they lie in the wizard, and what a key removes."""
+    """Two fields, nested as in the wizard, and a widget that a key removes."""
 
     def compose(self) -> ComposeResult:
         with Vertical(), Vertical(), Vertical():

@@ -1,4 +1,4 @@
-"""The pane for the number of GPUs, the layout, the options of the run and its procedure."""
+"""The pane of the step Scale, options: number of GPUs, layout, options and launch method."""
 
 from __future__ import annotations
 
@@ -40,24 +40,33 @@ _TYPED = tuple(option for option in OPTIONS if option.kind != "switch")
 _LIMITS: dict[OptionKind, dict[str, Any]] = {"number": {"digits": 7}, "path": {"max_length": LONGEST_PATH}}
 _PLACEHOLDERS: dict[OptionKind, str] = {"path": "a directory on the cluster"}
 _IN_A_ROW = 3
-"""Fields of the layout."""
+"""Fields of the layout in one row."""
 
 
 class ScalePane(Pane):
-    """How many GPUs, which scaling, how many steps, how long at most, what is done beside the benchmark, and how."""
+    """Number of GPUs, scaling, layout, steps, time limit, options and launch method."""
 
     STEP = StepId.SCALE
     BINDINGS: ClassVar[list[BindingType]] = [
-        Binding("l", "layout", "Layout", id="scale.layout", tooltip="Another layout than the recipe's"),
-        Binding("ctrl+l", "layouts", "Valid layouts", show=False, id="scale.layouts", tooltip="Valid layouts, ranked"),
-        Binding("ctrl+r", "recipes_layout", "Recipe's", show=False, id="scale.recipes", tooltip="The recipe's layout"),
-        Binding("o", "options", "Options", id="scale.options", tooltip="Straight to profile, trace and checkpoints"),
-        Binding("P", "procedure", "Procedure", id="scale.procedure", tooltip="How the run is started"),
+        Binding("l", "layout", "Layout", id="scale.layout", tooltip="Change the layout"),
+        Binding(
+            "ctrl+l", "layouts", "Valid layouts", show=False, id="scale.layouts", tooltip="List valid layouts, ranked"
+        ),
+        Binding(
+            "ctrl+r",
+            "recipes_layout",
+            "Recipe's",
+            show=False,
+            id="scale.recipes",
+            tooltip="Restore the recipe's layout",
+        ),
+        Binding("o", "options", "Options", id="scale.options", tooltip="Go to profile, trace and checkpoints"),
+        Binding("P", "procedure", "Launch method", id="scale.procedure", tooltip="Choose how the run is launched"),
     ]
 
     @property
     def tells(self) -> frozenset[str]:
-        """The layout's, once it is open."""
+        """The fields of the layout, once it is open."""
         return frozenset(field.name for field in LAYOUT if self._layout.display)
 
     def __init__(self, dispatch: Dispatch) -> None:
@@ -81,12 +90,12 @@ class ScalePane(Pane):
         self._procedures = ChoiceList(partial(self.give, "procedure"), id="procedure")
 
     def compose(self) -> ComposeResult:
-        yield label("GPUs", "● published  ○ listed, no result", first=True)
+        yield label("GPUs", "● published  ○ no published result", first=True)
         yield self._scales
-        yield _named("other", self._other, Static("previewed only", classes="hint"))
+        yield _named("other", self._other, Static("preview only", classes="hint"))
         yield label("Scaling")
         yield self._scaling
-        yield label("Layout", "l: another one", id="layout-label")
+        yield label("Layout", "l: change", id="layout-label")
         yield self._layout
         yield label("Options", "o: profile, trace, checkpoints", id="options-label")
         with Vertical(id="length"):
@@ -100,13 +109,13 @@ class ScalePane(Pane):
                         classes = "more" if at else f"name {option.kind}"
                         yield Static(("" if at else "  ") + option.prompt, classes=classes)
                         yield self._typed[option.name]
-        yield label("Procedure", "P: direct or NVIDIA's own", id="procedure-label")
+        yield label("Launch method", "P: our script or NVIDIA's", id="procedure-label")
         with Vertical(id="procedures"):
             yield self._procedures
             yield Paragraphs(id="not-published")
 
     def on_click(self, event: events.Click) -> None:
-        """A part's name opens it, as its key does."""
+        """Open a part when its name is clicked, as its key does."""
         name = event.widget.id if event.widget is not None else None
         opens = {
             "layout-label": self.action_layout,
@@ -140,7 +149,7 @@ class ScalePane(Pane):
         self.call_after_refresh(opened.scroll_visible, animate=False)
 
     def show(self, state: WizardState) -> None:
-        """A typed field keeps its text while it is typed in."""
+        """Render the state. The field that has the focus keeps its text."""
         catalog, answers, full, plan = state.rules.catalog, state.answers, state.proposal.full, state.proposal.plan
         chosen = value_of(full, "scale")
         scales = choices(catalog, full, "scale")
@@ -157,13 +166,13 @@ class ScalePane(Pane):
             return
         if answers.steps is None:
             self._steps.placeholder = str(plan.steps)
-        hint = "recipe's default" if plan.steps == state.proposal.recipe.launch.steps else "by the options"
+        hint = "recipe default" if plan.steps == state.proposal.recipe.launch.steps else "set by the options"
         set_text(self.query_one("#steps-hint", Static), hint if answers.steps is None else "")
         if answers.time_limit is None:
             self._limit.placeholder = plan.time_limit
 
     def _show_options(self, state: WizardState) -> None:
-        """A field that means nothing now is hidden, one that cannot be used says why."""
+        """Hide fields that have no effect now, and show the reason in fields that cannot be used."""
         catalog, answers, full, plan = state.rules.catalog, state.answers, state.proposal.full, state.proposal.plan
         self._switches.show(switches(catalog, full))
         self.query_one("#beside").set_class(full.options != NOTHING_MORE, "-on")
@@ -178,7 +187,7 @@ class ScalePane(Pane):
             field.disabled = bool(reason) and not field.value
 
     def _show_procedures(self, state: WizardState) -> None:
-        """The row has room for a few words of why not; the rest stands under it."""
+        """Show the launch methods, and below them the whole reason why one cannot be used."""
         full = state.proposal.full
         previews = state.proposal.previews
         self._procedures.show(procedures(state.rules, previews), value_of(full, "procedure"))
@@ -194,7 +203,7 @@ def _named(name: str, field: TextField, hint: Static, **options: Any) -> Horizon
 
 
 class LayoutPart(Vertical):
-    """A field for each number of the layout, what is to be said of them, and the ways to all of them at once."""
+    """A field for each number of the layout, the problems of the layout, and buttons that set all numbers."""
 
     def __init__(self, give: Callable[[str, str], None]) -> None:
         super().__init__(id="layout")
@@ -214,21 +223,21 @@ class LayoutPart(Vertical):
         yield Paragraphs(id="layout-checks")
         with Horizontal(classes="ways"):
             yield Button("valid layouts ^l", action="screen.layouts", id="valid-layouts", compact=True)
-            yield Button("the recipe's ^r", id="recipes-layout", compact=True)
+            yield Button("recipe default ^r", id="recipes-layout", compact=True)
 
     @property
     def first(self) -> TextField:
-        """Where a person starts."""
+        """The first field."""
         return self._fields[LAYOUT[0].name]
 
     def open(self) -> None:
-        """From now on it is seen, also with the recipe's own layout."""
+        """Keep the fields visible, even with the recipe's layout."""
         self.add_class("-open")
         if self._state is not None:
             self.show(self._state)
 
     def show(self, state: WizardState) -> None:
-        """An empty field takes the recipe's value, which stands in it pale. Nothing is done for what is not seen."""
+        """Render the state if the fields are visible. An empty field shows the recipe's value as its placeholder."""
         self._state = state
         answers, proposal = state.answers, state.proposal
         given = bool(answers.overrides.set_fields())
@@ -237,14 +246,14 @@ class LayoutPart(Vertical):
             return
         for name, field in self._fields.items():
             value = value_of(answers, name)
-            # What was typed stays as it was typed; a layout from the list reaches the field that has the focus too.
+            # Keep typed leading zeros. A layout from the list also replaces the text of the focused field.
             if field.value.lstrip("0") != value.lstrip("0") or not value:
                 field.value = value
             field.placeholder = shown(proposal.usual.parallelism, FIELDS[name]) if proposal.usual else ""
         self.query_one("#layout-checks", Paragraphs).parts = layout_checks(proposal.usual, proposal.plan)
         self.query_one("#recipes-layout", Button).disabled = not given
         if self.has_focus_within:
-            # The checks may have become more lines.
+            # There may be more lines of problems now.
             self.call_after_refresh(self.scroll_visible, animate=False)
 
     @on(Button.Pressed)
@@ -254,7 +263,7 @@ class LayoutPart(Vertical):
 
 
 def layout_checks(usual: Plan | None, plan: Plan | None) -> tuple[Paragraph, ...]:
-    """What is wrong or unusual, errors first; then what differs from the recipe's layout, and what that is worth."""
+    """Problems of the layout, errors first; then how it differs from the recipe's, with the effect on the step time."""
     if plan is None:
         return ()
     parts = []
@@ -263,8 +272,8 @@ def layout_checks(usual: Plan | None, plan: Plan | None) -> tuple[Paragraph, ...
     differs = other_layout(usual, plan)
     parts += [(line(("† ", MUTED)), line(words)) for words in differs]
     if not differs:
-        parts.append(text(("  the recipe's own; empty: the recipe's value", MUTED)))
+        parts.append(text(("  recipe default; leave empty to keep it", MUTED)))
     elif usual is not None and usual.estimate is not None and plan.estimate is not None:
         ours, theirs = plan.estimate.step_time_text, usual.estimate.step_time_text
-        parts.append(text(("step time ", MUTED), (ours, "bold"), (f", the recipe's own {theirs}", MUTED)))
+        parts.append(text(("step time ", MUTED), (ours, "bold"), (f", recipe default {theirs}", MUTED)))
     return tuple(parts)

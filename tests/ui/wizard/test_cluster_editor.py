@@ -1,4 +1,4 @@
-"""Entering a cluster by keyboard: what it offers is picked, what cannot be right is said, nothing typed is lost."""
+"""Adding and editing a cluster by keyboard: offers, invalid values, and unsaved changes."""
 
 from __future__ import annotations
 
@@ -163,7 +163,7 @@ def _used(form: SlurmForm) -> tuple[str, ...]:
 
 @pytest.fixture
 def may_answer(monkeypatch: pytest.MonkeyPatch) -> threading.Event:
-    """Two hosts say at once what they offer, unless this is cleared."""
+    """Event that two stand-in hosts wait for before they return their offers; set at first."""
     offers = {"hosta": _inventory("a", "gres"), "hostb": _inventory("b", "none")}
     answers = threading.Event()
     answers.set()
@@ -240,7 +240,7 @@ async def test_what_was_typed_is_lost_by_no_single_key(services: Services) -> No
         await pilot.press("e")
         await on_top(pilot, ClusterEditor)
         await fill(pilot, partition="debug")
-        app.screen.query_one("#gpu-request").focus()  # where q is no letter
+        app.screen.query_one("#gpu-request").focus()  # not a text field, so q is a key
         for leaves, stays in (("escape", "escape"), ("escape", "enter"), ("q", "n")):
             await pilot.press(leaves)
             await on_top(pilot, Confirm)

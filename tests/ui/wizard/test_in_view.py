@@ -1,4 +1,4 @@
-"""In a small terminal: what is typed stays in view, what is long can be scrolled, and grey keys say why."""
+"""Small terminal: the focused widget stays visible, long text can be scrolled, disabled keys show the reason."""
 
 from __future__ import annotations
 

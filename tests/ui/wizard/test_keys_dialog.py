@@ -1,4 +1,4 @@
-"""Giving a key by keyboard: masked, put into a file for the operator alone, shown nowhere."""
+"""Entering an API key by keyboard: masked, saved in a private file, never shown."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Another layout by keyboard and by mouse: typed number by number, or taken from the list of the valid ones."""
+"""Custom layouts by keyboard and mouse: typed, or picked from the list of valid layouts."""
 
 from __future__ import annotations
 
@@ -54,12 +54,12 @@ def field(wizard: WizardScreen, name: str) -> Input:
 
 
 def said(wizard: WizardScreen) -> str:
-    """What stands under the fields, as one line."""
+    """The text below the fields, as one line."""
     return " ".join(str(wizard.query_one("#layout-checks", Paragraphs).render()).split())
 
 
 async def listed(pilot: Pilot[None]) -> LayoutsDialog:
-    """The list of the valid layouts, once it is there."""
+    """The list of valid layouts, once it is loaded."""
     await on_top(pilot, LayoutsDialog)
     dialog = pilot.app.screen
     assert isinstance(dialog, LayoutsDialog)
@@ -143,24 +143,22 @@ async def test_it_says_where_it_differs_and_what_that_is_worth(app: LlmbApp) -> 
         await pilot.press("l", "4", "tab", "tab", "tab", "tab", "tab", "1")
         assert overrides(wizard) == Overrides(tp=4, mbs=1)
         await pilot.pause()
-        assert "not the published layout: TP 4, not 2; MBS 1, not 2" in said(wizard)
-        assert "the recipe's own 2.66 s" in said(wizard)
+        assert "differs from the published layout: TP 4, not 2; MBS 1, not 2" in said(wizard)
+        assert "recipe default 2.66 s" in said(wizard)
 
 
 async def test_the_rail_and_review_say_that_it_is_not_the_published_one(app: LlmbApp) -> None:
     async with app.run_test(size=SIZE) as pilot:
         wizard = await at_scale(pilot)
         await pilot.press("l", "4", "enter")
-        assert summaries(pilot)[StepId.SCALE] == "16 GPUs · other layout"
+        assert summaries(pilot)[StepId.SCALE] == "16 GPUs · custom layout"
         await pilot.press("6")
         await pilot.pause()
         facts = wizard.query_one("#pane-review Paragraphs", Paragraphs).parts
         words = "\n".join(f"{head} {body}" for head, body in facts)
-        assert "not the published layout: TP 4, not 2" in words
+        assert "differs from the published layout: TP 4, not 2" in words
         await pilot.press("3", "l", "backspace", "2")
-        assert summaries(pilot)[StepId.SCALE] == "16 GPUs", (
-            "the recipe's own value is no other layout, although it was typed"
-        )
+        assert summaries(pilot)[StepId.SCALE] == "16 GPUs", "a typed value that equals the recipe's is no difference"
 
 
 async def test_one_key_or_click_leads_back_to_the_recipes_layout(app: LlmbApp) -> None:
@@ -301,7 +299,7 @@ async def test_leaving_the_list_changes_nothing(app: LlmbApp) -> None:
 
 
 class Held:
-    """Compares no layouts before it may."""
+    """A comparison of layouts that waits until the test releases it."""
 
     def __init__(self) -> None:
         self.may_go = threading.Event()

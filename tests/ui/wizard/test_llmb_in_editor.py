@@ -1,4 +1,4 @@
-"""An installation of NVIDIA's llmb-run on the cluster that is entered: its settings are offered, and never typed in."""
+"""Installations of NVIDIA's llmb-run on the cluster: their settings are offered, and not filled in."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ workloads:
 
 @pytest.fixture
 def root(tmp_path: Path) -> Path:
-    """Where llmb-run is installed; the demo's cluster is this machine."""
+    """Directory of the llmb-run installation; the demo's cluster is this machine."""
     folder = tmp_path / "theirs"
     (folder / "llmb_repo").mkdir(parents=True)
     (folder / "llmb_repo" / "release.yaml").write_text("llmb_version: '26.06.01'\n")
@@ -46,7 +46,7 @@ def root(tmp_path: Path) -> Path:
 
 
 async def read(pilot: Pilot[None], demo: DemoCluster, install_dir: Path, **typed: str) -> None:
-    """Enter the demo's cluster with what was typed, and read it."""
+    """Enter the demo's cluster with these texts, and read its offers."""
     await loaded(pilot)
     await pilot.press("4", "n")
     await on_top(pilot, ClusterEditor)
@@ -86,7 +86,7 @@ async def test_its_settings_are_offered_first_and_marked_as_its_own(
         assert offers(pilot, "install_dir")[0] == (str(root), mark)
         requests = {one.value: one.detail for one in app.screen.query_one("#gpu-request", ChoiceList).shown}
         assert requests == {"gpus-per-node": "", "gres": "", "none": mark}
-        # What was typed stays, what is empty gets what Slurm says, and the rest stays empty.
+        # Typed values stay, empty fields get Slurm's default, and others stay empty.
         assert (value(pilot, "account"), value(pilot, "partition")) == ("mine", "batch")
         assert [value(pilot, name) for name in ("cpu_partition", "qos", "slurm_params")] == ["", "", ""]
         assert app.screen.query_one("#gpu-request", ChoiceList).chosen == "gpus-per-node"

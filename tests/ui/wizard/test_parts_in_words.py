@@ -1,4 +1,4 @@
-"""What the panes say of a step that failed, of a profile that changes the recipe, and of a link that is not well."""
+"""Texts of the panes: a failed step, a profile that overrides the recipe, and a broken link."""
 
 from __future__ import annotations
 
@@ -33,8 +33,8 @@ def test_a_step_that_failed_says_why_what_to_do_and_that_a_key_may_help() -> Non
         "a", "Image", "failed", "curl: (22) 401", reason="It was refused.", fix="Give a key.", key_would_help="ngc"
     )
     said = words(step_parts(state))
-    assert all(word in said for word in ("curl: (22) 401", "It was refused.", "→ Give a key.", "K gives a key"))
-    assert "K gives a key" not in words(step_parts(replace(state, key_would_help=None)))
+    assert all(word in said for word in ("curl: (22) 401", "It was refused.", "→ Give a key.", "K: enter the API key"))
+    assert "K: enter the API key" not in words(step_parts(replace(state, key_would_help=None)))
 
 
 def test_an_install_that_could_not_be_looked_at_says_why_and_what_to_do() -> None:
@@ -47,7 +47,7 @@ def test_an_install_that_could_not_be_looked_at_says_why_and_what_to_do() -> Non
     observer = state_at(StepId.INSTALL, selection, replace(EOS, read_only=True), cluster=failed)
     assert "Enter installs" not in words(progress(observer))
     looks = state_at(StepId.INSTALL, selection, cluster=replace(failed, tasks=frozenset({"probe"})))
-    assert words(progress(looks)) == "looking at what is there …"
+    assert words(progress(looks)) == "checking what is installed …"
 
 
 def test_a_variable_of_the_recipe_that_the_profile_changes_is_named_with_both_values() -> None:

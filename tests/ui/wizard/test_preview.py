@@ -1,4 +1,4 @@
-"""The preview on the screen: what fits, what is turned to, what is scrolled to, and what was measured here."""
+"""The preview on the screen: visible parts, the preview key, scrolling, and local results."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ async def at_scale(pilot: Pilot[None], workload: str = "nemotron4@25.04/15b") ->
 
 
 def seen(wizard: WizardScreen) -> set[str]:
-    """The parts of the preview that are seen whole."""
+    """The parts of the preview that are completely visible."""
     preview = wizard.query_one(Preview)
     parts = (PlanFigures, TimeParts, ScaleChart, ScrolledRemarks)
     inside = preview.content_region
@@ -181,7 +181,7 @@ def result_of(run_id: str, step_time_s: float, ended_at: float = 1.0) -> Cluster
 
 
 class Measured(LocalResults):
-    """Finished runs by cluster; one that is `held` is read late."""
+    """Finished runs by cluster; those of a cluster in `held` are read late."""
 
     def __init__(self, services: Services) -> None:
         super().__init__(services.feed.records, services.catalog)
@@ -207,7 +207,7 @@ def measured(services: Services) -> Measured:
 
 
 def here(wizard: WizardScreen) -> str:
-    """The row of what was measured here; empty where there is none."""
+    """The row of local results; empty if there is none."""
     rows = [row.plain for row in wizard.query_one(PlanFigures).rows(90)]
     at = next((index for index, row in enumerate(rows) if row.startswith("here ")), None)
     if at is None:

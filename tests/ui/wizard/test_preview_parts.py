@@ -1,4 +1,4 @@
-"""The parts of the preview: its figures, where the time goes, the chart, and who gets which lines."""
+"""Parts of the preview: figures, time breakdown, chart, and the distribution of lines."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def drawn(chosen: int = 64, size: tuple[int, int] = (47, 8), points: object = PO
 
 
 def said(selection: Selection, here: ClusterEstimate | None = None, width: int = 47) -> dict[str, str]:
-    """Figures by their label, folded lines joined."""
+    """Figures by label, with wrapped lines joined."""
     found: dict[str, str] = {}
     label = ""
     for row in figures(plan(CATALOG, selection), here, width):

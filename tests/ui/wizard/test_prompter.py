@@ -1,4 +1,4 @@
-"""Questions of threads that connect, put to the person at the screen."""
+"""Questions of connecting threads, asked in dialogs."""
 
 from __future__ import annotations
 

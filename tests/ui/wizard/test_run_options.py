@@ -1,4 +1,4 @@
-"""Profile, trace, checkpoints and tokenizer: switched by keyboard at Scale, options; said again at Review."""
+"""Profile, trace, checkpoints and tokenizer: switched at Scale, options; shown at Review."""
 
 from __future__ import annotations
 
@@ -54,9 +54,11 @@ async def test_a_profile_by_keyboard(services: Services, size: tuple[int, int]) 
         await pilot.pause()
         text = on_screen(app)
         assert "profile from" in text
-        assert "by the options" in text
+        assert "set by the options" in text
         await pilot.press("o")
-        assert plan_of(wizard).options.profile_stop == 12  # a letter is no step, and no key of the pane in a field
+        assert (
+            plan_of(wizard).options.profile_stop == 12
+        )  # in a field, a letter is neither a step nor a key of the pane
         await pilot.press("shift+tab", "shift+tab", "space")
         assert (plan_of(wizard).options, plan_of(wizard).steps) == (NOTHING_MORE, 50)
         await pilot.press("space")
@@ -173,7 +175,7 @@ async def test_steps_that_were_typed_and_a_profile_contradict_each_other(app: Ll
     ids=["nemo2", "hydra"],
 )
 def test_review_names_the_procedure_and_the_published_one(selection: Selection, said: str) -> None:
-    text = reviewed(selection)["procedure"]
+    text = reviewed(selection)["launch"]
     assert text.startswith(said)
     assert text.endswith("the other way is NVIDIA's own scripts")
 
@@ -216,8 +218,8 @@ async def test_review_has_room_for_it_and_the_script(services: Services, size: t
         await pilot.press("o", "space", "6")
         await pilot.pause()
         facts = wizard.query_one("#pane-review Paragraphs", Paragraphs)
-        assert {"procedure", "profile"} <= set(by_head(facts.parts))
-        assert "procedure" in on_screen(app)
+        assert {"launch", "profile"} <= set(by_head(facts.parts))
+        assert "launch" in on_screen(app)
         assert wizard.query_one("#script").region.height >= 4
 
 

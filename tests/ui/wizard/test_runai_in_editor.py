@@ -1,4 +1,4 @@
-"""Entering a Run:ai cluster by keyboard: its kind first, its secret asked, what its project has offered."""
+"""Adding a Run:ai cluster by keyboard: kind, secret, and the offers of its project."""
 
 from __future__ import annotations
 
@@ -96,7 +96,7 @@ async def test_a_new_cluster_says_its_kind_is_read_with_its_secret_and_saved(
         await give(pilot, site.app_secret)
         await give(pilot, "no")
         await until(pilot, lambda: "2 node pools" in read(pilot), "the cluster says what it offers")
-        assert "credentials" in read(pilot)  # which may not be asked
+        assert "credentials" in read(pilot)  # which the user may not list
         assert offers(pilot, "node_pool") == ["default", "b200"]
         assert offers(pilot, "mounts")[0].endswith(":llmb-data")
         assert offers(pilot, "hub_credential") == []

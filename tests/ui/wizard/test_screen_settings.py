@@ -1,4 +1,4 @@
-"""Theme and keys as they are set."""
+"""Theme and keys from the settings."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Submitting by NVIDIA's own scripts by keyboard: the question, what a launch says, and what may come of it."""
+"""Submitting with NVIDIA's scripts by keyboard: confirmation, launch output and outcomes."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ Outcome = Callable[[Run], Run]
 
 
 class SlowLauncher(OpenLauncher):
-    """A launch that says what it does, and ends when it may. What it remembers is what a real one does."""
+    """A launch that reports progress, and ends when the test releases it. It records the run as a real one does."""
 
     def __init__(self, services: Services) -> None:
         super().__init__(services)
@@ -90,7 +90,7 @@ def refused(run: Run) -> Run:
 
 @pytest.fixture
 def services(places: UserPaths, monkeypatch: pytest.MonkeyPatch) -> Iterator[Slow]:
-    """What becomes of a launch is not known by itself, and nobody follows a run."""
+    """Services that neither settle a launch in the background nor follow a run."""
 
     def nobody(run_id: str) -> None:
         raise LlmbError(f"Nobody follows {run_id} here.")
@@ -104,13 +104,13 @@ def services(places: UserPaths, monkeypatch: pytest.MonkeyPatch) -> Iterator[Slo
 
 
 def now(pilot: Pilot[None]) -> str:
-    """What the visible line of the launch says."""
+    """The visible line about the launch."""
     (shown,) = [one for one in pilot.app.screen.query(LaunchLine) if one.region]
     return "\n".join(str(body) for _, body in shown.parts) if shown.display else ""
 
 
 async def launching(pilot: Pilot[None]) -> WizardScreen:
-    """Review, after a yes, once the launch has said something."""
+    """Review after the confirmation, once the launch has printed a line."""
     wizard = await at_procedures(pilot)
     await at_review(pilot, wizard, "down")
     await pilot.press("s")
@@ -158,7 +158,7 @@ async def test_it_is_submitted_and_the_run_opens_with_all_its_jobs(services: Slo
         await on_top(pilot, WizardScreen)
         facts = by_head(run_facts(state_of(wizard).cluster.launched))
         assert facts["job"] == "102, 101, of which 101 is watched"
-        assert (facts["procedure"], facts["results"]) == ("NVIDIA's own scripts", FOLDER)
+        assert (facts["launch"], facts["results"]) == ("NVIDIA's own scripts", FOLDER)
     (draft,) = services.slow.drafts
     assert (draft.script, draft.run.procedure) == (command(), "upstream")
     (run,) = services.runs.all()
@@ -185,7 +185,7 @@ async def test_who_leaves_meanwhile_is_told_where_they_are_and_nothing_is_submit
         await pilot.press("s", "enter")
         await pilot.pause()
         assert app.screen is wizard
-        assert "one at a time" in on_screen(app)
+        assert "Another run is being submitted" in on_screen(app)
         await pilot.press("3", "P", "down", "6")
         await pilot.pause()
         assert "Importing NeMo" in now(pilot)
@@ -244,4 +244,4 @@ async def test_what_comes_first_is_said_and_nothing_is_asked(services: Slow) -> 
         await pilot.press("s")
         await pilot.pause()
         assert app.screen is wizard
-        assert "The install is not whole: step 5 comes first." in [note.message for note in app._notifications]
+        assert "The installation is incomplete. Finish step 5 first." in [note.message for note in app._notifications]

@@ -1,4 +1,4 @@
-"""NVIDIA's own scripts by keyboard: chosen at Scale, options; its command at Review, copied, and submitted."""
+"""NVIDIA's scripts by keyboard: chosen at Scale, options; the command at Review, copied and submitted."""
 
 from __future__ import annotations
 
@@ -98,7 +98,7 @@ async def test_a_small_screen_has_it_behind_a_key_until_it_is_chosen(services: O
         await pilot.press("3")
         await pilot.pause()
         assert not wizard.query_one("#procedures").display
-        assert "P: direct or NVIDIA's own" in on_screen(app)
+        assert "P: our script or NVIDIA's" in on_screen(app)
         await pilot.press("P")
         assert wizard.query_one("#procedures").display
 
@@ -133,10 +133,10 @@ async def test_a_cluster_that_makes_it_impossible_flags_the_answer_and_keeps_it(
         assert "✗ NVIDIA's own scripts" in on_screen(app)
         await pilot.press("6")
         await pilot.pause()
-        assert "cannot be launched this way" in str(wizard.query_one("#script-text", Static).content)
+        assert "cannot be launched with this method" in str(wizard.query_one("#script-text", Static).content)
         assert "copies the command" not in on_screen(app)
         await pilot.press("y")
-        assert app.clipboard.endswith("--procedure upstream")  # the choice, not what would not do what is asked for
+        assert app.clipboard.endswith("--procedure upstream")  # the selection, not a command that cannot be launched
         assert "s" not in keys_of(wizard)
         await pilot.press("enter")
         assert MOUNTS_REASON in [note.message[: len(MOUNTS_REASON)] for note in app._notifications]
@@ -165,7 +165,7 @@ async def test_review_shows_the_command_to_the_letter_and_copies_it(services: Op
         await at_review(pilot, wizard, "down")
         assert str(wizard.query_one("#script-text", Static).content) == command()
         facts = by_head(wizard.query_one("#pane-review Paragraphs", Paragraphs).parts)
-        assert facts["procedure"] == "NVIDIA's own scripts: setup.sh and launch.sh of v25.04, unchanged"
+        assert facts["launch"] == "NVIDIA's own scripts: setup.sh and launch.sh of v25.04, unchanged"
         assert facts["cost"] == "1.4 GPU-hours + start-up"
         assert facts["submit"] == (
             "launch.sh is started on the login node, detached and at most once; it may submit up to three jobs"
@@ -272,7 +272,7 @@ def reviewed(selection: Selection, profile: SlurmProfile = EOS) -> dict[str, str
 
 def test_review_says_what_comes_first_and_what_is_otherwise() -> None:
     said = reviewed(CHOSEN, replace(EOS, cpus_per_task=8))
-    assert said["first"] == "The cluster is not ready: step 4 comes first."
+    assert said["to do"] == "The cluster is not ready. Finish step 4 first."
     assert said["! warning"].startswith("launch.sh cannot pin tasks to CPUs")
     assert "tokenizer" not in said
 

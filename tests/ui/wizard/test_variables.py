@@ -1,4 +1,4 @@
-"""Taking what a login shell sets into the cluster's profile: by a yes, paths by one of their own."""
+"""Adding variables of a login shell to the profile: one confirmation for network variables, one per path."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a task on a cluster tells the wizard, whatever comes of it."""
+"""Events that tasks on a cluster send to the wizard."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ LOST = LlmbError("The connection broke.")
 
 
 class Answering(OpenLauncher):
-    """Answers, or has the outcome that a test says."""
+    """A launcher with the outcome that a test sets."""
 
     outcome: Run | None = None
 
@@ -64,7 +64,7 @@ class Answering(OpenLauncher):
 
 
 class Cluster(Services):
-    """Whose cluster answers unless it is lost."""
+    """Services with one stand-in cluster, which answers unless it is lost."""
 
     def __init__(self, places: UserPaths) -> None:
         super().__init__(places)
@@ -113,7 +113,7 @@ def test_a_look_that_fails_troubles_only_who_asked_for_it(
     events = told(Probe(request_, attended, early=True), cluster)
     link = ConnectionChanged(request_, "failed" if attended else "unknown")
     assert events == [link, *([Failed(request_, "probe", LOST)] if attended else []), TaskEnded(request_, "probe")]
-    assert (cluster.session.prompters != [None]) is attended, "nobody is asked for a look that nobody asked for"
+    assert (cluster.session.prompters != [None]) is attended, "an unattended probe has no prompter"
 
 
 def test_install_and_script_tell_what_comes_of_them(cluster: Cluster, request_: RunRequest) -> None:
@@ -167,7 +167,7 @@ def test_the_first_workload_is_one_that_the_only_cluster_runs(cluster: Cluster) 
     only = first()
     assert only != usual
     assert not unavailable("runai", cluster.catalog.recipe(*only.split("@")))
-    cluster.clusters.save(EOS)  # no cluster is chosen, and nothing speaks against the first
+    cluster.clusters.save(EOS)  # with two clusters none is chosen, so the first recipe is
     assert first() == usual
 
 

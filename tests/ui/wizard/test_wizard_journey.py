@@ -1,4 +1,4 @@
-"""From an empty machine to a submitted run, by keyboard, on the simulated cluster and through a real SSH server."""
+"""From an empty machine to a submitted run, by keyboard, on the simulated cluster and a real SSH server."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ def node(tmp_path: Path) -> Iterator[LoginNode]:
 
 
 async def journey(pilot: Pilot[None]) -> WizardScreen:
-    """Steps 1 to 6 on a saved cluster, up to the question whether to submit."""
+    """Steps 1 to 6 on a saved cluster, up to the confirmation."""
     wizard = await loaded(pilot)
     await choose(pilot, "workload", "nemotron4@25.04/15b")
     await pilot.press("right", "right")
@@ -151,7 +151,7 @@ async def test_nobody_is_asked_before_they_want_to_connect(services: Services, n
 async def test_a_broken_preset_is_named_and_the_others_are_there(
     services: Services, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    said: list[str] = []  # what is shown goes away after some seconds
+    said: list[str] = []  # a toast disappears after some seconds
     monkeypatch.setattr("llmb_tui.ui.app.notify", lambda _app, words, _severity: said.append(words))
     services.places.presets.mkdir(parents=True)
     (services.places.presets / "mine.toml").write_text("workload = 3\n")
@@ -163,7 +163,7 @@ async def test_a_broken_preset_is_named_and_the_others_are_there(
 
 
 class Slow(Clusters):
-    """Connects nowhere before it may."""
+    """Clusters that connect only when the test releases them."""
 
     def __init__(self, places: UserPaths) -> None:
         super().__init__(places.clusters, look_every_s=10.0)

@@ -1,4 +1,4 @@
-"""The wizard by keyboard alone: steps 1 to 3, with the preview beside them."""
+"""The wizard by keyboard: steps 1 to 3 and the preview."""
 
 from __future__ import annotations
 
@@ -69,7 +69,7 @@ async def test_what_comes_back_to_the_preview_types_into_no_hidden_field(app: Ll
 
 
 async def test_who_comes_back_from_another_window_is_where_the_step_begins(app: LlmbApp) -> None:
-    """A failure was told meanwhile: nothing had the focus when it opened."""
+    """A dialog about a failure opened meanwhile, while no widget had the focus."""
     async with app.run_test(size=SIZE) as pilot:
         wizard = await loaded(pilot)
         await choose(pilot, "workload", NEMOTRON)
@@ -126,7 +126,7 @@ async def test_the_choices_wait_for_no_other_pane_and_a_key_is_kept_until_all_ar
 
 
 async def walk(pilot: Pilot[None], list_id: str, value: str) -> None:
-    """Move the cursor of the focused list down to a choice, key by key."""
+    """Move the cursor of the focused list down to a choice."""
     found = focused_list(pilot, list_id)
     for _ in range(len(found.shown)):
         if found.chosen != value:
@@ -182,7 +182,7 @@ async def test_the_preview_follows_each_key(app: LlmbApp) -> None:
 
 
 async def test_the_preview_is_recomputed_before_the_key_is_done(app: LlmbApp) -> None:
-    """In the value's own watcher: no message between the key and the plan."""
+    """The plan is computed in the watcher of the value, without a message in between."""
     async with app.run_test(size=SIZE) as pilot:
         wizard = await at_scale(pilot)
         field = wizard.query_one("#other-scale", Input)
@@ -288,7 +288,7 @@ async def test_the_preview_gives_the_focus_back_to_the_field_that_was_left(app: 
 async def test_a_read_that_nobody_asked_for_fails_in_passing(
     app: LlmbApp, services: Services, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """A dialog would come again whenever it is closed: the wizard reads when it is seen."""
+    """A dialog would reopen whenever it is closed, because the wizard reads when it becomes active."""
 
     def broken(*_: object) -> None:
         raise OSError(errno.EIO, "Input/output error")

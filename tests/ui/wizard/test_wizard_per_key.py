@@ -1,4 +1,4 @@
-"""What a key costs: one plan, one derivation, nothing for a widget that it does not change. And what no key costs."""
+"""Work per key: one plan, one derivation, no update of unchanged widgets; and timers without a key."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ pytestmark = pytest.mark.every_frame
 
 
 def counted(monkeypatch: pytest.MonkeyPatch, calls: Counter[str], owner: Any, name: str) -> None:
-    """Note each call of a function; a method notes the widget too."""
+    """Count the calls of a function; those of a method are counted per widget."""
     original: Callable[..., Any] = getattr(owner, name)
 
     def noting(*given: Any, **named: Any) -> Any:
@@ -48,7 +48,7 @@ def counted(monkeypatch: pytest.MonkeyPatch, calls: Counter[str], owner: Any, na
 
 
 def counted_everywhere(monkeypatch: pytest.MonkeyPatch, calls: Counter[str], function: Callable[..., Any]) -> None:
-    """Note each call of a function, but those that the chart makes for its other scales."""
+    """Count the calls of a function, except those that the chart makes for its other scales."""
     rooms = [module for name, module in sys.modules.items() if name.startswith(("llmb_tui.wizard", "llmb_tui.ui"))]
     for module in rooms:
         for name in [name for name, value in vars(module).items() if value is function]:
@@ -175,7 +175,7 @@ async def test_frames_of_changes_add_up_to_the_whole_screen(
 async def test_a_chart_that_is_turned_to_after_the_script_was_scrolled_is_painted(
     app: LlmbApp, services: Services, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Its parts are asked for their sizes between two layouts."""
+    """Sizes of its parts are queried between two layouts."""
     services.clusters.save(EOS)
     frames = Frames(app, monkeypatch)
     async with app.run_test(size=(120, 30)) as pilot:
@@ -189,12 +189,12 @@ async def test_a_chart_that_is_turned_to_after_the_script_was_scrolled_is_painte
 
 
 def goes_on(timer: Any) -> bool:
-    """By what Textual keeps of it; one that has rung is kept too."""
+    """Whether a timer is active. Textual also keeps timers that have fired."""
     return timer._active.is_set() and not (timer._task and timer._task.done())
 
 
 def ticking(screen: Screen[Any]) -> list[str]:
-    """Timers of a screen, and of all that is on it, that go on."""
+    """Active timers of a screen and its widgets."""
     return [
         f"{type(node).__name__} {timer!r}"
         for node in screen.walk_children(with_self=True)

@@ -1,4 +1,4 @@
-"""Pictures of the wizard: each step in a small terminal, some in a usual one, the themes, and the dialogs.
+"""Pictures of the wizard: each step on a small terminal, some on a usual one, themes and dialogs.
 
 `python -m pytest tests/ui/wizard --snapshot-update` draws them again; look at each one before keeping it.
 """
@@ -84,7 +84,7 @@ async def at_new_cluster(pilot: Pilot[None]) -> None:
 
 
 async def on_eos(pilot: Pilot[None], step: str, cluster: ClusterState) -> WizardScreen:
-    """A step once this is known of the saved cluster."""
+    """Show a step with this state of the saved cluster."""
     await at_scale(pilot)
     await pilot.press("right", "c")
     wizard = wizard_of(pilot)
@@ -218,7 +218,7 @@ async def test_without_a_cluster_it_is_said_how_to_enter_one(app: LlmbApp) -> No
         await at_scale(pilot)
         await pilot.press("right")
         await pilot.pause()
-        assert rows(app)[2:5] == [" Saved clusters", "", " No cluster is chosen: n enters a new one."]
+        assert rows(app)[2:5] == [" Saved clusters", "", " No cluster is chosen.   n: add a cluster"]
 
 
 async def test_a_cluster_that_does_not_answer_says_why_and_what_to_do(services: Services) -> None:

@@ -1,4 +1,4 @@
-"""Text of any origin is shown as it is: no markup is read, nothing reaches the terminal as an escape."""
+"""Text of any origin is shown unchanged: no markup is parsed, no escape sequence reaches the terminal."""
 
 from __future__ import annotations
 
