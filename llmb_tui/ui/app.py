@@ -51,15 +51,15 @@ class LlmbApp(FailureDialogs):
         self.services = services
         services.interactive = True
         self.prompter = ModalPrompter(self)
-        self._theme_in_force = ""
-        self._also_told = services.on_broken_file
-        services.on_broken_file = self._hear_of_broken_file
+        self._current_theme = ""
+        self._next_handler = services.on_broken_file
+        services.on_broken_file = self._warn_of_broken_file
 
     def on_mount(self) -> None:
         settings = self.services.settings
         if settings.theme and settings.theme in self.available_themes:
             self.theme = settings.theme
-        self._theme_in_force = self.theme
+        self._current_theme = self.theme
         self.set_keymap(settings.keys)
         self.theme_changed_signal.subscribe(self, self._keep_theme)
         if settings != Settings():
@@ -68,14 +68,14 @@ class LlmbApp(FailureDialogs):
     def _check_settings(self) -> None:
         from llmb_tui.ui.screen_settings import screen_faults
 
-        for key, why in screen_faults(self.services.settings):
-            notify(self, f"{key}: {why}", "warning")
+        for key, reason in screen_faults(self.services.settings):
+            notify(self, f"{key}: {reason}", "warning")
 
     @background()
     async def _keep_theme(self, theme: Theme) -> None:
-        if theme.name == self._theme_in_force:
+        if theme.name == self._current_theme:
             return
-        self._theme_in_force = theme.name
+        self._current_theme = theme.name
         try:
             await run_in_thread(keep_theme, self.services.places.settings, theme.name)
         except LlmbError as error:
@@ -93,10 +93,10 @@ class LlmbApp(FailureDialogs):
     def get_default_screen(self) -> Screen[None]:
         return WizardScreen(self.services, self.prompter)
 
-    def _hear_of_broken_file(self, problem: LlmbError) -> None:
+    def _warn_of_broken_file(self, problem: LlmbError) -> None:
         """Warn of a user's file that was skipped. Any thread may call this."""
-        if self._also_told is not None:
-            self._also_told(problem)
+        if self._next_handler is not None:
+            self._next_handler(problem)
         self.call_later(notify, self, f"Skipped: {problem}", "warning")
 
     def on_unmount(self) -> None:

@@ -22,13 +22,13 @@ from llmb_tui.ui.text import notify
 _DEADLINE_S = 2.0
 
 
-def copy(app: App[Any], text: str, what: str) -> None:
-    """Send a text to the clipboard, and show a message about it. `what`: name of the text, such as `38 lines`."""
+def copy(app: App[Any], text: str, name: str) -> None:
+    """Send a text to the clipboard, and show a message about it. `name`: name of the text, such as `38 lines`."""
     app.copy_to_clipboard(text)
     tool = native_tool(sys.platform, os.environ, shutil.which)
     if tool:
         app.run_worker(run_in_thread(_feed, tool, text.encode()), exit_on_error=False, group="clipboard")
-    notify(app, f"{what} sent to the clipboard.")
+    notify(app, f"{name} sent to the clipboard.")
 
 
 def native_tool(

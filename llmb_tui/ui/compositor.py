@@ -51,10 +51,10 @@ class RowCompositor(Compositor):
         if not self._changed:
             yield from super()._get_renders(crop)
             return
-        for widget, (region, clip) in self.visible_widgets.items():
-            seen = region.intersection(clip)
-            changed = [part for one in self._changed if (part := one.intersection(seen))]
+        for widget, (position, clip) in self.visible_widgets.items():
+            seen = position.intersection(clip)
+            changed = [part for region in self._changed if (part := region.intersection(seen))]
             if changed:
                 top, bottom = min(part.y for part in changed), max(part.bottom for part in changed)
                 rows = Region(seen.x, top, seen.width, bottom - top)
-                yield region, rows, widget.render_lines(rows.translate(-region.offset))
+                yield position, rows, widget.render_lines(rows.translate(-position.offset))

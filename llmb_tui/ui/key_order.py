@@ -18,7 +18,7 @@ from textual.widgets import Input
 
 T = TypeVar("T")
 
-_LOOK_S = 0.05
+_CHECK_S = 0.05
 """Interval of the check whether the widget that handles the previous key still exists."""
 _PAUSE_S = 1.0
 """A pause of typing that is longer than any within a word."""
@@ -40,8 +40,8 @@ class KeyOrder(App[None]):
     def __init__(self) -> None:
         super().__init__()
         self._acting: KeyOrder.Acted | None = None
-        self._at: MessagePump = self
-        self._behind: deque[Key | Paste] = deque()
+        self._target: MessagePump = self
+        self._pending: deque[Key | Paste] = deque()
         self._typed_at = -inf
 
     @property
@@ -66,23 +66,23 @@ class KeyOrder(App[None]):
             elif isinstance(event, Paste) or event.is_printable or event.key in _EDITS:
                 self._typed_at = time.monotonic()
         if self._acting:
-            if not self._behind:
-                self.set_timer(_LOOK_S, self._look)
-            self._behind.append(event)
+            if not self._pending:
+                self.set_timer(_CHECK_S, self._check_target)
+            self._pending.append(event)
         else:
             await super().on_event(event)
-            acted, self._at = self.Acted(), self.focused or self.screen
-            self._acting = acted if self._at.post_message(acted) else None
+            acted, self._target = self.Acted(), self.focused or self.screen
+            self._acting = acted if self._target.post_message(acted) else None
 
     async def on_key_acted(self, event: Acted) -> None:
         if event is self._acting:
             self._acting = None
-            while self._behind and not self._acting:
-                await self.on_event(self._behind.popleft())
+            while self._pending and not self._acting:
+                await self.on_event(self._pending.popleft())
 
-    async def _look(self) -> None:
+    async def _check_target(self) -> None:
         """Continue when a key has removed the widget that handled it: the message after the key is lost with it."""
-        if self._acting and not self._at.is_running:
+        if self._acting and not self._target.is_running:
             await self.on_key_acted(self._acting)
-        if self._behind:
-            self.set_timer(_LOOK_S, self._look)
+        if self._pending:
+            self.set_timer(_CHECK_S, self._check_target)

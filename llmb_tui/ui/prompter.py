@@ -43,8 +43,8 @@ class ModalPrompter:
         result: Future[Any] = Future()
         self._waiting.add(result)  # before `_given_up` is read, so that `give_up` cannot miss this question
         try:
-            asked = not self._given_up and self._app.call_later(self._show, dialog, result)
-            return result.result() if asked else None
+            was_opened = not self._given_up and self._app.call_later(self._show, dialog, result)
+            return result.result() if was_opened else None
         finally:
             self._waiting.discard(result)
 

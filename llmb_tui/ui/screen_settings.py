@@ -19,7 +19,7 @@ def keys_by_id() -> dict[str, str]:
     """Default keys of every key binding that has an id. Imports all screens."""
     for module in pkgutil.walk_packages(llmb_tui.ui.__path__, "llmb_tui.ui."):
         import_module(module.name)
-    return {one.id: one.key for node in _below(DOMNode) for one in _bindings(node) if one.id}
+    return {item.id: item.key for node in _subclasses(DOMNode) for item in _bindings(node) if item.id}
 
 
 def screen_faults(settings: Settings) -> Iterator[tuple[str, str]]:
@@ -30,18 +30,18 @@ def screen_faults(settings: Settings) -> Iterator[tuple[str, str]]:
     for name in settings.keys:
         if name not in known:
             close = get_close_matches(name, known, n=1)
-            meant = f" Did you mean {close[0]}?" if close else ""
-            yield f"keys.{name}", f"No key binding has this id; `llmb-tui config show` lists them.{meant}"
+            suggestion = f" Did you mean {close[0]}?" if close else ""
+            yield f"keys.{name}", f"No key binding has this id; `llmb-tui config show` lists them.{suggestion}"
 
 
-def _below(kind: type[DOMNode]) -> Iterator[type[DOMNode]]:
+def _subclasses(kind: type[DOMNode]) -> Iterator[type[DOMNode]]:
     for sub in kind.__subclasses__():
         yield sub
-        yield from _below(sub)
+        yield from _subclasses(sub)
 
 
 def _bindings(node: type[DOMNode]) -> Iterator[Binding]:
     """Bindings that the class itself defines, without those of its bases."""
-    for one in vars(node).get("BINDINGS", ()):
-        if isinstance(one, Binding):
-            yield one
+    for item in vars(node).get("BINDINGS", ()):
+        if isinstance(item, Binding):
+            yield item

@@ -106,7 +106,7 @@ def hanging(prefix: Content, body: Content, width: int) -> list[Content]:
     """Wrap a paragraph, and indent its further lines to the start of the body."""
     indent = Content(" " * prefix.cell_length)
     wrapped = body.wrap(max(width - prefix.cell_length, 10))
-    return [(indent if at else prefix) + part.rstrip() for at, part in enumerate(wrapped)]
+    return [(indent if index else prefix) + part.rstrip() for index, part in enumerate(wrapped)]
 
 
 def error_content(error: LlmbError) -> Content:

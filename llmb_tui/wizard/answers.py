@@ -55,7 +55,9 @@ class Answers:
     procedure: ProcedureId = DEFAULT_PROCEDURE
 
 
-def answers_of(selection: Selection, cluster: str | None = None, procedure: ProcedureId = DEFAULT_PROCEDURE) -> Answers:
+def answers_from_selection(
+    selection: Selection, cluster: str | None = None, procedure: ProcedureId = DEFAULT_PROCEDURE
+) -> Answers:
     """Convert a selection to the answers that lead to it, so that the user continues where they stopped."""
     return Answers(
         recipe=f"{selection.workload}@{selection.release}",
@@ -75,7 +77,7 @@ def answers_of(selection: Selection, cluster: str | None = None, procedure: Proc
 
 def missing_from_catalog(catalog: Catalog, answers: Answers) -> str:
     """The recipe and size, or the GPU type, that no preset has any more; empty if the answers can be planned."""
-    recipe = next((one for one in catalog.recipes if one.id == answers.recipe), None)
+    recipe = next((known for known in catalog.recipes if known.id == answers.recipe), None)
     if recipe is None or answers.size not in recipe.models:
         return f"{answers.recipe} {answers.size}"
     return "" if answers.gpu in catalog.gpu_types() else f"{answers.gpu}".upper()
@@ -120,9 +122,9 @@ def layout_text(overrides: Overrides) -> str:
 
 
 def _layout(text: str) -> Overrides:
-    named = (word.partition("=") for word in text.split())
-    known = {field.name for field in LAYOUT}
-    return Overrides(**{name: int(value) for name, _, value in named if name in known and value.isdecimal()})
+    pairs = (word.partition("=") for word in text.split())
+    names = {field.name for field in LAYOUT}
+    return Overrides(**{name: int(value) for name, _, value in pairs if name in names and value.isdecimal()})
 
 
 def with_defaults(catalog: Catalog, answers: Answers) -> Answers:
@@ -159,11 +161,11 @@ def selection(catalog: Catalog, full: Answers) -> Selection | None:
         overrides=full.overrides,
         steps=full.steps,
         time_limit=full.time_limit,
-        options=_without_idle(full.options),
+        options=_without_inactive(full.options),
     )
 
 
-def _without_idle(options: RunOptions) -> RunOptions:
+def _without_inactive(options: RunOptions) -> RunOptions:
     """Drop options of a switch that is off, such as a profile's steps. Their answers are kept, but have no effect."""
     for option in OPTIONS:
         if option.of and not getattr(options, option.of):
@@ -213,10 +215,10 @@ def command(chosen: Selection, cluster: str | None, procedure: ProcedureId | Non
     return shlex.join(words)
 
 
-def _holder(of: Answers | Selection, field: str) -> Answers | Selection | Overrides | RunOptions:
+def _holder(source: Answers | Selection, field: str) -> Answers | Selection | Overrides | RunOptions:
     """The object that has the field as an attribute."""
-    known = FIELDS.get(field)
-    return of.overrides if known in LAYOUT else of.options if known in OPTIONS else of
+    row = FIELDS.get(field)
+    return source.overrides if row in LAYOUT else source.options if row in OPTIONS else source
 
 
 def recipe_of(catalog: Catalog, answers: Answers) -> Recipe:

@@ -72,7 +72,7 @@ class SubmitAgreed:
     """The user confirmed the submission."""
 
     prepared: PreparedRun
-    at: float
+    monotonic_s: float
     """Monotonic time of the confirmation."""
 
 
@@ -85,7 +85,7 @@ class FailureRead:
 class ScreenActive:
     """The wizard's screen became the active one, or another screen covers it."""
 
-    now: bool
+    active: bool
 
 
 # Timers, and reads of this machine's files.
@@ -137,7 +137,7 @@ class CheckDone(ClusterEvent):
     """Checks of the preflight finished."""
 
     report: Preflight
-    whole: bool
+    is_complete: bool
 
 
 @dataclass(frozen=True, slots=True)
@@ -162,26 +162,26 @@ class Prepared(ClusterEvent):
 
 
 @dataclass(frozen=True, slots=True)
-class LaunchSaid(ClusterEvent):
+class LaunchOutput(ClusterEvent):
     """A launch script printed a line; escape sequences are removed."""
 
-    words: str
+    line: str
 
 
 @dataclass(frozen=True, slots=True)
-class Submitted(ClusterEvent):
+class RunSubmitted(ClusterEvent):
     """The submission ended; the run's submission state may be unknown."""
 
     run: Run
 
 
 @dataclass(frozen=True, slots=True)
-class Failed(ClusterEvent):
+class TaskFailed(ClusterEvent):
     """A task failed."""
 
     task: Task
     error: LlmbError
-    run_over: bool = False
+    run_ended: bool = False
     """True if the run was rejected or withdrawn. The next attempt then needs another run id, and so another script."""
 
 
@@ -194,6 +194,14 @@ class TaskEnded(ClusterEvent):
 
 UserEvent = RunAgain | Answered | StepTaken | ActionRequested | ProfileSaved | SubmitAgreed | FailureRead
 TaskEvent = (
-    ConnectionChanged | CheckDone | EarlyChecked | StepsChanged | Prepared | LaunchSaid | Submitted | Failed | TaskEnded
+    ConnectionChanged
+    | CheckDone
+    | EarlyChecked
+    | StepsChanged
+    | Prepared
+    | LaunchOutput
+    | RunSubmitted
+    | TaskFailed
+    | TaskEnded
 )
 Event = UserEvent | ScreenActive | InputIdle | RunsRead | OwnResultsRead | TaskEvent

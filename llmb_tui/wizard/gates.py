@@ -21,7 +21,7 @@ _STEP_OF_FIELD = {
 }
 
 # Blockers that a later step of the wizard removes.
-_COMES_FIRST = {
+_UNFINISHED_STEP = {
     "cluster": "The cluster is not ready. Finish step 4 first.",
     "install": "The installation is incomplete. Finish step 5 first.",
 }
@@ -37,9 +37,9 @@ def problems(state: WizardState, step: StepId) -> tuple[Problem, ...]:
     cluster = state.cluster
     if step <= StepId.SCALE:
         plan = state.proposal.plan
-        known = input_problems(state.answers) + (plan.problems if plan else ())
-        mine = (problem for problem in known if _STEP_OF_FIELD.get(problem.field, StepId.SCALE) is step)
-        return tuple(sorted(mine, key=lambda problem: ("error", "warning", "note").index(problem.severity)))
+        every = input_problems(state.answers) + (plan.problems if plan else ())
+        own = (problem for problem in every if _STEP_OF_FIELD.get(problem.field, StepId.SCALE) is step)
+        return tuple(sorted(own, key=lambda problem: ("error", "warning", "note").index(problem.severity)))
     if step is StepId.CLUSTER and cluster.unreachable is not None:
         return (Problem("cluster", "error", cluster.unreachable.what, ""),)
     if step is StepId.CLUSTER and cluster.preflight is not None:
@@ -53,7 +53,7 @@ def problems(state: WizardState, step: StepId) -> tuple[Problem, ...]:
 def first_error(state: WizardState) -> str:
     """The first error in the choices, with its fix. While there is one, nothing is checked or installed; else empty."""
     steps = (StepId.WORKLOAD, StepId.HARDWARE, StepId.SCALE)
-    errors = (one for step in steps for one in problems(state, step) if one.severity == "error")
+    errors = (problem for step in steps for problem in problems(state, step) if problem.severity == "error")
     return next((f"{error.reason} {error.fix}".strip() for error in errors), "")
 
 
@@ -74,7 +74,7 @@ def mark(state: WizardState, step: StepId) -> StepMark:
     return "done" if done[step] else "open"
 
 
-def following(state: WizardState) -> StepId:
+def next_step(state: WizardState) -> StepId:
     """The next step. The steps of a cluster that is ready and of a complete install are skipped."""
     after = StepId(min(state.step + 1, StepId.RUN))
     while after in (StepId.CLUSTER, StepId.INSTALL) and mark(state, after) == "done":
@@ -91,24 +91,24 @@ def blockers(state: WizardState) -> tuple[Problem, ...]:
 def submit_blocker(state: WizardState) -> str:
     """The reason that no earlier step removes why nothing can be submitted now; empty if there is none."""
     plan = state.proposal.plan
-    errors = [one for one in (plan.problems if plan else ()) if one.severity == "error"]
-    errors += [one for one in blockers(state) if one.field not in _COMES_FIRST]
+    errors = [problem for problem in (plan.problems if plan else ()) if problem.severity == "error"]
+    errors += [problem for problem in blockers(state) if problem.field not in _UNFINISHED_STEP]
     if errors:
         return f"{errors[0].reason} {errors[0].fix}".rstrip()
     return "Another run is being submitted. Wait until it has finished." if state.launch is not None else ""
 
 
-def comes_first(state: WizardState) -> str:
+def unfinished_step(state: WizardState) -> str:
     """The step that must be finished before a run can be submitted, as a sentence; empty if there is none."""
-    against = {one.field for one in blockers(state)}
-    return next((words for field, words in _COMES_FIRST.items() if field in against), "")
+    fields = {problem.field for problem in blockers(state)}
+    return next((words for field, words in _UNFINISHED_STEP.items() if field in fields), "")
 
 
 def observed(state: WizardState) -> str:
     """The reason why the cluster is read-only; empty if it may be changed."""
     profile = state.proposal.profile
-    against = state.rules.observed(profile) if profile is not None else ()
-    return f"{against[0].reason} {against[0].fix}" if against else ""
+    reasons = state.rules.read_only_problems(profile) if profile is not None else ()
+    return f"{reasons[0].reason} {reasons[0].fix}" if reasons else ""
 
 
 def no_login_node(state: WizardState) -> str:
@@ -130,8 +130,9 @@ def refused(state: WizardState) -> frozenset[str]:
         return frozenset({"install", "keys"})
     if state.step in (StepId.CLUSTER, StepId.INSTALL) and no_login_node(state):
         return frozenset({"variables", "keys"})
-    sent = state.cluster.launched is not None
-    return frozenset({"submit"}) if state.step is StepId.REVIEW and (sent or submit_blocker(state)) else frozenset()
+    if state.step is StepId.REVIEW and (state.cluster.launched is not None or submit_blocker(state)):
+        return frozenset({"submit"})
+    return frozenset()
 
 
 def summary(state: WizardState, step: StepId) -> str:
@@ -143,11 +144,11 @@ def summary(state: WizardState, step: StepId) -> str:
     elif step is StepId.HARDWARE:
         words = " · ".join(part for part in ((answers.gpu or "").upper(), answers.dtype) if part)
     elif step is StepId.SCALE and answers.scale is not None:
-        other = other_layout(state.proposal.usual, state.proposal.plan)
+        difference = layout_difference(state.proposal.usual, state.proposal.plan)
         procedure = other_procedure(state)
         more = [
             *(["strong"] if answers.strong else ()),
-            *(["custom layout"] if other else ()),
+            *(["custom layout"] if difference else ()),
             *(option.word for option in chosen_options(answers.options)),
             *([state.rules.procedures[procedure].title] if procedure else ()),
         ]
@@ -164,32 +165,34 @@ def other_procedure(state: WizardState) -> ProcedureId | None:
     return None if state.procedure == state.rules.offered(state.proposal.profile)[0] else state.procedure
 
 
-def shown(layout: Parallelism, field: Field) -> str:
+def typed_value(layout: Parallelism, field: Field) -> str:
     """The value of a field as it is typed. A layout without virtual stages has 1."""
     return str(getattr(layout, field.name) or 1)
 
 
-def other_layout(usual: Plan | None, plan: Plan | None) -> tuple[str, ...]:
+def layout_difference(usual: Plan | None, plan: Plan | None) -> tuple[str, ...]:
     """How a plan's layout differs from the recipe's, as at most one sentence; manual overrides that match are ignored.
 
     `usual` is the plan of the same selection without manual overrides.
     """
     if usual is None or plan is None:
         return ()
-    ours, theirs = plan.parallelism, usual.parallelism
-    differing = [field for field in LAYOUT if shown(ours, field) != shown(theirs, field)]
-    named = "; ".join(f"{field.label} {shown(ours, field)}, not {shown(theirs, field)}" for field in differing)
-    whose = "published" if usual.printed is not None else "recipe's"
-    return (f"differs from the {whose} layout: {named}",) if differing else ()
+    layout, default = plan.parallelism, usual.parallelism
+    differing = [field for field in LAYOUT if typed_value(layout, field) != typed_value(default, field)]
+    differences = "; ".join(
+        f"{field.label} {typed_value(layout, field)}, not {typed_value(default, field)}" for field in differing
+    )
+    owner = "published" if usual.printed is not None else "recipe's"
+    return (f"differs from the {owner} layout: {differences}",) if differing else ()
 
 
 def layout_problems(plan: Plan) -> tuple[Problem, ...]:
     """Errors in the fields of the layout, and other problems of fields with a manual override."""
-    own, names = plan.selection.overrides.set_fields(), {field.name for field in LAYOUT}
+    overridden, names = plan.selection.overrides.set_fields(), {field.name for field in LAYOUT}
     return tuple(
         problem
         for problem in plan.problems
-        if problem.field in own or (problem.field in names and problem.severity == "error")
+        if problem.field in overridden or (problem.field in names and problem.severity == "error")
     )
 
 

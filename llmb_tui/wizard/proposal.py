@@ -31,14 +31,14 @@ def propose(
     """Derive what would run, on which cluster, how fast, and the problems of that."""
     full = with_defaults(rules.catalog, answers)
     recipe, chosen = recipe_of(rules.catalog, full), selection(rules.catalog, full)
-    profile = next((one for one in profiles if one.name == answers.cluster), None)
+    profile = next((saved for saved in profiles if saved.name == answers.cluster), None)
     offered = rules.offered(profile)
     full = replace(full, procedure=full.procedure if full.procedure in offered else offered[0])
     plan = usual = make_plan(rules.catalog, chosen) if chosen is not None else None
     if chosen is not None and chosen.overrides.set_fields():
         usual = _usual_plan(rules.catalog, replace(chosen, overrides=Overrides()))
     request = RunRequest(recipe, plan, profile, full.procedure) if plan is not None and profile is not None else None
-    names = _shown(rules, offered) if step is StepId.SCALE else (full.procedure,)
+    names = _listed_procedures(rules, offered) if step is StepId.SCALE else (full.procedure,)
     previews = {name: _preview(rules, name, recipe, request, objections) for name in names}
     if plan is not None:
         plan = replace(plan, problems=plan.problems + previews[full.procedure].problems)
@@ -46,7 +46,7 @@ def propose(
     return Proposal(full, recipe, profile, chosen, plan, usual, request, previews)
 
 
-def _shown(rules: Rules, offered: tuple[ProcedureId, ...]) -> tuple[ProcedureId, ...]:
+def _listed_procedures(rules: Rules, offered: tuple[ProcedureId, ...]) -> tuple[ProcedureId, ...]:
     """The launch methods of the cluster, then the default alternatives that it lacks; a preview holds the reason."""
     return (*offered, *(name for name in rules.offered(None) if name not in (DEFAULT_PROCEDURE, *offered)))
 

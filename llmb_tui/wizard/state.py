@@ -61,7 +61,7 @@ class Rules:
     """Objections to launch methods, found by checks or install steps; None if the check passed."""
     blockers: Callable[[RunRequest, Preflight | None, Sequence[StepState]], tuple[Problem, ...]]
     """Problems that prevent a submission now."""
-    observed: Callable[[ClusterProfile], tuple[Problem, ...]]
+    read_only_problems: Callable[[ClusterProfile], tuple[Problem, ...]]
     """Reasons why a cluster is read-only; empty if it may be changed."""
     procedures: Mapping[ProcedureId, ProcedureFacts]
     offered: Callable[[ClusterProfile | None], tuple[ProcedureId, ...]]
@@ -101,7 +101,7 @@ class Launch:
     run: Run
     since: float
     """Monotonic time of its start."""
-    said: str = ""
+    last_line: str = ""
     """Last line of its output without escape sequences; empty if there is none."""
 
 
@@ -125,7 +125,7 @@ class ClusterState:
     launched: Run | None = None
     error: LlmbError | None = None
     """Error of the last task that failed, until the next attempt."""
-    failed: Task | None = None
+    failed_task: Task | None = None
     """The task that failed."""
     early: tuple[Check, ...] = ()
     """Checks that only the other launch methods need."""
@@ -134,9 +134,9 @@ class ClusterState:
         """The facts that also hold for another request on the same cluster."""
         return ClusterState(link=self.link, banner=self.banner, unreachable=self.unreachable)
 
-    def error_with_remedy(self, task: Task) -> LlmbError | None:
+    def task_error(self, task: Task) -> LlmbError | None:
         """Error of this task, if it was the last one that failed."""
-        return self.error if self.failed == task else None
+        return self.error if self.failed_task == task else None
 
     @property
     def ready(self) -> bool:
@@ -208,13 +208,13 @@ class WizardState:
     @property
     def installs_here(self) -> bool:
         """Whether an install for the current request is active."""
-        mine = self.proposal.request
-        return mine is not None and identity(mine) in self.installs
+        current = self.proposal.request
+        return current is not None and identity(current) in self.installs
 
     def concerns(self, request: RunRequest) -> bool:
         """Whether the request is the current one. Problems that were found later make no difference."""
-        mine = self.proposal.request
-        return mine is not None and identity(mine) == identity(request)
+        current = self.proposal.request
+        return current is not None and identity(current) == identity(request)
 
 
 def identity(request: RunRequest) -> Identity:

@@ -7,7 +7,7 @@ from dataclasses import replace
 from llmb_tui.cluster.profile import ClusterProfile
 from llmb_tui.request import RunRequest
 from llmb_tui.wizard import effects
-from llmb_tui.wizard.gates import comes_first, first_error, observed, submit_blocker
+from llmb_tui.wizard.gates import first_error, observed, submit_blocker, unfinished_step
 from llmb_tui.wizard.proposal import objection_key, propose
 from llmb_tui.wizard.state import ClusterState, Task, WizardState, identity
 from llmb_tui.wizard.steps import StepId
@@ -15,18 +15,18 @@ from llmb_tui.wizard.steps import StepId
 Change = tuple[WizardState, tuple[effects.Effect, ...]]
 
 
-def repropose(state: WizardState) -> Change:
+def replan(state: WizardState) -> Change:
     """Plan again after a change of answers, clusters or objections; keep the cluster facts that still hold."""
     before, cluster = state.proposal, state.cluster
     proposal = propose(state.rules, state.answers, state.profiles, state.objections, state.step)
     if proposal.profile != before.profile:
         cluster = unknown_cluster(proposal.profile)
     elif (proposal.selection, proposal.full.procedure) != (before.selection, before.full.procedure):
-        goes_on = replace(state, proposal=proposal).installs_here
-        cluster = replace(cluster.of_connection(), tasks=frozenset(("install",) if goes_on else ()))
+        is_installing = replace(state, proposal=proposal).installs_here
+        cluster = replace(cluster.of_connection(), tasks=frozenset(("install",) if is_installing else ()))
     results = state.results if proposal.full.cluster == before.full.cluster else ()
     state = measured(replace(state, proposal=proposal, cluster=cluster, results=results))
-    read = own_results(state) if proposal.profile != before.profile else ()
+    read = read_results(state) if proposal.profile != before.profile else ()
     return state, (effects.StartIdleTimer(), *read)
 
 
@@ -45,7 +45,7 @@ def measured(state: WizardState) -> WizardState:
     return replace(state, measured=measured_here(plan, state.results))
 
 
-def confirmed(state: WizardState) -> WizardState:
+def with_step_confirmed(state: WizardState) -> WizardState:
     """Make the defaults that the current step shows answers of the user."""
     answers, full = state.answers, state.proposal.full
     if state.step is StepId.WORKLOAD:
@@ -57,7 +57,7 @@ def confirmed(state: WizardState) -> WizardState:
     return replace(state, answers=answers)
 
 
-def go(state: WizardState, step: StepId) -> Change:
+def go_to_step(state: WizardState, step: StepId) -> Change:
     """Show a step, and start what it needs."""
     state = replace(state, step=step)
     cluster = state.cluster
@@ -125,8 +125,8 @@ def prepare_ahead(state: WizardState) -> Change:
 def _preparable(state: WizardState) -> RunRequest | None:
     """The request to make a script for; None if the script exists, is being made or cannot be made."""
     request, cluster = state.proposal.request, state.cluster
-    known = cluster.prepared is not None or cluster.preparing
-    return request if request is not None and request.plan.launchable and not known else None
+    exists = cluster.prepared is not None or cluster.preparing
+    return request if request is not None and request.plan.launchable and not exists else None
 
 
 def ask_to_submit(state: WizardState) -> Change:
@@ -140,25 +140,25 @@ def ask_to_submit(state: WizardState) -> Change:
         return state, (effects.Notify(blocker),)
     if cluster.prepared is None:
         return prepare(state)
-    if first := comes_first(state):
-        return state, (effects.Notify(first),)
+    if missing := unfinished_step(state):
+        return state, (effects.Notify(missing),)
     return state, (effects.AskToSubmit(cluster.prepared, state.proposal.launch.starts),)
 
 
 def with_task_started(cluster: ClusterState, task: Task) -> ClusterState:
     """Add an active task, and drop the last error."""
-    return replace(cluster, tasks=cluster.tasks | {task}, error=None, failed=None)
+    return replace(cluster, tasks=cluster.tasks | {task}, error=None, failed_task=None)
 
 
-def own_results(state: WizardState) -> tuple[effects.Effect, ...]:
+def read_results(state: WizardState) -> tuple[effects.Effect, ...]:
     """Request the results of runs on the chosen cluster."""
     profile = state.proposal.profile
     return (effects.ReadOwnResults(profile.name),) if profile is not None else ()
 
 
-def read_again(state: WizardState) -> tuple[effects.Effect, ...]:
+def reload(state: WizardState) -> tuple[effects.Effect, ...]:
     """Request what may have changed while another screen was active."""
-    return (effects.ReadRuns(state.cluster.launched), *own_results(state))
+    return (effects.ReadRuns(state.cluster.launched), *read_results(state))
 
 
 def prepend_effects(first: tuple[effects.Effect, ...], change: Change) -> Change:

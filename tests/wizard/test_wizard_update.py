@@ -39,22 +39,22 @@ from llmb_tui.wizard.events import (
     ConnectionChanged,
     EarlyChecked,
     Event,
-    Failed,
     FailureRead,
     InputIdle,
-    LaunchSaid,
+    LaunchOutput,
     OwnResultsRead,
     Prepared,
     ProfileSaved,
     RunAgain,
     RunsRead,
+    RunSubmitted,
     ScreenActive,
     StepsChanged,
     StepTaken,
     SubmitAgreed,
-    Submitted,
     TaskEnded,
     TaskEvent,
+    TaskFailed,
 )
 from llmb_tui.wizard.gates import command_line, mark, refused
 from llmb_tui.wizard.site_variables import SiteVariables, site_variables
@@ -87,13 +87,13 @@ def wizard(catalog: Catalog) -> Wizard:
 
 
 class TestSteps:
-    def test_the_first_state_is_planned_and_looks_soon(self, catalog: Catalog) -> None:
+    def test_first_state_has_a_plan_and_starts_the_idle_timer(self, catalog: Catalog) -> None:
         wizard = Wizard(catalog, Answers())
         assert wizard.step() is StepId.WORKLOAD
         assert wizard.state.proposal.plan is not None
         assert wizard.effects == (FocusFirst(), StartIdleTimer(), ReadOwnResults("eos"))
 
-    def test_on_from_step_to_step_answers_what_each_showed(self, catalog: Catalog) -> None:
+    def test_enter_confirms_the_defaults_of_each_step(self, catalog: Catalog) -> None:
         wizard = Wizard(catalog, Answers(), cluster=None)
         for step in (StepId.HARDWARE, StepId.SCALE, StepId.CLUSTER):
             assert FocusFirst() in wizard.tell(ENTER)
@@ -115,7 +115,7 @@ class TestSteps:
             assert wizard.step() is step
             wizard.tell(BACK)
 
-    def test_what_blocks_going_on_is_said(self, wizard: Wizard) -> None:
+    def test_error_of_the_step_blocks_next_and_is_shown(self, wizard: Wizard) -> None:
         wizard.tell(StepTaken(StepId.SCALE), Answered("scale", "96"))
         (told,) = wizard.tell(NEXT)
         assert isinstance(told, Notify)
@@ -125,28 +125,28 @@ class TestSteps:
         wizard.tell(Answered("scale", "96"), NEXT)
         assert wizard.step() is StepId.HARDWARE
 
-    def test_a_later_step_can_be_left_whatever_stands_against_it(self, wizard: Wizard) -> None:
+    def test_later_steps_can_be_left_with_errors(self, wizard: Wizard) -> None:
         wizard.tell(StepTaken(StepId.CLUSTER), NEXT)
         assert wizard.step() is StepId.INSTALL
         wizard.tell(NEXT)
         assert wizard.step() is StepId.REVIEW
 
-    def test_straight_forward_answers_the_step_that_is_left_and_straight_back_does_not(self, catalog: Catalog) -> None:
+    def test_jump_forward_confirms_the_defaults_and_jump_back_does_not(self, catalog: Catalog) -> None:
         wizard = Wizard(catalog, Answers(), cluster=None)
         wizard.tell(StepTaken(StepId.HARDWARE))
         assert wizard.state.answers.size is not None
         wizard.tell(StepTaken(StepId.WORKLOAD))
         assert wizard.state.answers.gpu is None
 
-    def test_what_is_ready_is_passed_by(self, wizard: Wizard) -> None:
+    def test_next_skips_finished_steps(self, wizard: Wizard) -> None:
         wizard.installed().tell(StepTaken(StepId.SCALE), NEXT)
         assert wizard.step() is StepId.REVIEW
 
-    def test_the_same_answer_again_changes_nothing(self, wizard: Wizard) -> None:
+    def test_same_answer_again_changes_nothing(self, wizard: Wizard) -> None:
         assert update(wizard.state, Answered("scale", "16")) == (wizard.state, ())
         assert update(wizard.state, Answered("cluster", "eos")) == (wizard.state, ())
 
-    def test_what_is_no_selection_has_no_plan_and_keeps_the_answers(self, wizard: Wizard) -> None:
+    def test_invalid_answer_is_kept_and_has_no_plan(self, wizard: Wizard) -> None:
         wizard.tell(Answered("time_limit", "1"))
         assert (wizard.state.proposal.plan, wizard.state.proposal.request) == (None, None)
         assert mark(wizard.state, StepId.SCALE) == "flagged"
@@ -164,7 +164,7 @@ class TestSteps:
 
 
 class TestLooks:
-    def test_a_saved_cluster_is_looked_at_once_by_itself(self, wizard: Wizard) -> None:
+    def test_saved_cluster_is_probed_once_without_a_request(self, wizard: Wizard) -> None:
         (probe,) = wizard.tell(InputIdle())
         assert probe == Probe(wizard.request, attended=False, early=True)
         assert wizard.state.cluster.link == "connecting"
@@ -173,18 +173,18 @@ class TestLooks:
         assert wizard.state.cluster.error is None
 
     @pytest.mark.parametrize("is_late", [False, True])
-    def test_one_that_answered_is_looked_at_again_when_it_is_chosen_again(self, wizard: Wizard, is_late: bool) -> None:
+    def test_cluster_that_answered_is_probed_again_when_chosen_again(self, wizard: Wizard, is_late: bool) -> None:
         said, away = ConnectionChanged(wizard.request, "connected"), Answered("cluster", "selene")
         wizard.tell(InputIdle(), *((away, said) if is_late else (said, away)), Answered("cluster", "eos"))
         assert wizard.tell(InputIdle()) == (Probe(wizard.request, attended=False, early=True),)
         wizard.tell(ConnectionChanged(wizard.request, "unknown"), TaskEnded(wizard.request, "probe"))
         assert wizard.tell(InputIdle()) == (), "the cluster does not answer any more"
 
-    def test_nothing_is_looked_at_while_something_goes_on_there(self, wizard: Wizard) -> None:
+    def test_no_probe_starts_while_a_task_is_active(self, wizard: Wizard) -> None:
         wizard.tell(InputIdle())
         assert wizard.tell(InputIdle()) == ()
 
-    def test_no_cluster_and_no_selection_are_not_looked_at(self, catalog: Catalog) -> None:
+    def test_no_probe_starts_without_a_cluster_or_a_selection(self, catalog: Catalog) -> None:
         assert Wizard(catalog, cluster=None).tell(InputIdle()) == ()
         wizard = Wizard(catalog, replace(NEMOTRON, time_limit="1"))
         (said,) = wizard.tell(InputIdle(), ActionRequested("check"))
@@ -192,14 +192,14 @@ class TestLooks:
         wizard.tell(Answered("time_limit", ""))
         assert of_kind(wizard.tell(InputIdle()), Probe), "it has not been probed yet"
 
-    def test_a_connected_cluster_is_looked_at_again_for_other_answers(self, wizard: Wizard) -> None:
+    def test_connected_cluster_is_probed_again_for_new_answers(self, wizard: Wizard) -> None:
         wizard.installed()
         assert of_kind(wizard.tell(Answered("scale", "32")), StartIdleTimer)
         cluster = wizard.state.cluster
         assert (cluster.link, cluster.preflight, cluster.steps) == ("connected", None, ())
         assert of_kind(wizard.tell(InputIdle()), Probe) == (Probe(wizard.request, attended=False, early=True),)
 
-    def test_one_that_was_asked_for_replaces_what_was_known(self, wizard: Wizard) -> None:
+    def test_requested_probe_replaces_earlier_checks(self, wizard: Wizard) -> None:
         wizard.installed()
         (probe,) = wizard.tell(ActionRequested("check"))
         assert probe == Probe(wizard.request, attended=True, early=True)
@@ -207,7 +207,7 @@ class TestLooks:
         assert (cluster.link, cluster.preflight, cluster.steps) == ("connecting", None, ())
 
     @pytest.mark.parametrize("action", ["install", "submit"])
-    def test_none_disturbs_an_install_or_a_submission(self, wizard: Wizard, action: str) -> None:
+    def test_check_is_refused_during_an_install_or_a_submission(self, wizard: Wizard, action: str) -> None:
         if action == "install":
             wizard.connected().tell(ActionRequested("install"))
         else:
@@ -217,18 +217,20 @@ class TestLooks:
         )
         assert wizard.state.cluster.link == "connected"
 
-    def test_without_a_cluster_one_is_entered(self, catalog: Catalog) -> None:
+    def test_check_without_a_cluster_opens_the_editor(self, catalog: Catalog) -> None:
         wizard = Wizard(catalog, cluster=None)
         assert wizard.tell(ActionRequested("check")) == (EditCluster(None),)
         wizard.tell(StepTaken(StepId.CLUSTER))
         assert wizard.tell(ENTER) == (EditCluster(None),)
 
-    def test_a_failed_one_is_told_until_it_is_tried_again(self, wizard: Wizard) -> None:
+    def test_error_of_a_probe_is_kept_until_the_next_attempt(self, wizard: Wizard) -> None:
         wizard.tell(
-            ActionRequested("check"), ConnectionChanged(wizard.request, "failed"), Failed(wizard.request, "probe", LOST)
+            ActionRequested("check"),
+            ConnectionChanged(wizard.request, "failed"),
+            TaskFailed(wizard.request, "probe", LOST),
         )
         wizard.tell(TaskEnded(wizard.request, "probe"))
-        assert wizard.state.cluster.error_with_remedy("probe") is LOST
+        assert wizard.state.cluster.task_error("probe") is LOST
         assert mark(wizard.state, StepId.CLUSTER) == "flagged"
         wizard.tell(ActionRequested("check"))
         assert wizard.state.cluster.error is None
@@ -237,21 +239,19 @@ class TestLooks:
 
     @pytest.mark.parametrize("deed", [StepTaken(StepId.REVIEW), Answered("scale", "32")])
     @pytest.mark.parametrize("is_late", [False, True])
-    def test_why_there_is_no_connection_stays_told_whatever_is_done_else(
-        self, wizard: Wizard, deed: Event, is_late: bool
-    ) -> None:
+    def test_connection_error_is_kept_until_connected(self, wizard: Wizard, deed: Event, is_late: bool) -> None:
         request = wizard.request
-        said = (ConnectionChanged(request, "failed"), Failed(request, "probe", LOST), TaskEnded(request, "probe"))
+        said = (ConnectionChanged(request, "failed"), TaskFailed(request, "probe", LOST), TaskEnded(request, "probe"))
         wizard.tell(ActionRequested("check"), *((deed, *said) if is_late else (*said, deed)))
         assert wizard.state.cluster.unreachable is LOST
         assert mark(wizard.state, StepId.CLUSTER) == "flagged"
         wizard.tell(ConnectionChanged(wizard.request, "connected"))
         assert wizard.state.cluster.unreachable is None
 
-    def test_another_clusters_missing_connection_is_not_this_ones(self, wizard: Wizard) -> None:
+    def test_connection_error_of_another_cluster_is_ignored(self, wizard: Wizard) -> None:
         earlier = wizard.request
         wizard.tell(ActionRequested("check"), Answered("cluster", "selene"), ActionRequested("check"))
-        wizard.tell(ConnectionChanged(wizard.request, "failed"), Failed(earlier, "probe", LOST))
+        wizard.tell(ConnectionChanged(wizard.request, "failed"), TaskFailed(earlier, "probe", LOST))
         assert wizard.state.cluster.unreachable is None
 
     def test_the_banner_stays_until_another_is_read(self, wizard: Wizard) -> None:
@@ -260,12 +260,12 @@ class TestLooks:
         )
         assert wizard.state.cluster.banner == "Welcome."
 
-    def test_an_install_that_was_not_looked_at_is_on_arrival(self, wizard: Wizard) -> None:
+    def test_unchecked_install_is_probed_on_arrival(self, wizard: Wizard) -> None:
         wizard.tell(ConnectionChanged(wizard.request, "connected"))
         assert of_kind(wizard.tell(StepTaken(StepId.INSTALL)), Probe)
         assert not of_kind(wizard.tell(StepTaken(StepId.INSTALL)), Probe), "a probe is active"
 
-    def test_a_saved_profile_is_chosen_and_looked_at(self, wizard: Wizard) -> None:
+    def test_saved_profile_is_chosen_and_probed(self, wizard: Wizard) -> None:
         other = replace(SELENE, name="new")
         effects = wizard.tell(ProfileSaved(other))
         assert wizard.request.profile == other
@@ -275,7 +275,7 @@ class TestLooks:
             Probe(wizard.request, attended=True, early=True),
         )
 
-    def test_what_the_other_procedures_want_to_know_is_looked_for_once(self, wizard: Wizard) -> None:
+    def test_checks_of_other_procedures_run_once(self, wizard: Wizard) -> None:
         wizard.tell(InputIdle(), EarlyChecked(wizard.request, ()))
         assert wizard.tell(ActionRequested("check")) == (Probe(wizard.request, attended=True, early=False),)
         wizard.tell(Answered("scale", "32"))
@@ -288,14 +288,12 @@ class TestOtherRequests:
     """Events for a request that is not the current one any more."""
 
     @pytest.mark.parametrize("change", [Answered("scale", "32"), Answered("procedure", "upstream")])
-    def test_another_selection_or_procedure_keeps_the_connection_and_forgets_the_rest(
-        self, wizard: Wizard, change: Answered
-    ) -> None:
+    def test_new_selection_or_procedure_keeps_only_the_connection(self, wizard: Wizard, change: Answered) -> None:
         wizard.at_review().tell(change)
         assert wizard.state.cluster == wizard.state.cluster.of_connection()
         assert wizard.state.cluster.link == "connected"
 
-    def test_another_cluster_forgets_the_connection_too(self, wizard: Wizard) -> None:
+    def test_new_cluster_drops_the_connection(self, wizard: Wizard) -> None:
         effects = wizard.installed().tell(Answered("cluster", "selene"))
         assert wizard.state.cluster.link == "unknown"
         assert ReadOwnResults("selene") in effects
@@ -303,23 +301,23 @@ class TestOtherRequests:
         wizard.tell(Answered("cluster", "gone"))
         assert (wizard.state.cluster.link, wizard.state.proposal.profile) == ("none", None)
 
-    def test_what_does_not_hold_is_not_taken(self, wizard: Wizard) -> None:
+    def test_facts_for_an_earlier_request_are_ignored(self, wizard: Wizard) -> None:
         earlier = wizard.installed().request
         draft = draft_of(earlier)
         wizard.tell(Answered("scale", "32"))
         state = wizard.state
         reports: tuple[TaskEvent, ...] = (
-            CheckDone(earlier, PASSED, whole=True),
-            CheckDone(earlier, PASSED, whole=False),
+            CheckDone(earlier, PASSED, is_complete=True),
+            CheckDone(earlier, PASSED, is_complete=False),
             StepsChanged(earlier, INSTALLED),
             Prepared(earlier, draft),
-            Failed(earlier, "install", LOST),
+            TaskFailed(earlier, "install", LOST),
             TaskEnded(earlier, "install"),
         )
         assert wizard.tell(*reports) == ()
         assert wizard.state is state
 
-    def test_the_connection_holds_and_leads_to_another_look(self, wizard: Wizard) -> None:
+    def test_connection_for_an_earlier_request_is_kept_and_starts_a_probe(self, wizard: Wizard) -> None:
         wizard.tell(InputIdle())
         earlier = wizard.request
         wizard.tell(Answered("scale", "32"))
@@ -327,27 +325,27 @@ class TestOtherRequests:
         assert (wizard.state.cluster.link, wizard.state.cluster.banner) == ("connected", "Welcome.")
         assert of_kind(wizard.tell(InputIdle()), Probe) == (Probe(wizard.request, attended=False, early=True),)
 
-    def test_the_connection_of_another_cluster_does_not(self, wizard: Wizard) -> None:
+    def test_connection_of_another_cluster_is_ignored(self, wizard: Wizard) -> None:
         earlier = wizard.request
         wizard.tell(Answered("cluster", "selene"))
         assert wizard.tell(ConnectionChanged(earlier, "connected")) == ()
         assert wizard.state.cluster.link == "unknown"
 
-    def test_problems_that_were_learned_do_not_make_it_another_request(self, wizard: Wizard) -> None:
+    def test_new_problems_do_not_change_the_request(self, wizard: Wizard) -> None:
         wizard.tell(Answered("procedure", "upstream"), ActionRequested("check"))
         earlier = wizard.request
         refused = replace(COMMITS, status="failed")
-        wizard.tell(EarlyChecked(earlier, (refused,)), CheckDone(earlier, PASSED, whole=True))
+        wizard.tell(EarlyChecked(earlier, (refused,)), CheckDone(earlier, PASSED, is_complete=True))
         assert not wizard.plan.launchable
         assert wizard.state.cluster.preflight is PASSED
 
-    def test_answers_that_come_back_find_the_cluster_connected_and_nothing_else(self, wizard: Wizard) -> None:
+    def test_restored_answers_keep_only_the_connection(self, wizard: Wizard) -> None:
         wizard.installed().tell(Answered("scale", "32"), Answered("scale", "16"))
         assert wizard.state.cluster == wizard.state.cluster.of_connection()
 
 
 class TestInstall:
-    def test_it_runs_what_is_missing_and_goes_on_once_it_is_whole(self, wizard: Wizard) -> None:
+    def test_enter_installs_and_continues_once_complete(self, wizard: Wizard) -> None:
         wizard.connected().tell(StepTaken(StepId.INSTALL))
         assert wizard.tell(ENTER) == (Install(wizard.request),)
         assert wizard.tell(ENTER, ActionRequested("install")) == (), "the install is active"
@@ -356,7 +354,7 @@ class TestInstall:
         assert wizard.step() is StepId.REVIEW
 
     @pytest.mark.parametrize(("field", "other"), [("scale", "32"), ("cluster", "selene")])
-    def test_one_that_goes_on_is_known_to_whoever_comes_back(self, wizard: Wizard, field: str, other: str) -> None:
+    def test_active_install_is_remembered_for_its_request(self, wizard: Wizard, field: str, other: str) -> None:
         wizard.connected().tell(ActionRequested("install"))
         mine, before = wizard.request, getattr(wizard.state.answers, field)
         wizard.tell(Answered(field, other))
@@ -369,7 +367,7 @@ class TestInstall:
         assert not wizard.state.cluster.installing
         assert of_kind(wizard.connected().tell(ActionRequested("install")), Install) == (Install(mine),)
 
-    def test_it_needs_a_cluster_and_a_launchable_selection(self, catalog: Catalog) -> None:
+    def test_install_needs_a_cluster_and_a_launchable_selection(self, catalog: Catalog) -> None:
         for wizard, why in (
             (Wizard(catalog, cluster=None), "Choose a cluster first (step 4)."),
             (Wizard(catalog, replace(NEMOTRON, scale=96)), "Choose a listed scale: 64 or 128 GPUs."),
@@ -378,28 +376,28 @@ class TestInstall:
             assert isinstance(told, Notify)
             assert why in told.words
 
-    def test_a_step_that_lacks_a_key_asks_for_it(self, wizard: Wizard) -> None:
+    def test_step_without_its_api_key_asks_for_it(self, wizard: Wizard) -> None:
         wizard.connected().tell(ActionRequested("install"), StepsChanged(wizard.request, LACKING))
         first, *_ = wizard.tell(TaskEnded(wizard.request, "install"))
         assert first == AskForKeys(wizard.request, "hugging-face")
         assert wizard.tell(ActionRequested("keys")) == (AskForKeys(wizard.request, "hugging-face"),)
 
-    def test_who_is_elsewhere_is_asked_for_no_key(self, wizard: Wizard) -> None:
+    def test_no_api_key_is_requested_on_another_screen(self, wizard: Wizard) -> None:
         wizard.connected().tell(ActionRequested("install"), StepsChanged(wizard.request, LACKING), ScreenActive(False))
         assert of_kind(wizard.tell(TaskEnded(wizard.request, "install")), AskForKeys) == ()
 
-    def test_a_cluster_that_was_at_work_when_it_was_to_be_looked_at_is_looked_at_then(self, wizard: Wizard) -> None:
+    def test_probe_that_a_task_delayed_starts_after_the_task(self, wizard: Wizard) -> None:
         wizard.connected().tell(Answered("scale", "32"), StepTaken(StepId.REVIEW))
         assert "prepare" in wizard.state.cluster.tasks
         assert wizard.tell(InputIdle()) == ()
         assert StartIdleTimer() in wizard.tell(TaskEnded(wizard.request, "prepare"))
         assert of_kind(wizard.tell(InputIdle()), Probe)
 
-    def test_keys_need_a_request(self, wizard: Wizard, catalog: Catalog) -> None:
+    def test_api_keys_need_a_request(self, wizard: Wizard, catalog: Catalog) -> None:
         assert wizard.tell(ActionRequested("keys")) == (AskForKeys(wizard.request, None),)
         assert Wizard(catalog, cluster=None).tell(ActionRequested("keys")) == ()
 
-    def test_what_a_login_shell_sets_is_asked_for_once_it_is_known(self, wizard: Wizard) -> None:
+    def test_site_variables_are_offered_after_a_check(self, wizard: Wizard) -> None:
         assert site_variables(wizard.state) == Notify(
             "The cluster has not been checked yet. Press c to connect and check it."
         )
@@ -412,13 +410,13 @@ class TestInstall:
             Check(NETWORK_VARIABLES, "Site's variables", "warning", "", "", "", variables=network),
             Check(PATH_VARIABLES, "Site's paths", "ok", "", "", "", variables=paths),
         )
-        wizard.tell(CheckDone(wizard.request, Preflight(checks), whole=True))
+        wizard.tell(CheckDone(wizard.request, Preflight(checks), is_complete=True))
         assert site_variables(wizard.state) == SiteVariables(wizard.request.profile, network, paths)
 
-    def test_what_went_wrong_is_told_until_it_is_tried_again(self, wizard: Wizard) -> None:
-        wizard.connected().tell(ActionRequested("install"), Failed(wizard.request, "install", LOST))
+    def test_install_error_is_kept_until_the_next_attempt(self, wizard: Wizard) -> None:
+        wizard.connected().tell(ActionRequested("install"), TaskFailed(wizard.request, "install", LOST))
         wizard.tell(TaskEnded(wizard.request, "install"))
-        assert wizard.state.cluster.error_with_remedy("install") is LOST
+        assert wizard.state.cluster.task_error("install") is LOST
         wizard.tell(ActionRequested("install"))
         assert wizard.state.cluster.error is None
 
@@ -428,17 +426,17 @@ class TestObserverMode:
     def wizard(self, catalog: Catalog) -> Wizard:
         return Wizard(catalog, profiles=(replace(EOS, read_only=True),))
 
-    def test_the_cluster_is_looked_at_and_nothing_is_changed_there(self, wizard: Wizard) -> None:
+    def test_read_only_cluster_is_probed_but_not_changed(self, wizard: Wizard) -> None:
         assert of_kind(wizard.tell(InputIdle()), Probe)
         wizard.connected().tell(StepTaken(StepId.INSTALL))
         assert refused(wizard.state) == {"install", "keys"}
         for action in (ENTER, ActionRequested("install"), ActionRequested("keys")):
-            assert wizard.tell(action) == (Notify("It is only looked at. Change the profile."),)
+            assert wizard.tell(action) == (Notify("The cluster is read-only. Change the profile."),)
 
-    def test_a_run_is_shown_and_not_submitted(self, wizard: Wizard) -> None:
+    def test_run_on_a_read_only_cluster_is_shown_but_not_submitted(self, wizard: Wizard) -> None:
         wizard.at_review()
         assert refused(wizard.state) == {"submit"}
-        told = (Notify("It is only looked at. Change the profile."),)
+        told = (Notify("The cluster is read-only. Change the profile."),)
         assert wizard.tell(ENTER) == wizard.tell(ActionRequested("submit")) == told
 
 
@@ -450,18 +448,18 @@ class TestReview:
         wizard.tell(Prepared(wizard.request, draft_of(wizard.request)), TaskEnded(wizard.request, "prepare"))
         assert wizard.tell(StepTaken(StepId.REVIEW)) == (FocusFirst(),), "the script exists"
 
-    def test_nothing_is_made_of_what_cannot_be_launched(self, catalog: Catalog) -> None:
+    def test_no_script_is_made_for_an_unlaunchable_plan(self, catalog: Catalog) -> None:
         wizard = Wizard(catalog, replace(NEMOTRON, scale=96))
         assert wizard.tell(StepTaken(StepId.REVIEW)) == (FocusFirst(),)
         (told,) = wizard.tell(ENTER)
         assert isinstance(told, Notify)
         assert wizard.tell(ActionRequested("submit")) == (told,)
 
-    def test_what_comes_first_is_said(self, wizard: Wizard) -> None:
+    def test_unfinished_step_is_named(self, wizard: Wizard) -> None:
         wizard.at_review().tell(StepsChanged(wizard.request, MISSING))
         assert wizard.tell(ENTER) == (Notify("The installation is incomplete. Finish step 5 first."),)
 
-    def test_it_asks_before_it_submits(self, wizard: Wizard) -> None:
+    def test_submission_needs_a_confirmation(self, wizard: Wizard) -> None:
         wizard.at_review()
         draft = wizard.state.cluster.prepared
         assert draft is not None
@@ -495,7 +493,7 @@ class TestScriptAhead:
     def script(self, wizard: Wizard) -> None:
         wizard.tell(Prepared(wizard.request, draft_of(wizard.request)), TaskEnded(wizard.request, "prepare ahead"))
 
-    def test_it_is_made_once_for_a_choice_however_often_review_is_entered(self, wizard: Wizard) -> None:
+    def test_script_is_made_once_per_selection(self, wizard: Wizard) -> None:
         connected = ConnectionChanged(wizard.request, "connected")
         assert of_kind(wizard.tell(connected, connected), PrepareAhead) == (PrepareAhead(wizard.request),)
         self.script(wizard)
@@ -505,7 +503,7 @@ class TestScriptAhead:
         assert not of_kind(again, Prepare, PrepareAhead)
         assert wizard.state.cluster.prepared is not None
 
-    def test_another_choice_drops_it_and_makes_another(self, wizard: Wizard) -> None:
+    def test_new_selection_drops_the_script_and_makes_another(self, wizard: Wizard) -> None:
         wizard.tell(ConnectionChanged(wizard.request, "connected"))
         earlier = wizard.request
         wizard.tell(Answered("scale", "32"), InputIdle(), Prepared(earlier, draft_of(earlier)))
@@ -513,37 +511,37 @@ class TestScriptAhead:
         told = wizard.tell(ConnectionChanged(wizard.request, "connected"))
         assert told == (PrepareAhead(wizard.request),) != (PrepareAhead(earlier),)
 
-    def test_it_needs_a_connection_and_a_plan_that_can_be_launched(self, wizard: Wizard) -> None:
+    def test_script_ahead_needs_a_connection_and_a_launchable_plan(self, wizard: Wizard) -> None:
         assert wizard.tell(ConnectionChanged(wizard.request, "failed")) == ()
         wizard.tell(Answered("scale", "96"), InputIdle())
         assert wizard.tell(ConnectionChanged(wizard.request, "connected")) == ()
 
-    def test_what_went_wrong_before_stays_told(self, wizard: Wizard) -> None:
-        wizard.tell(Failed(wizard.request, "probe", LOST), ConnectionChanged(wizard.request, "connected"))
-        assert wizard.state.cluster.error_with_remedy("probe") is LOST
+    def test_script_ahead_keeps_an_earlier_error(self, wizard: Wizard) -> None:
+        wizard.tell(TaskFailed(wizard.request, "probe", LOST), ConnectionChanged(wizard.request, "connected"))
+        assert wizard.state.cluster.task_error("probe") is LOST
 
-    def test_who_enters_review_meanwhile_waits_for_it(self, wizard: Wizard) -> None:
+    def test_review_waits_for_the_script_ahead(self, wizard: Wizard) -> None:
         wizard.tell(ConnectionChanged(wizard.request, "connected"))
         assert not of_kind(wizard.tell(StepTaken(StepId.REVIEW)), Prepare)
         assert wizard.state.cluster.preparing
         self.script(wizard)
         assert not wizard.state.cluster.preparing
 
-    def test_one_that_failed_is_made_for_who_waits_for_it_and_no_sooner(self, wizard: Wizard) -> None:
+    def test_failed_script_ahead_is_made_again_at_review(self, wizard: Wizard) -> None:
         ended = TaskEnded(wizard.request, "prepare ahead")
         assert wizard.tell(ConnectionChanged(wizard.request, "connected"), ended) == (PrepareAhead(wizard.request),)
         assert wizard.tell(StepTaken(StepId.REVIEW)) == (FocusFirst(), Prepare(wizard.request))
 
-    def test_one_that_fails_while_somebody_waits_is_made_again(self, wizard: Wizard) -> None:
+    def test_script_ahead_that_fails_at_review_is_made_again(self, wizard: Wizard) -> None:
         wizard.tell(ConnectionChanged(wizard.request, "connected"), StepTaken(StepId.REVIEW))
         assert wizard.tell(TaskEnded(wizard.request, "prepare ahead")) == (Prepare(wizard.request),)
         assert wizard.tell(TaskEnded(wizard.request, "prepare")) == ()
 
     @pytest.mark.parametrize("action", ["enter", "submit"])
-    def test_one_that_could_not_be_made_is_tried_again_at_review(self, wizard: Wizard, action: Action) -> None:
+    def test_failed_script_is_made_again_on_request(self, wizard: Wizard, action: Action) -> None:
         wizard.installed().tell(StepTaken(StepId.REVIEW))
         assert wizard.tell(ActionRequested(action)) == (), "it is being made"
-        wizard.tell(Failed(wizard.request, "prepare", LOST), TaskEnded(wizard.request, "prepare"))
+        wizard.tell(TaskFailed(wizard.request, "prepare", LOST), TaskEnded(wizard.request, "prepare"))
         assert wizard.tell(ActionRequested(action)) == (Prepare(wizard.request),)
         assert wizard.state.cluster.error is None
         wizard.tell(Prepared(wizard.request, draft_of(wizard.request)), TaskEnded(wizard.request, "prepare"))
@@ -558,9 +556,9 @@ class TestSubmission:
         wizard.tell(SubmitAgreed(draft_of(wizard.request), 0.0))
         return wizard
 
-    def test_its_run_opens_for_who_waited(self, wizard: Wizard) -> None:
+    def test_submitted_run_opens_at_review(self, wizard: Wizard) -> None:
         run = replace(draft_of(wizard.request).run, submission="submitted")
-        assert of_kind(wizard.tell(Submitted(wizard.request, run)), OpenRun) == (OpenRun(run.id),)
+        assert of_kind(wizard.tell(RunSubmitted(wizard.request, run)), OpenRun) == (OpenRun(run.id),)
         wizard.tell(TaskEnded(wizard.request, "submit"))
         assert (wizard.state.step, wizard.state.launch) == (StepId.RUN, None)
         assert wizard.tell(ENTER) == (OpenRun(run.id),)
@@ -569,48 +567,50 @@ class TestSubmission:
         assert of_kind(wizard.tell(ActionRequested("submit")), AskToSubmit, Submit, Prepare) == ()
 
     @pytest.mark.parametrize("gone", [StepTaken(StepId.SCALE), ScreenActive(False), Answered("scale", "32")])
-    def test_who_has_gone_elsewhere_is_told(self, wizard: Wizard, gone: StepTaken | ScreenActive | Answered) -> None:
+    def test_outcome_is_a_message_after_leaving_review(
+        self, wizard: Wizard, gone: StepTaken | ScreenActive | Answered
+    ) -> None:
         request, run = wizard.request, replace(draft_of(wizard.request).run, submission="submitted", job_ids=("7",))
         wizard.tell(gone)
         step = wizard.step()
-        told, read, *_ = wizard.tell(Submitted(request, run), TaskEnded(request, "submit"))
+        told, read, *_ = wizard.tell(RunSubmitted(request, run), TaskEnded(request, "submit"))
         words = f"Run {run.id} on eos, job 7: submitted (J: list runs)"
         assert told == Notify(words, "information")
         assert isinstance(read, ReadRuns)
         assert (wizard.state.step, wizard.state.launch) == (step, None)
 
-    def test_one_that_is_not_known_to_be_submitted_is_told_so(self, wizard: Wizard) -> None:
+    def test_unknown_submission_is_reported(self, wizard: Wizard) -> None:
         request, run = wizard.request, replace(draft_of(wizard.request).run, submission="unknown")
-        (told, *_) = wizard.tell(ScreenActive(False), Submitted(request, run))[-3:]
+        (told, *_) = wizard.tell(ScreenActive(False), RunSubmitted(request, run))[-3:]
         assert isinstance(told, Notify)
         assert "unknown whether" in told.words
 
-    def test_what_it_says_is_kept_whatever_is_looked_at(self, wizard: Wizard) -> None:
+    def test_launch_output_is_kept_after_a_new_answer(self, wizard: Wizard) -> None:
         request = wizard.request
-        wizard.tell(Answered("scale", "32"), LaunchSaid(request, "Importing NeMo"))
+        wizard.tell(Answered("scale", "32"), LaunchOutput(request, "Importing NeMo"))
         assert wizard.state.launch is not None
-        assert wizard.state.launch.said == "Importing NeMo"
+        assert wizard.state.launch.last_line == "Importing NeMo"
 
     @pytest.mark.parametrize("elsewhere", [False, True])
-    def test_a_failure_is_shown_and_a_refused_run_is_made_anew(self, wizard: Wizard, elsewhere: bool) -> None:
+    def test_failure_is_shown_and_a_rejected_run_is_prepared_again(self, wizard: Wizard, elsewhere: bool) -> None:
         request = wizard.request
         if elsewhere:
             wizard.tell(Answered("scale", "32"))
-        effects = wizard.tell(Failed(request, "submit", LOST, run_over=True), TaskEnded(request, "submit"))
+        effects = wizard.tell(TaskFailed(request, "submit", LOST, run_ended=True), TaskEnded(request, "submit"))
         assert effects == (ShowFailure(LOST),)
         assert wizard.state.launch is None
         assert wizard.state.cluster.prepared is None
         assert wizard.tell(FailureRead()) == (Prepare(wizard.request),)
 
-    def test_a_run_that_is_not_over_is_kept(self, wizard: Wizard) -> None:
-        wizard.tell(Failed(wizard.request, "submit", LOST), TaskEnded(wizard.request, "submit"))
+    def test_run_that_was_not_rejected_is_kept(self, wizard: Wizard) -> None:
+        wizard.tell(TaskFailed(wizard.request, "submit", LOST), TaskEnded(wizard.request, "submit"))
         assert wizard.state.cluster.prepared is not None
         assert wizard.tell(FailureRead()) == ()
         assert of_kind(wizard.tell(ENTER), AskToSubmit)
 
     def test_another_run_starts_over_with_the_same_answers(self, wizard: Wizard) -> None:
         run = replace(draft_of(wizard.request).run, submission="submitted")
-        wizard.tell(Submitted(wizard.request, run), TaskEnded(wizard.request, "submit"))
+        wizard.tell(RunSubmitted(wizard.request, run), TaskEnded(wizard.request, "submit"))
         answers = wizard.state.answers
         assert wizard.tell(ActionRequested("again")) == (FocusFirst(), PrepareAhead(wizard.request)), (
             "with a new script"
@@ -621,21 +621,21 @@ class TestSubmission:
 
 
 class TestReadings:
-    def test_who_comes_back_reads_again(self, wizard: Wizard) -> None:
+    def test_return_to_the_wizard_reads_runs_and_results(self, wizard: Wizard) -> None:
         assert wizard.tell(ScreenActive(False), ScreenActive(True)) == (ReadRuns(None), ReadOwnResults("eos"))
 
-    def test_the_launched_run_is_taken_over_and_no_other(self, wizard: Wizard) -> None:
+    def test_only_the_launched_run_is_updated(self, wizard: Wizard) -> None:
         run = draft_of(wizard.request).run
         wizard.tell(RunsRead((run,), run))
         assert (wizard.state.active_runs, wizard.state.cluster.launched) == ((run,), None)
-        wizard.tell(Submitted(wizard.request, run))
+        wizard.tell(RunSubmitted(wizard.request, run))
         newer = replace(run, job_state="COMPLETED")
         wizard.tell(RunsRead((), newer))
         assert wizard.state.cluster.launched is newer
         wizard.tell(RunsRead((), replace(run, id="other")))
         assert wizard.state.cluster.launched is newer
 
-    def test_results_of_the_chosen_cluster_are_measured_and_of_another_are_not(self, wizard: Wizard) -> None:
+    def test_only_results_of_the_chosen_cluster_are_used(self, wizard: Wizard) -> None:
         result = ClusterResult("run-a", wizard.plan, 2.5, 0.0, "direct", "direct procedure")
         seen = []
         for event in (
@@ -662,14 +662,14 @@ class TestCommits:
         wizard.tell(StepTaken(StepId.SCALE), EarlyChecked(wizard.request, (replace(COMMITS, status="failed"),)))
         return wizard
 
-    def test_they_are_known_before_anybody_chooses_it(self, wizard: Wizard) -> None:
+    def test_objection_is_known_before_the_procedure_is_chosen(self, wizard: Wizard) -> None:
         assert wizard.against() == (NOT_PUBLIC,)
         assert wizard.plan.launchable
         wizard.tell(Answered("procedure", "upstream"))
         assert NOT_PUBLIC in wizard.plan.problems
         assert mark(wizard.state, StepId.SCALE) == "flagged"
 
-    def test_they_outlive_other_answers_of_the_same_recipe_and_cluster(self, wizard: Wizard) -> None:
+    def test_objection_outlives_new_answers_for_the_recipe_and_cluster(self, wizard: Wizard) -> None:
         wizard.tell(Answered("scale", "32"))
         assert wizard.against() == (NOT_PUBLIC,)
         wizard.tell(Answered("workload", "grok1@25.02/314b"))
@@ -679,18 +679,18 @@ class TestCommits:
         wizard.tell(Answered("cluster", "selene"))
         assert wizard.against() == ()
 
-    def test_a_later_look_that_finds_them_corrects_it_and_one_that_cannot_tell_does_not(self, wizard: Wizard) -> None:
+    def test_only_a_passed_check_removes_an_objection(self, wizard: Wizard) -> None:
         wizard.tell(EarlyChecked(wizard.request, (replace(COMMITS, status="warning"),)))
         assert wizard.against() == (NOT_PUBLIC,)
         wizard.tell(EarlyChecked(wizard.request, (COMMITS,)))
         assert wizard.against() == ()
 
-    def test_an_install_that_does_not_find_one_says_so_too(self, catalog: Catalog) -> None:
+    def test_install_step_can_raise_an_objection(self, catalog: Catalog) -> None:
         wizard = Wizard(catalog, replace(NEMOTRON, procedure="upstream"))
         wizard.tell(StepsChanged(wizard.request, (StepState("commits", "Commits", "failed"),)))
         assert NOT_PUBLIC in wizard.plan.problems
 
-    def test_what_is_found_for_an_earlier_request_is_known_as_well(self, catalog: Catalog) -> None:
+    def test_objection_for_an_earlier_request_is_kept(self, catalog: Catalog) -> None:
         wizard = Wizard(catalog)
         earlier = wizard.request
         wizard.tell(StepTaken(StepId.SCALE), Answered("scale", "32"))
@@ -702,7 +702,7 @@ class TestRunAgain:
     def run(self, **changes: Any) -> Run:
         return make_run("before", plan=replace(PLAN, selection=replace(NEMOTRON_64, **changes)))
 
-    def test_what_a_run_was_is_the_answer_to_every_question(self, wizard: Wizard) -> None:
+    def test_run_again_answers_every_question(self, wizard: Wizard) -> None:
         chosen = replace(NEMOTRON_64, steps=60, overrides=Overrides(tp=4))
         effects = wizard.at_review().tell(RunAgain(make_run("before", plan=replace(PLAN, selection=chosen))))
         assert wizard.state.proposal.selection == chosen
@@ -714,14 +714,14 @@ class TestRunAgain:
         wizard.tell(Answered("scale", "128"))
         assert wizard.plan.selection == replace(chosen, scale=128)
 
-    def test_a_run_of_the_very_same_can_be_prepared_anew(self, wizard: Wizard) -> None:
+    def test_run_again_with_equal_answers_prepares_a_new_run(self, wizard: Wizard) -> None:
         wizard.at_review()
         wizard.tell(RunAgain(make_run("before", plan=wizard.plan)))
         assert wizard.state.cluster.prepared is None
         assert wizard.busy("prepare ahead")
 
     @pytest.mark.parametrize("changes", [{"release": "1.0"}, {"workload": "gone"}, {"size": "1b"}, {"gpu": "h100x"}])
-    def test_what_no_preset_has_any_more_changes_nothing(self, wizard: Wizard, changes: dict[str, str]) -> None:
+    def test_run_again_without_a_preset_changes_nothing(self, wizard: Wizard, changes: dict[str, str]) -> None:
         before = wizard.state
         (told,) = wizard.tell(RunAgain(self.run(**changes)))
         assert wizard.state is before
@@ -732,7 +732,7 @@ class TestRunAgain:
         ("changes", "words"),
         [({"cluster": "gone"}, "cluster gone is no longer saved"), ({"procedure": "llmb"}, "NVIDIA's llmb-run")],
     )
-    def test_what_cannot_be_as_it_was_is_said(self, wizard: Wizard, changes: Any, words: str) -> None:
+    def test_run_again_names_a_setting_that_differs(self, wizard: Wizard, changes: Any, words: str) -> None:
         effects = wizard.tell(RunAgain(replace(self.run(), **changes)))
         assert [words in tell.words for tell in effects if isinstance(tell, Notify)] == [True]
         assert wizard.plan.selection == NEMOTRON_64

@@ -129,7 +129,9 @@ class Wizard:
         """Probe the cluster: it is connected, every check passed, and nothing is installed or prepared."""
         request = self.request
         self.tell(
-            ActionRequested("check"), ConnectionChanged(request, "connected"), CheckDone(request, PASSED, whole=True)
+            ActionRequested("check"),
+            ConnectionChanged(request, "connected"),
+            CheckDone(request, PASSED, is_complete=True),
         )
         self.tell(StepsChanged(request, MISSING), TaskEnded(request, "probe"), TaskEnded(request, "prepare ahead"))
         return self

@@ -43,7 +43,7 @@ class ProfileForm(Vertical, Generic[P, O]):
     REACH: ClassVar[tuple[ProfileField, ...]]
     USE: ClassVar[tuple[ProfileField, ...]]
     MORE: ClassVar[tuple[ProfileField, ...]]
-    HOW: ClassVar[str]
+    CONNECTION_HINT: ClassVar[str]
     """Hint about the connection."""
     ROUTES: ClassVar[dict[str, str]]
     """Choices of kind and transport that open this form, by id, with their labels; the first is the default."""
@@ -53,12 +53,14 @@ class ProfileForm(Vertical, Generic[P, O]):
         super().__init__()
         self.base = self._first_base = base
         self._first_texts = texts
-        self._said_of: tuple[str, ...] | None = None
+        self._status_reach: tuple[str, ...] | None = None
         """The `reach` that the status line is about; None if nothing was read."""
-        self.fields = {one.name: Combo(one.name, one.title, one.hint) for one in (*self.REACH, *self.USE, *self.MORE)}
+        self.fields = {
+            field.name: Combo(field.name, field.title, field.hint) for field in (*self.REACH, *self.USE, *self.MORE)
+        }
 
     def compose(self) -> ComposeResult:
-        yield label("Connection", self.HOW)
+        yield label("Connection", self.CONNECTION_HINT)
         yield from self._combos(self.REACH)
         yield Static(id="read", markup=False)
         yield label("Jobs")
@@ -88,13 +90,13 @@ class ProfileForm(Vertical, Generic[P, O]):
 
     def say(self, text: Content) -> None:
         """Show the status of reading the cluster that is entered now."""
-        self._said_of = None if text is NOT_READ else self.reach
+        self._status_reach = None if text is NOT_READ else self.reach
         self.query_one("#read", Static).update(text)
 
     @on(Input.Changed)
-    def forget_another(self) -> None:
+    def forget_other_cluster(self) -> None:
         """Drop the offers or the error of a cluster when the user enters another one."""
-        if self._said_of not in (None, self.reach):
+        if self._status_reach not in (None, self.reach):
             self.forget()
             self.say(NOT_READ)
 

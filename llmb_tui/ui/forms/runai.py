@@ -41,7 +41,7 @@ class RunaiForm(ProfileForm[RunaiProfile, "RunaiInventory"]):
 
     REACH, USE, MORE = RUNAI_REACH, RUNAI_USE, RUNAI_MORE
     ROUTES: ClassVar[dict[str, str]] = {"runai": "Run:ai, over HTTPS"}
-    HOW = "over HTTPS; asks for the application's secret when needed"
+    CONNECTION_HINT = "over HTTPS; asks for the application's secret when needed"
 
     def __init__(self, base: RunaiProfile | None) -> None:
         base = base or from_environment(os.environ)
@@ -63,17 +63,17 @@ class RunaiForm(ProfileForm[RunaiProfile, "RunaiInventory"]):
 
     def take(self, offers: RunaiInventory) -> Content:
         self._claims = offers.claims
-        for name, choices in offered(offers, self.texts["mounts"]).items():
+        for name, choices in field_choices(offers, self.texts["mounts"]).items():
             self.fields[name].offer(choices)
-        unsaid = (line(("! ", "$text-warning"), words) for words in offers.not_asked)
-        return lines(line(("● ", "$text-success"), summary(offers)), *unsaid)
+        warnings = (line(("! ", "$text-warning"), words) for words in offers.not_asked)
+        return lines(line(("● ", "$text-success"), summary(offers)), *warnings)
 
     def forget(self) -> None:
         super().forget()
         self._claims = ()
 
     @on(Input.Changed, "#profile-mounts")
-    def _mount_beside(self, event: Input.Changed) -> None:
+    def _extend_mounts(self, event: Input.Changed) -> None:
         """Offer each claim together with the mounts that are already in the field, so that picking one keeps them."""
         if event.input.has_focus and self._claims:
             self.fields["mounts"].offer(_mounts(self._claims, parts_of(event.value)))
@@ -89,7 +89,7 @@ def summary(offers: RunaiInventory) -> str:
     return f"connected: project {offers.project.name}, {', '.join(counts)}"
 
 
-def offered(offers: RunaiInventory, mounts: str) -> dict[str, tuple[Choice, ...]]:
+def field_choices(offers: RunaiInventory, mounts: str) -> dict[str, tuple[Choice, ...]]:
     """Choices by field of the profile. A claim is added to the `mounts` that are already entered."""
     quotas = {quota.node_pool: quota for quota in offers.project.quotas}
     names = dict.fromkeys((*quotas, *(pool.name for pool in offers.node_pools)))
@@ -101,20 +101,20 @@ def offered(offers: RunaiInventory, mounts: str) -> dict[str, tuple[Choice, ...]
         limit = "no limit" if quota.limit is None else f"at most {given(quota.limit)}"
         detail = f"{given(quota.deserved)} GPUs deserved, {limit}, {given(quota.allocated)} in use"
         pools.append(Choice(name, name, detail))
-    pulls = (one for one in offers.credentials if one.kind in _PULLS and one.secret)
-    tokens = (one for one in offers.credentials if one.kind == "genericSecret" and one.secret)
+    pulls = (item for item in offers.credentials if item.kind in _PULLS and item.secret)
+    tokens = (item for item in offers.credentials if item.kind == "genericSecret" and item.secret)
     return {
         "node_pool": tuple(pools),
         "mounts": _mounts(offers.claims, parts_of(mounts)),
-        "image_pull_secret": tuple(Choice(one.secret, one.secret, f"{one.name}, {one.kind}") for one in pulls),
-        "hub_credential": tuple(Choice(one.name, one.name, f"with {', '.join(one.keys)}") for one in tokens),
+        "image_pull_secret": tuple(Choice(item.secret, item.secret, f"{item.name}, {item.kind}") for item in pulls),
+        "hub_credential": tuple(Choice(item.name, item.name, f"with {', '.join(item.keys)}") for item in tokens),
     }
 
 
 def _mounts(claims: tuple[Claim, ...], entered: tuple[str, ...]) -> tuple[Choice, ...]:
     """A choice for each claim that is not mounted yet, and one for all of them."""
-    known = {mount.rpartition(":")[2] for mount in entered}
-    new = {mount_of(claim): claim for claim in claims if claim.claim not in known}
+    mounted = {mount.rpartition(":")[2] for mount in entered}
+    new = {mount_of(claim): claim for claim in claims if claim.claim not in mounted}
     choices = [
         Choice(
             ", ".join((*entered, mount)),

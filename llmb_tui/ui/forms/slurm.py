@@ -39,7 +39,7 @@ class SlurmForm(ProfileForm[SlurmProfile, "tuple[ClusterInventory, LlmbInventory
     """Fields of a Slurm profile, and the way GPUs are requested."""
 
     REACH, USE, MORE = REACH, USE, MORE
-    HOW = "uses your ssh configuration"
+    CONNECTION_HINT = "uses your ssh configuration"
     ROUTES: ClassVar[dict[str, str]] = {"ssh": "Slurm, through SSH", "local": "Slurm, on this machine"}
 
     def __init__(self, base: SlurmProfile | None) -> None:
@@ -47,7 +47,7 @@ class SlurmForm(ProfileForm[SlurmProfile, "tuple[ClusterInventory, LlmbInventory
         self._requests = ChoiceList(self._pick_request, id="gpu-request")
         self._request_details: dict[str, str] = {}
         self._has_picked_request = False
-        self._filled: dict[str, str] = {}
+        self._filled_in: dict[str, str] = {}
         """Values that the last read filled in, by field."""
 
     def extra_widgets(self) -> Iterable[Widget]:
@@ -85,38 +85,38 @@ class SlurmForm(ProfileForm[SlurmProfile, "tuple[ClusterInventory, LlmbInventory
 
     def take(self, offers: tuple[ClusterInventory, LlmbInventory]) -> Content:
         inventory, llmb = offers
-        for name, choices in with_llmb(offered(inventory), llmb.installs).items():
+        for name, choices in with_llmb(field_choices(inventory), llmb.installs).items():
             self.fields[name].offer(choices)
         self._request_details = request_details(llmb.installs)
         likely = inventory.with_defaults(EMPTY)  # for fields without an answer
-        if self._is_open("partition") and not self._has_picked_request:
+        if self._is_unanswered("partition") and not self._has_picked_request:
             self.base = replace(self.base, gpu_request=inventory.gpu_request or self._first_base.gpu_request)
         self._choose_request(self.base.gpu_request)
-        for name in filter(self._is_open, ("account", "partition", "install_dir")):
-            self.fields[name].value = self._filled[name] = getattr(likely, name)
+        for name in filter(self._is_unanswered, ("account", "partition", "install_dir")):
+            self.fields[name].value = self._filled_in[name] = getattr(likely, name)
         return lines(line(("● ", "$text-success"), summary(inventory)), *llmb_lines(llmb))
 
     def forget(self) -> None:
         super().forget()
         if not self._has_picked_request:
             self.base = replace(self.base, gpu_request=self._first_base.gpu_request)
-        for name in filter(self._is_open, self._filled):
+        for name in filter(self._is_unanswered, self._filled_in):
             self.fields[name].value = ""
-        self._filled.clear()
+        self._filled_in.clear()
         self._request_details.clear()
         self._choose_request(self.base.gpu_request)
 
     def choose_transport(self, value: str) -> None:
         self.base = replace(self.base, transport="local" if value == "local" else "ssh")
-        self.forget_another()
+        self.forget_other_cluster()
         if value == "local" and not self.fields["name"].value:
             self.fields["name"].value = "local"
         for field in REACH[1:]:
             self.fields[field.name].display = value == "ssh"
 
-    def _is_open(self, name: str) -> bool:
+    def _is_unanswered(self, name: str) -> bool:
         """Whether the user has not entered a value in the field."""
-        return self.fields[name].value in ("", self._filled.get(name))
+        return self.fields[name].value in ("", self._filled_in.get(name))
 
     def _pick_request(self, value: str) -> None:
         self._has_picked_request = True
@@ -126,7 +126,7 @@ class SlurmForm(ProfileForm[SlurmProfile, "tuple[ClusterInventory, LlmbInventory
         request = next(request for request, _ in _GPU_REQUESTS if request == value)
         self.base = replace(self.base, gpu_request=request)
         details = self._request_details
-        self._requests.show(tuple(Choice(one, text, details.get(one, "")) for one, text in _GPU_REQUESTS), value)
+        self._requests.show(tuple(Choice(key, text, details.get(key, "")) for key, text in _GPU_REQUESTS), value)
 
 
 def llmb_lines(llmb: LlmbInventory) -> list[Content]:
@@ -135,7 +135,7 @@ def llmb_lines(llmb: LlmbInventory) -> list[Content]:
         line(("● ", "$text-success"), f"{install.name} at {install.root}: its settings are offered below the fields")
         for install in llmb.installs
     ]
-    return [*installs, *(line(("! ", "$text-warning"), f"{one.what} {one.why}") for one in llmb.troubles)]
+    return [*installs, *(line(("! ", "$text-warning"), f"{error.what} {error.why}") for error in llmb.troubles)]
 
 
 def summary(offers: ClusterInventory) -> str:
@@ -148,7 +148,7 @@ def summary(offers: ClusterInventory) -> str:
     return "connected: " + ", ".join(count for count in counts if count)
 
 
-def offered(offers: ClusterInventory) -> dict[str, tuple[Choice, ...]]:
+def field_choices(offers: ClusterInventory) -> dict[str, tuple[Choice, ...]]:
     """Choices by field of the profile, the most likely first."""
     accounts = sorted(offers.accounts, key=lambda account: account != offers.default_account)
     likely = offers.default_partition

@@ -24,7 +24,7 @@ class WorkloadPane(Pane):
 
     def __init__(self, dispatch: Dispatch) -> None:
         super().__init__(dispatch)
-        self._list = FindableChoices(partial(self.give, "workload"), id="workload")
+        self._list = FindableChoices(partial(self.answer, "workload"), id="workload")
 
     def compose(self) -> ComposeResult:
         yield label("Workload and size", "release, published GPUs", first=True)
@@ -50,8 +50,8 @@ class HardwarePane(Pane):
 
     def __init__(self, dispatch: Dispatch) -> None:
         super().__init__(dispatch)
-        self._gpus = ChoiceList(partial(self.give, "gpu"), id="gpu")
-        self._dtypes = ChoiceList(partial(self.give, "dtype"), id="dtype")
+        self._gpus = ChoiceList(partial(self.answer, "gpu"), id="gpu")
+        self._dtypes = ChoiceList(partial(self.answer, "dtype"), id="dtype")
 
     def compose(self) -> ComposeResult:
         yield label("GPU type", "memory, GPUs per node", first=True)

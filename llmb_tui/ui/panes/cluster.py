@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from llmb_tui.wizard.state import WizardState
 
 # Checks that need a fix come first.
-_FIRST = ("failed", "warning", "ok")
+_STATUS_ORDER = ("failed", "warning", "ok")
 _TITLE = 19
 # Characters of a login banner that are shown.
 _BANNER = 300
@@ -60,7 +60,7 @@ class ClusterPane(Pane):
 
     def __init__(self, dispatch: Dispatch) -> None:
         super().__init__(dispatch)
-        self._list = FindableChoices(partial(self.give, "cluster"), id="clusters")
+        self._list = FindableChoices(partial(self.answer, "cluster"), id="clusters")
 
     def compose(self) -> ComposeResult:
         yield label("Saved clusters", first=True)
@@ -71,11 +71,11 @@ class ClusterPane(Pane):
 
     def show(self, state: WizardState) -> None:
         profile, cluster = state.proposal.profile, state.cluster
-        saved = tuple(Choice(one.name, one.name, f"{one.place}  {one.share}") for one in state.profiles)
-        self._list.show(saved, profile.name if profile else "")
+        choices = tuple(Choice(saved.name, saved.name, f"{saved.place}  {saved.share}") for saved in state.profiles)
+        self._list.show(choices, profile.name if profile else "")
         self.query_one("#link", Paragraphs).parts = link_parts(state)
-        known = cluster.preflight or cluster.checked
-        checks = sorted(known.checks, key=lambda check: _FIRST.index(check.status)) if known else []
+        preflight = cluster.preflight or cluster.checked
+        checks = sorted(preflight.checks, key=lambda check: _STATUS_ORDER.index(check.status)) if preflight else []
         self.query_one("#checks", Paragraphs).parts = tuple(part for check in checks for part in check_parts(check))
 
 
@@ -98,21 +98,21 @@ def link_parts(state: WizardState) -> tuple[Paragraph, ...]:
         parts = [text(state_part(probe_label(cluster.link)), f"   {word}")]
         if cluster.banner.strip():
             parts.append(text((" ".join(cluster.banner.split())[:_BANNER], MUTED)))
-    if error := cluster.unreachable or cluster.error_with_remedy("probe"):
+    if error := cluster.unreachable or cluster.task_error("probe"):
         parts.append(text(error_content(error)))
     return tuple(parts)
 
 
-def variable_questions(asked: SiteVariables) -> tuple[tuple[Content, Mapping[str, str]], ...]:
+def variable_questions(variables: SiteVariables) -> tuple[tuple[Content, Mapping[str, str]], ...]:
     """Each question, with the variables that a confirmation adds to the profile."""
-    name = asked.profile.name
+    name = variables.profile.name
     questions: list[tuple[Content, Mapping[str, str]]] = []
-    if asked.network:
-        values = [line(f"  {variable}={value}") for variable, value in asked.network]
+    if variables.network:
+        values = [line(f"  {variable}={value}") for variable, value in variables.network]
         cost = "Without them NCCL may use TCP or the wrong adapters. Runs can be tens of percent slower."
         head = line("Add these variables of a login shell to every job on ", (name, "bold"), "?")
-        questions.append((lines(head, *values, line((cost, MUTED))), dict(asked.network)))
-    for variable, value in asked.paths:
+        questions.append((lines(head, *values, line((cost, MUTED))), dict(variables.network)))
+    for variable, value in variables.paths:
         head = line(f"Add the {variable} of a login shell to every job on ", (name, "bold"), "?")
         warning = line(("It also applies in the container, where it may replace libraries.", "$text-warning"))
         questions.append((lines(head, line(f"  {value}"), warning), {variable: value}))

@@ -68,11 +68,11 @@ def progress(state: WizardState) -> tuple[Paragraph, ...]:
         hint = "installed   enter: next step"
     elif why_not := observed(state) or first_error(state):
         hint = why_not
-    keys = no_login_node(state)
+    no_keys = no_login_node(state)
     return (
         text(gauge(done, len(cluster.steps), 24) + line(f"  {done} of {len(cluster.steps)}")),
         text((f"{PROCEDURES[state.procedure].title} · {hint}", MUTED)),
-        *([text((f"API keys cannot be entered here. {keys}", MUTED))] if keys else []),
+        *([text((f"API keys cannot be entered here. {no_keys}", MUTED))] if no_keys else []),
     )
 
 
@@ -83,14 +83,14 @@ def _unknown(state: WizardState) -> str:
         return "connecting …" if cluster.link == "connecting" else "Connect to the cluster first (step 4)."
     if cluster.tasks & {"probe", "install"}:
         return "checking what is installed …"
-    return f"The install has not been checked. c at step 4: check again. {observed(state) or 'enter: install'}"
+    return f"The install has not been checked. {observed(state) or 'enter: install'} · c at step 4: check again"
 
 
 def rows(cluster: ClusterState) -> tuple[Paragraph, ...]:
     """The steps, then the error of the install; without steps, the error of the check that would have found them."""
     parts = [part for step in cluster.steps for part in step_parts(step)]
-    looked = None if cluster.steps else cluster.unreachable or cluster.error_with_remedy("probe")
-    if error := cluster.error_with_remedy("install") or looked:
+    probe_error = None if cluster.steps else cluster.unreachable or cluster.task_error("probe")
+    if error := cluster.task_error("install") or probe_error:
         parts += [text(Content("")), text(error_content(error))]
     return tuple(parts)
 

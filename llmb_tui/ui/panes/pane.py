@@ -33,7 +33,7 @@ class Pane(VerticalScroll, can_focus=False, inherit_bindings=False):
         super().__init__(id=f"pane-{self.STEP.name.lower()}")
         self.dispatch = dispatch
 
-    def give(self, field: str, value: str) -> None:
+    def answer(self, field: str, value: str) -> None:
         from llmb_tui.wizard.events import Answered
 
         self.dispatch(Answered(field, value))

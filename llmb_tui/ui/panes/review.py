@@ -27,7 +27,7 @@ from llmb_tui.ui.text import MUTED, STYLES, error_content, error_line, line, lin
 from llmb_tui.ui.widgets.run_header import what_runs
 from llmb_tui.ui.widgets.texts import Paragraph, Paragraphs, Scroller, fact, text
 from llmb_tui.wizard.answers import command
-from llmb_tui.wizard.gates import blockers, comes_first, other_layout, other_procedure
+from llmb_tui.wizard.gates import blockers, layout_difference, other_procedure, unfinished_step
 from llmb_tui.wizard.state import Launch, WizardState
 from llmb_tui.wizard.steps import StepId
 
@@ -62,13 +62,13 @@ class ReviewPane(Pane):
         from llmb_tui.launch.procedure_loader import procedure
 
         chosen = procedure(state.procedure)
-        command, self._command = self._command, command_of(state)
+        command, self._command = self._command, exact_command(state)
         self.query_one(LaunchLine).show(state)
         self.query_one(Paragraphs).parts = review_facts(state)
         title = line((chosen.script_title, "bold"), "  ", (chosen.script_hint, MUTED))
         set_text(self.query_one("#script-title", Static), title)
         set_text(self.query_one("#script-text", Static), script_text(state, chosen.script_title, chosen.preparing))
-        self.query_one("#script-more", Paragraphs).parts = to_know(state)
+        self.query_one("#script-more", Paragraphs).parts = launch_notes(state)
         if bool(command) != bool(self._command):
             self.refresh_bindings()
 
@@ -111,34 +111,34 @@ def review_facts(state: WizardState) -> tuple[Paragraph, ...]:
     if plan is None:
         return (text(("Nothing to review yet. Fix the fields marked ✗ in steps 1 to 3.", MUTED)),)
     s = plan.selection
-    what = f"{workload_label(s.recipe_id, s.size, s.dtype)}, {gpus_label(s.scale, s.gpu)}, {plan.scaling}"
-    where = line(("no cluster chosen (step 4)", "$text-warning"))
+    configuration = f"{workload_label(s.recipe_id, s.size, s.dtype)}, {gpus_label(s.scale, s.gpu)}, {plan.scaling}"
+    cluster = line(("no cluster chosen (step 4)", "$text-warning"))
     if profile is not None:
-        where = line(f"{profile.name}, {profile.share}")
+        cluster = line(f"{profile.name}, {profile.share}")
     cost = "unknown" if plan.gpu_hours is None else f"{gpu_hours(plan.gpu_hours)} + start-up"
     facts = (
-        fact("run", (what, "bold")),
-        *(fact("layout", (words, "$text-warning")) for words in other_layout(state.proposal.usual, plan)),
+        fact("run", (configuration, "bold")),
+        *(fact("layout", (words, "$text-warning")) for words in layout_difference(state.proposal.usual, plan)),
         fact("steps", f"{plan.steps}, time limit {plan.time_limit}, {plural(plan.nodes, 'node')}"),
-        fact("cluster", where),
+        fact("cluster", cluster),
         fact("cost", (cost, "bold")),
         *extra_facts(plan),
     )
-    never = (one for one in blockers(state) if one.field in ("observer", "gpu_hours", "request"))
+    refusals = (problem for problem in blockers(state) if problem.field in ("observer", "gpu_hours", "request"))
     head = severity_label("error").text
-    facts += tuple(fact(head, (one.reason, "$text-error"), (f" {one.fix}", MUTED)) for one in never)
+    facts += tuple(fact(head, (problem.reason, "$text-error"), (f" {problem.fix}", MUTED)) for problem in refusals)
     return facts + launch_facts(state)
 
 
 def extra_facts(plan: Plan) -> tuple[Paragraph, ...]:
     """The chosen options of the run, with their effects."""
-    against = {problem.field for problem in plan.problems if problem.severity != "note"}
+    problem_fields = {problem.field for problem in plan.problems if problem.severity != "note"}
     notes = {problem.field: problem.reason for problem in plan.problems if problem.severity == "note"}
     chosen = [(option, notes.get(option.name, option.label)) for option in chosen_options(plan.options)]
     return tuple(
         fact(option.word, (words, "$text-warning" if "WARN" in words else ""))
         for option, words in chosen
-        if option.name in notes or option.name not in against
+        if option.name in notes or option.name not in problem_fields
     )
 
 
@@ -182,7 +182,7 @@ def run_facts(run: Run | None) -> tuple[Paragraph, ...]:
         fact("state", (words, style)),
     ]
     if run.job_ids:
-        watched = f", {run.job_ids[-1]} is shown" if len(run.job_ids) > 1 else ""
+        watched = f", of which {run.job_ids[-1]} is watched" if len(run.job_ids) > 1 else ""
         parts.append(fact(run.words.job, ", ".join(run.job_ids), watched, f"   {run.job_state or ''}".rstrip()))
     if results := run.results:
         parts.append(fact("results", results))
@@ -193,7 +193,7 @@ def run_facts(run: Run | None) -> tuple[Paragraph, ...]:
 
 def launch_facts(state: WizardState) -> tuple[Paragraph, ...]:
     """Facts about the launch: method, problems, command, missing steps and notes."""
-    launch, plan, first = state.proposal.launch, state.proposal.plan, comes_first(state)
+    launch, plan, missing = state.proposal.launch, state.proposal.plan, unfinished_step(state)
     if plan is None:
         return ()
     facts = [fact("launch", launch.way)] if launch.way else []
@@ -203,14 +203,14 @@ def launch_facts(state: WizardState) -> tuple[Paragraph, ...]:
     if not launch.command:
         profile = state.proposal.profile
         words = command(plan.selection, profile.name if profile else None, other_procedure(state))
-        return (*facts, fact("command", (words, MUTED)), *_as_prepared(state))
-    if error := state.cluster.error_with_remedy("prepare"):
+        return (*facts, fact("command", (words, MUTED)), *_prepared_facts(state))
+    if error := state.cluster.task_error("prepare"):
         facts.append(fact("✗ not ready", (error_line(error), "$text-error")))
     if not plan.launchable:
         return tuple(facts)
     facts.append(fact("submit", (launch.starts, "$text-accent")))
-    if first:
-        facts.append(fact("to do", (first, "$text-warning")))
+    if missing:
+        facts.append(fact("to do", (missing, "$text-warning")))
     if launch.takes_token:
         words = "the scripts receive your Hugging Face token; see the notes below the command"
         facts.append(fact("token", (words, "$text-warning")))
@@ -219,17 +219,17 @@ def launch_facts(state: WizardState) -> tuple[Paragraph, ...]:
     return tuple(facts)
 
 
-def _as_prepared(state: WizardState) -> tuple[Paragraph, ...]:
+def _prepared_facts(state: WizardState) -> tuple[Paragraph, ...]:
     """Settings of the recipe that the cluster's profile overrides, and notes about the prepared job."""
     if (prepared := state.cluster.prepared) is None:
         return ()
     words = "{}, from the cluster's profile; the recipe has {}"
-    set_otherwise = [(name, words.format(yours, theirs)) for name, theirs, yours in prepared.overridden]
-    facts = [fact(name, (change, "$text-warning")) for name, change in set_otherwise]
+    overrides = [(name, words.format(value, default)) for name, default, value in prepared.overridden]
+    facts = [fact(name, (change, "$text-warning")) for name, change in overrides]
     return (*facts, *(fact("note", note) for note in prepared.notes))
 
 
-def command_of(state: WizardState) -> str:
+def exact_command(state: WizardState) -> str:
     """The exact command; empty if there is none, or if the plan cannot be launched."""
     plan, launch, prepared = state.proposal.plan, state.proposal.launch, state.cluster.prepared
     if plan is None or not plan.launchable:
@@ -240,8 +240,8 @@ def command_of(state: WizardState) -> str:
 def script_text(state: WizardState, title: str, preparing: str) -> Content:
     """The script or command, or the reason why there is none. `preparing`: text while it is being made."""
     cluster, plan = state.cluster, state.proposal.plan
-    error, launchable = cluster.error_with_remedy("prepare"), plan is not None and plan.launchable
-    if text := command_of(state):
+    error, launchable = cluster.task_error("prepare"), plan is not None and plan.launchable
+    if text := exact_command(state):
         return plain(text)
     if launchable and cluster.prepared is not None:
         return plain(cluster.prepared.script)
@@ -255,10 +255,10 @@ def script_text(state: WizardState, title: str, preparing: str) -> Content:
     return line((words, MUTED))
 
 
-def to_know(state: WizardState) -> tuple[Paragraph, ...]:
+def launch_notes(state: WizardState) -> tuple[Paragraph, ...]:
     """Paragraphs below the command: differences from the recipe's documents, then notes of the launch method."""
     launch = state.proposal.launch
-    if not command_of(state):
+    if not exact_command(state):
         return ()
     parts = [(line(("≠ ", "$text-accent")), line(words)) for words in launch.differences]
     parts += [(line(("· ", "$text-accent")), line(words)) for words in launch.notes]
@@ -302,8 +302,8 @@ def launch_parts(launch: Launch, now: float, other: bool) -> tuple[Paragraph, ..
     run = launch.run
     age = clock(max(0.0, now - launch.since))
     words = f"{procedure(run.procedure).submitting} for {age}; safe to leave"
-    which = f"   {what_runs(run)} on {run.cluster}" if other else ""
-    parts = [fact("now", (words, "$text-warning"), (which, MUTED))]
-    if launch.said:
-        parts.append(fact("", (launch.said, MUTED)))
+    other_run = f"   {what_runs(run)} on {run.cluster}" if other else ""
+    parts = [fact("now", (words, "$text-warning"), (other_run, MUTED))]
+    if launch.last_line:
+        parts.append(fact("", (launch.last_line, MUTED)))
     return tuple(parts)

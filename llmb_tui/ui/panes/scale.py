@@ -31,8 +31,8 @@ from llmb_tui.ui.text import MUTED, line, set_text
 from llmb_tui.ui.widgets.choices import ChoiceList, FindableChoices, Switches, TextField
 from llmb_tui.ui.widgets.texts import Paragraph, Paragraphs, label, remark, text
 from llmb_tui.wizard.answers import value_of
-from llmb_tui.wizard.choices import choices, no_typing, procedures, switches
-from llmb_tui.wizard.gates import layout_problems, other_layout, shown
+from llmb_tui.wizard.choices import choices, option_refusals, procedures, switches
+from llmb_tui.wizard.gates import layout_difference, layout_problems, typed_value
 from llmb_tui.wizard.state import WizardState
 from llmb_tui.wizard.steps import StepId
 
@@ -71,43 +71,43 @@ class ScalePane(Pane):
 
     def __init__(self, dispatch: Dispatch) -> None:
         super().__init__(dispatch)
-        self._scales = FindableChoices(partial(self.give, "scale"), numbers=True, id="scale")
-        self._scaling = ChoiceList(partial(self.give, "scaling"), id="scaling")
-        self._other = TextField(partial(self.give, "scale"), digits=6, placeholder="any number", id="other-scale")
-        self._layout = LayoutPart(self.give)
-        self._steps = TextField(partial(self.give, "steps"), digits=7, id="steps")
-        self._limit = TextField(partial(self.give, "time_limit"), restrict="[0-9:-]*", max_length=11, id="time-limit")
-        self._switches = Switches(self.give, id="switches")
+        self._scales = FindableChoices(partial(self.answer, "scale"), numbers=True, id="scale")
+        self._scaling = ChoiceList(partial(self.answer, "scaling"), id="scaling")
+        self._other = TextField(partial(self.answer, "scale"), digits=6, placeholder="any number", id="other-scale")
+        self._layout = LayoutPart(self.answer)
+        self._steps = TextField(partial(self.answer, "steps"), digits=7, id="steps")
+        self._limit = TextField(partial(self.answer, "time_limit"), restrict="[0-9:-]*", max_length=11, id="time-limit")
+        self._switches = Switches(self.answer, id="switches")
         self._typed = {
-            one.name: TextField(
-                partial(self.give, one.name),
-                id=one.flag.removeprefix("--"),
-                classes=one.kind,
-                **_LIMITS.get(one.kind, {}),
+            option.name: TextField(
+                partial(self.answer, option.name),
+                id=option.flag.removeprefix("--"),
+                classes=option.kind,
+                **_LIMITS.get(option.kind, {}),
             )
-            for one in _TYPED
+            for option in _TYPED
         }
-        self._procedures = ChoiceList(partial(self.give, "procedure"), id="procedure")
+        self._procedures = ChoiceList(partial(self.answer, "procedure"), id="procedure")
 
     def compose(self) -> ComposeResult:
         yield label("GPUs", "● published  ○ no published result", first=True)
         yield self._scales
-        yield _named("other", self._other, Static("preview only", classes="hint"))
+        yield _field_row("other", self._other, Static("preview only", classes="hint"))
         yield label("Scaling")
         yield self._scaling
         yield label("Layout", "l: change", id="layout-label")
         yield self._layout
         yield label("Options", "o: profile, trace, checkpoints", id="options-label")
         with Vertical(id="length"):
-            yield _named("steps", self._steps, Static(id="steps-hint", classes="hint"), id="steps-row")
-            yield _named("time limit", self._limit, Static("HH:MM:SS", classes="hint"))
-        with Vertical(id="beside"):
+            yield _field_row("steps", self._steps, Static(id="steps-hint", classes="hint"), id="steps-row")
+            yield _field_row("time limit", self._limit, Static("HH:MM:SS", classes="hint"))
+        with Vertical(id="extras"):
             yield self._switches
             for part, options in groupby(_TYPED, key=lambda option: option.of or option.name):
                 with Horizontal(classes="field typed", id=f"{part}-row"):
-                    for at, option in enumerate(options):
-                        classes = "more" if at else f"name {option.kind}"
-                        yield Static(("" if at else "  ") + option.prompt, classes=classes)
+                    for index, option in enumerate(options):
+                        classes = "more" if index else f"name {option.kind}"
+                        yield Static(("" if index else "  ") + option.prompt, classes=classes)
                         yield self._typed[option.name]
         yield label("Launch method", "P: our script or NVIDIA's", id="procedure-label")
         with Vertical(id="procedures"):
@@ -134,10 +134,10 @@ class ScalePane(Pane):
         await self.run_action("screen.layouts")
 
     def action_recipes_layout(self) -> None:
-        self.give("layout", "")
+        self.answer("layout", "")
 
     def action_options(self) -> None:
-        self._open("#beside", self._switches)
+        self._open("#extras", self._switches)
 
     def action_procedure(self) -> None:
         self._open("#procedures", self._procedures)
@@ -166,7 +166,7 @@ class ScalePane(Pane):
             return
         if answers.steps is None:
             self._steps.placeholder = str(plan.steps)
-        hint = "recipe default" if plan.steps == state.proposal.recipe.launch.steps else "set by the options"
+        hint = "recipe default" if plan.steps == state.proposal.recipe.launch.steps else "set by options"
         set_text(self.query_one("#steps-hint", Static), hint if answers.steps is None else "")
         if answers.time_limit is None:
             self._limit.placeholder = plan.time_limit
@@ -175,10 +175,10 @@ class ScalePane(Pane):
         """Hide fields that have no effect now, and show the reason in fields that cannot be used."""
         catalog, answers, full, plan = state.rules.catalog, state.answers, state.proposal.full, state.proposal.plan
         self._switches.show(switches(catalog, full))
-        self.query_one("#beside").set_class(full.options != NOTHING_MORE, "-on")
-        why_not = no_typing(catalog, full)
+        self.query_one("#extras").set_class(full.options != NOTHING_MORE, "-on")
+        refusals = option_refusals(catalog, full)
         for option in _TYPED:
-            field, reason = self._typed[option.name], why_not[option.name]
+            field, reason = self._typed[option.name], refusals[option.name]
             if option.of:
                 self.query_one(f"#{option.of}-row").display = value_of(full, option.of) == ON
             field.put(value_of(answers, option.name))
@@ -192,33 +192,35 @@ class ScalePane(Pane):
         previews = state.proposal.previews
         self._procedures.show(procedures(state.rules, previews), value_of(full, "procedure"))
         self.query_one("#procedures").set_class(full.procedure != DEFAULT_PROCEDURE, "-on")
-        errors = [one for preview in previews.values() for one in preview.problems if one.severity == "error"]
-        why_not = [f"{one.reason} {one.fix}".rstrip() for one in errors]
-        parts = tuple((line("  "), line((words, MUTED))) for words in why_not)
+        errors = [
+            problem for preview in previews.values() for problem in preview.problems if problem.severity == "error"
+        ]
+        reasons = [f"{problem.reason} {problem.fix}".rstrip() for problem in errors]
+        parts = tuple((line("  "), line((words, MUTED))) for words in reasons)
         self.query_one("#not-published", Paragraphs).parts = parts
 
 
-def _named(name: str, field: TextField, hint: Static, **options: Any) -> Horizontal:
+def _field_row(name: str, field: TextField, hint: Static, **options: Any) -> Horizontal:
     return Horizontal(Static(f"  {name}", classes="name"), field, hint, classes="field", **options)
 
 
 class LayoutPart(Vertical):
     """A field for each number of the layout, the problems of the layout, and buttons that set all numbers."""
 
-    def __init__(self, give: Callable[[str, str], None]) -> None:
+    def __init__(self, answer: Callable[[str, str], None]) -> None:
         super().__init__(id="layout")
-        self._give = give
+        self._answer = answer
         self._state: WizardState | None = None
         self._fields = {
-            field.name: TextField(partial(give, field.name), digits=7, id=f"layout-{field.flag.removeprefix('--')}")
+            field.name: TextField(partial(answer, field.name), digits=7, id=f"layout-{field.flag.removeprefix('--')}")
             for field in LAYOUT
         }
 
     def compose(self) -> ComposeResult:
         for first in range(0, len(LAYOUT), _IN_A_ROW):
             with Horizontal(classes="field"):
-                for at, field in enumerate(LAYOUT[first : first + _IN_A_ROW]):
-                    yield Static(("" if at else "  ") + field.label, classes="name", markup=False)
+                for index, field in enumerate(LAYOUT[first : first + _IN_A_ROW]):
+                    yield Static(("" if index else "  ") + field.label, classes="name", markup=False)
                     yield self._fields[field.name]
         yield Paragraphs(id="layout-checks")
         with Horizontal(classes="ways"):
@@ -249,7 +251,7 @@ class LayoutPart(Vertical):
             # Keep typed leading zeros. A layout from the list also replaces the text of the focused field.
             if field.value.lstrip("0") != value.lstrip("0") or not value:
                 field.value = value
-            field.placeholder = shown(proposal.usual.parallelism, FIELDS[name]) if proposal.usual else ""
+            field.placeholder = typed_value(proposal.usual.parallelism, FIELDS[name]) if proposal.usual else ""
         self.query_one("#layout-checks", Paragraphs).parts = layout_checks(proposal.usual, proposal.plan)
         self.query_one("#recipes-layout", Button).disabled = not given
         if self.has_focus_within:
@@ -259,7 +261,7 @@ class LayoutPart(Vertical):
     @on(Button.Pressed)
     def _clear(self, event: Button.Pressed) -> None:
         event.stop()
-        self._give("layout", "")
+        self._answer("layout", "")
 
 
 def layout_checks(usual: Plan | None, plan: Plan | None) -> tuple[Paragraph, ...]:
@@ -269,11 +271,11 @@ def layout_checks(usual: Plan | None, plan: Plan | None) -> tuple[Paragraph, ...
     parts = []
     for problem in layout_problems(plan):
         parts.append(remark(problem, "error" if problem.severity == "error" else "unusual"))
-    differs = other_layout(usual, plan)
+    differs = layout_difference(usual, plan)
     parts += [(line(("† ", MUTED)), line(words)) for words in differs]
     if not differs:
         parts.append(text(("  recipe default; leave empty to keep it", MUTED)))
     elif usual is not None and usual.estimate is not None and plan.estimate is not None:
-        ours, theirs = plan.estimate.step_time_text, usual.estimate.step_time_text
-        parts.append(text(("step time ", MUTED), (ours, "bold"), (f", recipe default {theirs}", MUTED)))
+        step_time, default = plan.estimate.step_time_text, usual.estimate.step_time_text
+        parts.append(text(("step time ", MUTED), (step_time, "bold"), (f", recipe default {default}", MUTED)))
     return tuple(parts)

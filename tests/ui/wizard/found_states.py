@@ -19,7 +19,7 @@ from llmb_tui.plan.selection import DEFAULT_PROCEDURE, ProcedureId, Selection
 from llmb_tui.preflight.report import Check, Preflight
 from llmb_tui.request import RunRequest
 from llmb_tui.ui.wizard_effects import wizard_rules
-from llmb_tui.wizard.answers import answers_of
+from llmb_tui.wizard.answers import answers_from_selection
 from llmb_tui.wizard.events import StepTaken
 from llmb_tui.wizard.state import ClusterState, WizardState
 from llmb_tui.wizard.steps import StepId
@@ -85,7 +85,9 @@ def state_at(
     cluster: ClusterState = ClusterState(),  # noqa: B008 - it is frozen
 ) -> WizardState:
     """The wizard's state at a step, for a selection on a cluster."""
-    state, _ = open_wizard(wizard_rules(CATALOG, Policy()), answers_of(selection, profile.name, procedure), (profile,))
+    state, _ = open_wizard(
+        wizard_rules(CATALOG, Policy()), answers_from_selection(selection, profile.name, procedure), (profile,)
+    )
     state, _ = update(state, StepTaken(step))
     return replace(state, cluster=cluster)
 

@@ -51,9 +51,7 @@ async def fill(pilot: Pilot[None], **texts: str) -> None:
         await until(pilot, partial(_holds, field, text), f"{name} is filled in")
 
 
-async def test_a_new_cluster_is_reached_read_picked_from_saved_and_checked(
-    services: Services, demo: DemoCluster
-) -> None:
+async def test_new_cluster_is_read_saved_and_checked(services: Services, demo: DemoCluster) -> None:
     app = LlmbApp(services)
     async with app.run_test(size=(120, 40)) as pilot:
         await loaded(pilot)
@@ -90,7 +88,7 @@ async def test_a_new_cluster_is_reached_read_picked_from_saved_and_checked(
     assert replace(saved, **unasked) == profile
 
 
-async def test_what_cannot_be_right_is_said_where_it_was_typed(services: Services) -> None:
+async def test_invalid_value_is_reported_at_its_field(services: Services) -> None:
     app = LlmbApp(services)
     async with app.run_test(size=(80, 24)) as pilot:
         await loaded(pilot)
@@ -114,7 +112,7 @@ async def test_what_cannot_be_right_is_said_where_it_was_typed(services: Service
         assert services.clusters.profiles() == ()
 
 
-async def test_who_types_elsewhere_meanwhile_is_not_taken_to_what_was_read(
+async def test_late_offers_do_not_move_the_focus_of_a_typing_user(
     services: Services, demo: DemoCluster, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     may_answer, read = threading.Event(), SlurmForm.read
@@ -183,13 +181,13 @@ B = ("acct-b", "part-b", "/lustre-b/llmb", "none")
 
 
 @pytest.mark.usefixtures("may_answer")
-async def test_what_one_host_filled_in_is_not_kept_for_another(services: Services) -> None:
+async def test_values_filled_in_by_one_host_are_removed_for_another(services: Services) -> None:
     async with LlmbApp(services).run_test(size=(120, 40)) as pilot:
         form = await _new_cluster(pilot, host="hosta")
         await pilot.press("ctrl+r")
         await until(pilot, lambda: _used(form) == A, "what the first has")
         await fill(pilot, account="typed", host="hostb")
-        await until(pilot, lambda: "not read yet" in said(pilot, "read"), "the first is forgotten")
+        await until(pilot, lambda: "not connected" in said(pilot, "read"), "the first is forgotten")
         assert _used(form) == ("typed", "", "", "gpus-per-node")
         assert not any(offers.shown for offers in form.query("Combo > ChoiceList").results(ChoiceList))
         await pilot.press("ctrl+r")
@@ -197,7 +195,7 @@ async def test_what_one_host_filled_in_is_not_kept_for_another(services: Service
 
 
 @pytest.mark.parametrize("host", ["hosta", "silent"])
-async def test_what_a_host_says_after_another_was_entered_is_dropped(
+async def test_late_offers_of_an_earlier_host_are_dropped(
     services: Services, may_answer: threading.Event, host: str
 ) -> None:
     async with LlmbApp(services).run_test(size=(120, 40)) as pilot:
@@ -209,7 +207,7 @@ async def test_what_a_host_says_after_another_was_entered_is_dropped(
         await fill(pilot, host="hostb")
         may_answer.set()
         await until(pilot, lambda: not any(worker.is_running for worker in reading), "it has answered")
-        assert "not read yet" in said(pilot, "read")
+        assert "not connected" in said(pilot, "read")
         assert _used(form) == ("", "", "", "gpus-per-node")
         await pilot.press("ctrl+r")
         await until(pilot, lambda: _used(form) == B, "what the second has")
@@ -227,7 +225,7 @@ async def test_a_gpu_request_that_was_picked_is_kept(services: Services) -> None
         assert _used(form) == (*A[:3], "none")
 
 
-async def test_what_was_typed_is_lost_by_no_single_key(services: Services) -> None:
+async def test_no_single_key_discards_typed_values(services: Services) -> None:
     services.clusters.save(EOS)
     app = LlmbApp(services)
     async with app.run_test(size=(80, 24)) as pilot:
@@ -254,7 +252,7 @@ async def test_what_was_typed_is_lost_by_no_single_key(services: Services) -> No
     assert services.clusters.profile(EOS.name) == EOS
 
 
-async def test_a_cluster_is_saved_once_by_a_key_that_comes_twice(services: Services) -> None:
+async def test_repeated_save_key_saves_once(services: Services) -> None:
     app = LlmbApp(services)
     async with app.run_test(size=(120, 40)) as pilot:
         wizard = await loaded(pilot)
@@ -277,7 +275,7 @@ async def test_a_cluster_that_cannot_be_reached_can_still_be_saved(services: Ser
         await pilot.press("ctrl+r")
         await until(pilot, lambda: "refused the connection" in said(pilot, "read"), "why it could not be read")
         await fill(pilot, port="10")
-        await until(pilot, lambda: "not read yet" in said(pilot, "read"), "that was another's")
+        await until(pilot, lambda: "not connected" in said(pilot, "read"), "that was another's")
         await fill(pilot, port=str(EOS.port))
         await fill(
             pilot, account="research", partition="batch", install_dir="/lustre/llmb", qos="short", segment="4",
@@ -291,7 +289,7 @@ async def test_a_cluster_that_cannot_be_reached_can_still_be_saved(services: Ser
     assert saved.env == (("NCCL_DEBUG", "INFO"), ("UCX_TLS", "rc"))
 
 
-async def test_a_change_starts_from_what_was_saved_and_keeps_what_the_form_does_not_show(services: Services) -> None:
+async def test_editing_keeps_fields_that_the_form_does_not_show(services: Services) -> None:
     kept = replace(EOS, ssh_config="none", constraint="gpu&memory", env=(("A", "1"),))
     services.clusters.save(kept)
     app = LlmbApp(services)

@@ -74,7 +74,7 @@ def test_the_report_of_a_chain_names_each_place_and_the_words_of_the_system_only
     assert "raise RuntimeError" in report
 
 
-async def test_a_fault_of_ours_in_a_thread_is_told_by_its_place_and_no_value() -> None:
+async def test_internal_error_in_a_thread_shows_its_place_and_no_value() -> None:
     with pytest.raises(LlmbError) as caught:
         await run_in_thread(_fail_with, CANARY)
     assert CANARY not in str(caught.value)
@@ -82,7 +82,7 @@ async def test_a_fault_of_ours_in_a_thread_is_told_by_its_place_and_no_value() -
     assert Path(__file__).name in str(caught.value)
 
 
-async def test_what_is_typed_reaches_no_log_of_textual(
+async def test_typed_text_reaches_no_log_of_textual(
     services: Services, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     log = tmp_path / "textual.log"

@@ -67,7 +67,7 @@ def shown(app: App[Any]) -> str:
 
 
 @pytest.mark.parametrize("login_node", [pytest.param(text, id=name) for name, text in ANSWERS.items()], indirect=True)
-async def test_nothing_of_it_reaches_the_terminal(services: Services, login_node: SlurmProfile) -> None:
+async def test_hostile_output_does_not_reach_the_terminal(services: Services, login_node: SlurmProfile) -> None:
     services.clusters.save(login_node)
     app = LlmbApp(services)
     async with app.run_test(size=SIZE) as pilot:
@@ -86,7 +86,7 @@ async def test_nothing_of_it_reaches_the_terminal(services: Services, login_node
 
 
 @pytest.mark.parametrize("login_node", [ANSWERS["nothing"]], indirect=True)
-async def test_one_byte_a_minute_holds_up_no_key(
+async def test_slow_output_delays_no_key(
     services: Services, login_node: SlurmProfile, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     real = local._popen

@@ -86,9 +86,7 @@ async def test_the_fields_are_behind_one_key_and_hold_the_recipes_values(
 
 
 @SIZES
-async def test_each_key_is_planned_and_what_is_wrong_stands_under_the_fields(
-    services: Services, size: tuple[int, int]
-) -> None:
+async def test_each_key_updates_the_plan_and_the_problems(services: Services, size: tuple[int, int]) -> None:
     app = LlmbApp(services)
     async with app.run_test(size=size) as pilot:
         wizard = await at_scale(pilot)
@@ -114,7 +112,7 @@ async def test_the_plan_follows_in_the_frame_of_the_key(app: LlmbApp) -> None:
         assert plan_of(wizard).parallelism.tp == 4
 
 
-async def test_an_error_blocks_going_on_and_never_going_back(app: LlmbApp) -> None:
+async def test_error_blocks_next_but_not_back(app: LlmbApp) -> None:
     async with app.run_test(size=SIZE) as pilot:
         wizard = await at_scale(pilot)
         await pilot.press("l", "3", "enter")
@@ -126,7 +124,7 @@ async def test_an_error_blocks_going_on_and_never_going_back(app: LlmbApp) -> No
         assert wizard.query_one(LayoutPart).display
 
 
-async def test_what_is_unusual_is_marked_and_can_be_run(app: LlmbApp) -> None:
+async def test_unusual_layout_is_marked_and_can_be_run(app: LlmbApp) -> None:
     async with app.run_test(size=SIZE) as pilot:
         wizard = await at_scale(pilot)
         await pilot.press("l", "tab", "tab", "2")
@@ -137,7 +135,7 @@ async def test_what_is_unusual_is_marked_and_can_be_run(app: LlmbApp) -> None:
         assert plan_of(wizard).launchable
 
 
-async def test_it_says_where_it_differs_and_what_that_is_worth(app: LlmbApp) -> None:
+async def test_custom_layout_shows_difference_and_step_time(app: LlmbApp) -> None:
     async with app.run_test(size=SIZE) as pilot:
         wizard = await at_scale(pilot)
         await pilot.press("l", "4", "tab", "tab", "tab", "tab", "tab", "1")
@@ -147,7 +145,7 @@ async def test_it_says_where_it_differs_and_what_that_is_worth(app: LlmbApp) -> 
         assert "recipe default 2.66 s" in said(wizard)
 
 
-async def test_the_rail_and_review_say_that_it_is_not_the_published_one(app: LlmbApp) -> None:
+async def test_rail_and_review_name_a_custom_layout(app: LlmbApp) -> None:
     async with app.run_test(size=SIZE) as pilot:
         wizard = await at_scale(pilot)
         await pilot.press("l", "4", "enter")
@@ -161,7 +159,7 @@ async def test_the_rail_and_review_say_that_it_is_not_the_published_one(app: Llm
         assert summaries(pilot)[StepId.SCALE] == "16 GPUs", "a typed value that equals the recipe's is no difference"
 
 
-async def test_one_key_or_click_leads_back_to_the_recipes_layout(app: LlmbApp) -> None:
+async def test_one_key_or_click_restores_the_recipes_layout(app: LlmbApp) -> None:
     async with app.run_test(size=(120, 40)) as pilot:
         wizard = await at_scale(pilot)
         for way in ("key in the field", "key in a list", "button", "mouse"):
@@ -185,7 +183,7 @@ async def test_one_key_or_click_leads_back_to_the_recipes_layout(app: LlmbApp) -
 async def test_the_parts_open_by_a_click_on_their_names(app: LlmbApp) -> None:
     async with app.run_test(size=(80, 24)) as pilot:
         wizard = await at_scale(pilot)
-        for name, part in (("layout", "#layout"), ("options", "#beside"), ("procedure", "#procedures")):
+        for name, part in (("layout", "#layout"), ("options", "#extras"), ("procedure", "#procedures")):
             assert not wizard.query_one(part).display
             wizard.query_one(f"#{name}-label").scroll_visible(animate=False)
             await pilot.pause()
@@ -202,7 +200,7 @@ async def test_the_command_names_the_layout(app: LlmbApp) -> None:
         assert app.clipboard == "llmb-tui plan -w nemotron4@25.04 -s 15b --gpu h100 -d bf16 --scale 16 --tp 4"
 
 
-async def test_who_comes_back_finds_the_layout_of_the_last_run(services: Services) -> None:
+async def test_layout_of_the_last_run_is_restored(services: Services) -> None:
     chosen = replace(NEMOTRON, overrides=Overrides(tp=4, mbs=1))
     services.runs.save(draft_of(plan(CATALOG, chosen)).run)
     assert read_start(services)[0].answers.overrides == chosen.overrides
@@ -312,7 +310,9 @@ class Held:
         return found
 
 
-async def test_a_long_comparison_says_so_and_can_be_left(app: LlmbApp, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_long_comparison_shows_progress_and_can_be_cancelled(
+    app: LlmbApp, monkeypatch: pytest.MonkeyPatch
+) -> None:
     held = Held()
     monkeypatch.setattr(layouts_room, "layouts", held)
     monkeypatch.setattr(layouts_screen, "_PATIENCE_S", 0.0)
@@ -339,7 +339,7 @@ def broken(catalog: Catalog, selection: Selection) -> Layouts:  # noqa: ARG001 -
     raise ValueError("this layout is nothing")
 
 
-async def test_no_layout_and_a_failure_are_said(app: LlmbApp, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_empty_list_and_failure_show_the_reason(app: LlmbApp, monkeypatch: pytest.MonkeyPatch) -> None:
     async with app.run_test(size=(80, 24)) as pilot:
         await at_scale(pilot)
         for compare, words in ((empty, "No layout divides these GPUs"), (broken, "ValueError")):

@@ -70,7 +70,7 @@ def value(pilot: Pilot[None], name: str) -> str:
     return pilot.app.screen.query_one(f"#profile-{name}", Input).value
 
 
-async def test_its_settings_are_offered_first_and_marked_as_its_own(
+async def test_settings_of_llmb_run_are_offered_first_and_marked(
     services: Services, demo: DemoCluster, root: Path
 ) -> None:
     app = LlmbApp(services)
@@ -92,7 +92,7 @@ async def test_its_settings_are_offered_first_and_marked_as_its_own(
         assert app.screen.query_one("#gpu-request", ChoiceList).chosen == "gpus-per-node"
 
 
-async def test_one_of_them_is_taken_by_the_person(services: Services, demo: DemoCluster, root: Path) -> None:
+async def test_user_can_pick_a_setting_of_llmb_run(services: Services, demo: DemoCluster, root: Path) -> None:
     app = LlmbApp(services)
     async with app.run_test(size=(120, 50)) as pilot:
         await read(pilot, demo, root)
@@ -105,7 +105,7 @@ async def test_one_of_them_is_taken_by_the_person(services: Services, demo: Demo
     assert slurm(services.clusters.profile("mine")).slurm_params == "comment=weekly;"
 
 
-async def test_a_configuration_that_cannot_be_used_is_told_and_the_rest_is_offered(
+async def test_unusable_configuration_is_reported_and_others_are_offered(
     services: Services, demo: DemoCluster, root: Path
 ) -> None:
     (root / "cluster_config.yaml").write_text("schema_version: 9\n")
@@ -117,7 +117,7 @@ async def test_a_configuration_that_cannot_be_used_is_told_and_the_rest_is_offer
         assert value(pilot, "partition") == "batch"
 
 
-async def test_a_cluster_without_one_says_nothing_of_it(services: Services, demo: DemoCluster, root: Path) -> None:
+async def test_cluster_without_llmb_run_does_not_mention_it(services: Services, demo: DemoCluster, root: Path) -> None:
     app = LlmbApp(services)
     async with app.run_test(size=(80, 24)) as pilot:
         await read(pilot, demo, root / "llmb_repo")

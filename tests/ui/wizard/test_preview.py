@@ -58,7 +58,7 @@ def actions(wizard: WizardScreen) -> set[str]:
     return {one.binding.action for one in wizard.active_bindings.values()}
 
 
-async def test_everything_is_seen_where_there_is_room(app: LlmbApp) -> None:
+async def test_all_parts_are_visible_on_a_large_terminal(app: LlmbApp) -> None:
     async with app.run_test(size=(120, 36)) as pilot:
         wizard = await at_scale(pilot)
         for size in ((120, 36), (120, 40), (160, 45), (200, 60)):
@@ -71,7 +71,7 @@ async def test_everything_is_seen_where_there_is_room(app: LlmbApp) -> None:
             assert "● published ○ estimated ░ band" in text, size
 
 
-async def test_long_remarks_leave_room_for_the_chart_and_are_scrolled_to_by_keyboard(app: LlmbApp) -> None:
+async def test_long_remarks_leave_room_for_the_chart_and_can_be_scrolled(app: LlmbApp) -> None:
     async with app.run_test(size=SIZE) as pilot:
         wizard = await at_scale(pilot, GROK)
         await choose(pilot, "scale", "1024")
@@ -90,13 +90,13 @@ async def test_long_remarks_leave_room_for_the_chart_and_are_scrolled_to_by_keyb
         assert scroller.scroll_y == scroller.max_scroll_y
 
 
-async def test_short_remarks_are_no_stop_on_the_way_from_field_to_field(app: LlmbApp) -> None:
+async def test_tab_skips_short_remarks(app: LlmbApp) -> None:
     async with app.run_test(size=(120, 40)) as pilot:
         wizard = await at_scale(pilot)
         assert not wizard.query_one(Preview).query_one(ScrolledRemarks).can_focus
 
 
-async def test_a_small_terminal_turns_from_the_form_to_the_figures_to_the_chart_and_back(app: LlmbApp) -> None:
+async def test_preview_key_cycles_form_figures_and_chart_on_a_small_terminal(app: LlmbApp) -> None:
     async with app.run_test(size=(80, 24)) as pilot:
         wizard = await at_scale(pilot)
         assert form_is_seen(wizard)
@@ -116,7 +116,7 @@ async def test_a_small_terminal_turns_from_the_form_to_the_figures_to_the_chart_
         assert seen(wizard) == {"PlanFigures"}
 
 
-async def test_a_low_terminal_turns_to_the_chart_beside_the_form(app: LlmbApp) -> None:
+async def test_preview_key_shows_the_chart_on_a_low_terminal(app: LlmbApp) -> None:
     async with app.run_test(size=(120, 24)) as pilot:
         wizard = await at_scale(pilot)
         assert "ScaleChart" not in seen(wizard)
@@ -139,7 +139,7 @@ async def test_another_step_shows_the_form_again(app: LlmbApp) -> None:
         assert not wizard.query_one(Preview).charted
 
 
-async def test_what_is_learned_right_after_a_key_leaves_no_old_chart(app: LlmbApp) -> None:
+async def test_event_right_after_a_key_updates_the_chart(app: LlmbApp) -> None:
     async with app.run_test(size=(120, 40)) as pilot:
         wizard = await at_scale(pilot)
         earlier, old_points = state_of(wizard), wizard.query_one(Preview).points
@@ -167,7 +167,7 @@ async def test_the_chart_follows_the_answers(app: LlmbApp) -> None:
         assert preview.points == over_scale(CATALOG, made.selection)
 
 
-async def test_what_was_typed_and_is_no_scale_has_no_chart(app: LlmbApp) -> None:
+async def test_invalid_scale_has_no_chart(app: LlmbApp) -> None:
     async with app.run_test(size=SIZE) as pilot:
         wizard = await at_scale(pilot)
         await pilot.press("tab", "0")
@@ -218,9 +218,7 @@ def here(wizard: WizardScreen) -> str:
 
 @pytest.mark.usefixtures("measured")
 @pytest.mark.parametrize("size", [(80, 24), (120, 36)], ids=["80x24", "120x36"])
-async def test_own_runs_of_the_chosen_cluster_have_a_row_of_their_own(
-    services: Services, size: tuple[int, int]
-) -> None:
+async def test_results_of_the_chosen_cluster_have_their_row(services: Services, size: tuple[int, int]) -> None:
     app = LlmbApp(services)
     async with app.run_test(size=size) as pilot:
         wizard = await at_scale(pilot)
@@ -235,9 +233,7 @@ async def test_own_runs_of_the_chosen_cluster_have_a_row_of_their_own(
         assert "250102-second, 250101-first" in here(wizard)
 
 
-async def test_they_are_read_when_the_cluster_changes_and_not_at_each_key(
-    services: Services, measured: Measured
-) -> None:
+async def test_results_are_read_per_cluster_and_not_per_key(services: Services, measured: Measured) -> None:
     app = LlmbApp(services)
     async with app.run_test(size=SIZE) as pilot:
         wizard = await at_scale(pilot)
@@ -250,7 +246,7 @@ async def test_they_are_read_when_the_cluster_changes_and_not_at_each_key(
         assert "of other configurations" in here(wizard), "for another scale they say less"
 
 
-async def test_what_is_read_of_a_cluster_that_is_no_longer_chosen_is_dropped(
+async def test_results_of_a_cluster_that_is_no_longer_chosen_are_dropped(
     services: Services, measured: Measured
 ) -> None:
     services.clusters.save(replace(EOS, name="selene"))
@@ -270,7 +266,7 @@ async def test_what_is_read_of_a_cluster_that_is_no_longer_chosen_is_dropped(
         assert here(wizard) == ""
 
 
-async def test_a_run_that_ended_meanwhile_counts_when_one_comes_back(services: Services, measured: Measured) -> None:
+async def test_run_that_ended_meanwhile_counts_after_the_return(services: Services, measured: Measured) -> None:
     measured.by_cluster["eos"] = ()
     app = LlmbApp(services)
     async with app.run_test(size=SIZE) as pilot:

@@ -122,9 +122,7 @@ async def launching(pilot: Pilot[None]) -> WizardScreen:
 
 
 @SIZES
-async def test_the_question_says_what_submitting_does_and_no_is_the_default(
-    services: Slow, size: tuple[int, int]
-) -> None:
+async def test_confirmation_names_the_effect_and_defaults_to_no(services: Slow, size: tuple[int, int]) -> None:
     app = LlmbApp(services)
     async with app.run_test(size=size) as pilot:
         wizard = await at_procedures(pilot)
@@ -142,7 +140,7 @@ async def test_the_question_says_what_submitting_does_and_no_is_the_default(
 
 
 @SIZES
-async def test_it_is_submitted_and_the_run_opens_with_all_its_jobs(services: Slow, size: tuple[int, int]) -> None:
+async def test_submitted_run_opens_with_all_its_jobs(services: Slow, size: tuple[int, int]) -> None:
     app = LlmbApp(services)
     async with app.run_test(size=size) as pilot:
         wizard = await launching(pilot)
@@ -165,7 +163,7 @@ async def test_it_is_submitted_and_the_run_opens_with_all_its_jobs(services: Slo
     assert (run.id, run.submission) == (draft.run.id, "submitted")
 
 
-async def test_it_counts_by_itself(services: Slow) -> None:
+async def test_launch_line_counts_seconds(services: Slow) -> None:
     app = LlmbApp(services)
     async with app.run_test(size=(120, 40)) as pilot:
         await launching(pilot)
@@ -174,7 +172,7 @@ async def test_it_counts_by_itself(services: Slow) -> None:
         assert "Importing NeMo" in now(pilot)
 
 
-async def test_who_leaves_meanwhile_is_told_where_they_are_and_nothing_is_submitted_twice(services: Slow) -> None:
+async def test_leaving_during_a_launch_shows_its_outcome_and_submits_once(services: Slow) -> None:
     app = LlmbApp(services)
     async with app.run_test(size=(120, 40), notifications=True) as pilot:
         wizard = await launching(pilot)
@@ -198,7 +196,7 @@ async def test_who_leaves_meanwhile_is_told_where_they_are_and_nothing_is_submit
     assert len(services.slow.drafts) == 1
 
 
-async def test_a_launch_that_has_not_answered_is_unknown_and_asked_about_again(services: Slow) -> None:
+async def test_launch_without_an_answer_is_unknown_and_queried_again(services: Slow) -> None:
     services.slow.outcome = unknown
     app = LlmbApp(services)
     async with app.run_test(size=(120, 40)) as pilot:
@@ -215,7 +213,7 @@ async def test_a_launch_that_has_not_answered_is_unknown_and_asked_about_again(s
     assert len(services.slow.drafts) == 1
 
 
-async def test_one_that_was_refused_says_why_and_the_next_try_is_another_run(services: Slow) -> None:
+async def test_rejected_launch_shows_the_reason_and_the_next_is_a_new_run(services: Slow) -> None:
     services.slow.outcome = refused
     app = LlmbApp(services)
     async with app.run_test(size=(120, 40)) as pilot:
@@ -235,7 +233,7 @@ async def test_one_that_was_refused_says_why_and_the_next_try_is_another_run(ser
         assert draft.run.id != services.slow.drafts[0].run.id
 
 
-async def test_what_comes_first_is_said_and_nothing_is_asked(services: Slow) -> None:
+async def test_unfinished_step_is_named_instead_of_a_confirmation(services: Slow) -> None:
     app = LlmbApp(services)
     async with app.run_test(size=(120, 40)) as pilot:
         wizard = await at_procedures(pilot)

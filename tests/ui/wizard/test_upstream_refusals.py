@@ -54,7 +54,7 @@ def services(places: UserPaths) -> Open:
     return found
 
 
-async def test_commits_that_are_not_public_disable_it_before_anybody_chooses_it(services: Open) -> None:
+async def test_private_commits_disable_upstream_before_it_is_chosen(services: Open) -> None:
     services.stand_in.public = LOST
     app = LlmbApp(services)
     async with app.run_test(size=(120, 40)) as pilot:
@@ -78,7 +78,7 @@ async def test_commits_that_are_not_public_disable_it_before_anybody_chooses_it(
         assert services.stand_in.asked.count(("commits", "direct")) == asked
 
 
-async def test_a_look_that_cannot_ask_for_them_is_whole_all_the_same(services: Open) -> None:
+async def test_probe_completes_without_the_early_checks(services: Open) -> None:
     services.stand_in.error = LlmbError("The connection broke.")
     app = LlmbApp(services)
     async with app.run_test(size=(120, 40)) as pilot:
@@ -92,7 +92,7 @@ async def test_a_look_that_cannot_ask_for_them_is_whole_all_the_same(services: O
         await until(pilot, lambda: bool(against(wizard)), "they are asked for again")
 
 
-async def test_who_has_chosen_it_is_told_and_cannot_submit_until_a_later_look_finds_them(services: Open) -> None:
+async def test_private_commits_block_submission_until_a_later_check_passes(services: Open) -> None:
     app = LlmbApp(services)
     async with app.run_test(size=(120, 40)) as pilot:
         wizard = await at_procedures(pilot)
@@ -111,7 +111,7 @@ async def test_who_has_chosen_it_is_told_and_cannot_submit_until_a_later_look_fi
         await until(pilot, lambda: marks(pilot)[StepId.SCALE] == "done", "they were found")
 
 
-async def test_an_install_that_does_not_find_one_disables_it_too(services: Open) -> None:
+async def test_install_that_lacks_a_commit_disables_upstream(services: Open) -> None:
     app = LlmbApp(services)
     async with app.run_test(size=(120, 40)) as pilot:
         wizard = await at_procedures(pilot)
@@ -122,7 +122,7 @@ async def test_an_install_that_does_not_find_one_disables_it_too(services: Open)
         assert "submit" not in actions(wizard)
 
 
-async def test_the_token_that_an_install_lacks_is_the_one_that_is_asked_for(services: Open) -> None:
+async def test_dialog_asks_for_the_token_that_the_install_lacks(services: Open) -> None:
     app = LlmbApp(services)
     async with app.run_test(size=(120, 40)) as pilot:
         wizard = await at_procedures(pilot)

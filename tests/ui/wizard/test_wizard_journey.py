@@ -100,7 +100,7 @@ async def test_a_saved_cluster_from_the_first_step_to_the_run_and_back_again(
         assert step_of(pilot) is StepId.REVIEW, "who comes back goes from Scale to Review in one key"
 
 
-async def test_an_unknown_host_key_is_asked_for_and_no_is_the_default(services: Services, node: LoginNode) -> None:
+async def test_unknown_host_key_needs_confirmation_and_defaults_to_no(services: Services, node: LoginNode) -> None:
     node.known_hosts.write_text("")
     services.clusters.save(node.profile())
     app = LlmbApp(services)
@@ -119,9 +119,7 @@ async def test_an_unknown_host_key_is_asked_for_and_no_is_the_default(services: 
         assert node.known_hosts.read_text() != ""
 
 
-async def test_a_password_is_asked_for_masked_and_kept_nowhere(
-    services: Services, node: LoginNode, tmp_path: Path
-) -> None:
+async def test_password_is_masked_and_not_stored(services: Services, node: LoginNode, tmp_path: Path) -> None:
     node.factors = ("password",)
     services.clusters.save(replace(node.profile(), identity_file=None))
     app = LlmbApp(services)
@@ -137,7 +135,7 @@ async def test_a_password_is_asked_for_masked_and_kept_nowhere(
     assert all(PASSWORD.encode() not in file.read_bytes() for top in kept for file in top.rglob("*") if file.is_file())
 
 
-async def test_nobody_is_asked_before_they_want_to_connect(services: Services, node: LoginNode) -> None:
+async def test_no_question_is_asked_before_the_user_connects(services: Services, node: LoginNode) -> None:
     node.known_hosts.write_text("")
     services.clusters.save(node.profile())
     app = LlmbApp(services)
@@ -148,7 +146,7 @@ async def test_nobody_is_asked_before_they_want_to_connect(services: Services, n
         assert isinstance(app.screen, WizardScreen)
 
 
-async def test_a_broken_preset_is_named_and_the_others_are_there(
+async def test_broken_preset_is_named_and_others_are_loaded(
     services: Services, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     said: list[str] = []  # a toast disappears after some seconds
@@ -174,9 +172,7 @@ class Slow(Clusters):
         return super().cluster(ref)
 
 
-async def test_a_choice_made_while_the_first_look_connects_is_looked_at_too(
-    services: Services, demo: DemoCluster
-) -> None:
+async def test_choice_made_during_the_first_probe_is_probed_too(services: Services, demo: DemoCluster) -> None:
     services.clusters = slow = Slow(services.places)
     slow.save(demo.profile)
     async with LlmbApp(services).run_test(size=SIZE) as pilot:
@@ -187,9 +183,7 @@ async def test_a_choice_made_while_the_first_look_connects_is_looked_at_too(
         await until(pilot, lambda: marks(pilot)[StepId.CLUSTER] == "done", "the cluster answers for the new choice")
 
 
-async def test_who_opens_the_runs_while_a_cluster_connects_is_asked_for_the_password_all_the_same(
-    services: Services, node: LoginNode
-) -> None:
+async def test_password_is_requested_on_the_screen_of_runs_too(services: Services, node: LoginNode) -> None:
     node.factors = ("password",)
     services.clusters = slow = Slow(services.places)
     slow.save(replace(node.profile(), identity_file=None))
@@ -212,7 +206,7 @@ async def test_who_opens_the_runs_while_a_cluster_connects_is_asked_for_the_pass
     assert [sent for method, sent in node.offered if method == "password"] == [PASSWORD]
 
 
-async def test_who_comes_back_is_told_of_a_run_that_is_going(services: Services) -> None:
+async def test_active_run_is_shown_at_the_next_start(services: Services) -> None:
     services.clusters.save(EOS)
     chosen = NEMOTRON_FP8
     run = replace(draft_of(plan(services.catalog, chosen)).run, submission="submitted", job_ids=("48123",))

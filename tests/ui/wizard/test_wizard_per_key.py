@@ -172,7 +172,7 @@ async def test_frames_of_changes_add_up_to_the_whole_screen(
             assert frames.cells == frames.whole(), key
 
 
-async def test_a_chart_that_is_turned_to_after_the_script_was_scrolled_is_painted(
+async def test_chart_shown_after_scrolling_the_script_is_painted(
     app: LlmbApp, services: Services, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Sizes of its parts are queried between two layouts."""
@@ -203,7 +203,7 @@ def ticking(screen: Screen[Any]) -> list[str]:
     ]
 
 
-async def test_nothing_ticks_where_nobody_looks(app: LlmbApp) -> None:
+async def test_no_timer_runs_on_a_hidden_screen(app: LlmbApp) -> None:
     async with app.run_test(size=SIZE) as pilot:
         wizard = await loaded(pilot)
         assert ticking(wizard)

@@ -23,7 +23,7 @@ from llmb_tui.ui.dialogs import Failure, HostKey, Secret
 from llmb_tui.ui.screens.cluster_editor import ClusterEditor
 from llmb_tui.ui.screens.wizard import WizardScreen
 from llmb_tui.ui.widgets.texts import Paragraphs
-from llmb_tui.wizard.events import Submitted
+from llmb_tui.wizard.events import RunSubmitted
 from llmb_tui.wizard.state import ClusterState
 from tests.kit.pilot import (
     NEMOTRON,
@@ -121,7 +121,7 @@ async def at_run(pilot: Pilot[None]) -> None:
     run = replace(draft_of(plan_of(wizard)).run, submission="submitted", job_ids=("48123",))
     cast("LlmbApp", pilot.app).services.runs.save(replace(run, job_state="COMPLETED"))
     await pilot.press("6")
-    wizard.dispatch(Submitted(request_of(wizard), run))
+    wizard.dispatch(RunSubmitted(request_of(wizard), run))
     await until(pilot, lambda: pilot.app.screen is not wizard, "the run's screen opens by itself")
     await pilot.press("escape")
     await until(pilot, lambda: pilot.app.screen is wizard, "the wizard is back")
@@ -213,7 +213,7 @@ async def test_a_secret_is_dots(app: LlmbApp) -> None:
         assert "secret" not in text
 
 
-async def test_without_a_cluster_it_is_said_how_to_enter_one(app: LlmbApp) -> None:
+async def test_cluster_step_without_a_cluster_shows_how_to_add_one(app: LlmbApp) -> None:
     async with app.run_test(size=SMALL) as pilot:
         await at_scale(pilot)
         await pilot.press("right")
@@ -221,7 +221,7 @@ async def test_without_a_cluster_it_is_said_how_to_enter_one(app: LlmbApp) -> No
         assert rows(app)[2:5] == [" Saved clusters", "", " No cluster is chosen.   n: add a cluster"]
 
 
-async def test_a_cluster_that_does_not_answer_says_why_and_what_to_do(services: Services) -> None:
+async def test_unreachable_cluster_shows_reason_and_fix(services: Services) -> None:
     services.clusters.save(EOS)
     error = LlmbError("eos does not answer.", "Connection refused.", "Check the host and the port, then press c.")
     app = LlmbApp(services)
@@ -231,7 +231,7 @@ async def test_a_cluster_that_does_not_answer_says_why_and_what_to_do(services: 
         assert [row.strip() for row in rows(app)[5:9]] == ["✗ no connection", error.what, error.why, error.fix]
 
 
-async def test_the_keys_are_seen_beside_a_script_that_fills_the_screen(services: Services) -> None:
+async def test_keys_are_visible_with_a_script_that_fills_the_screen(services: Services) -> None:
     services.clusters.save(EOS)
     app = LlmbApp(services)
     async with app.run_test(size=SMALL) as pilot:
