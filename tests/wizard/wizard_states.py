@@ -95,10 +95,10 @@ class Wizard:
         rules = Rules(catalog, preview, objections, blockers, observed, PROCEDURES, procedures_on)
         self.state, self.effects = open_wizard(rules, replace(answers, cluster=cluster), profiles)
 
-    def tell(self, *told: Event) -> tuple[Effect, ...]:
+    def send(self, *new_events: Event) -> tuple[Effect, ...]:
         """Apply events; return all of their effects."""
         self.effects = ()
-        for event in told:
+        for event in new_events:
             self.state, effects = update(self.state, event)
             self.effects += effects
         return self.effects
@@ -128,23 +128,23 @@ class Wizard:
     def connected(self) -> Wizard:
         """Probe the cluster: it is connected, every check passed, and nothing is installed or prepared."""
         request = self.request
-        self.tell(
+        self.send(
             ActionRequested("check"),
             ConnectionChanged(request, "connected"),
             CheckDone(request, PASSED, is_complete=True),
         )
-        self.tell(StepsChanged(request, MISSING), TaskEnded(request, "probe"), TaskEnded(request, "prepare ahead"))
+        self.send(StepsChanged(request, MISSING), TaskEnded(request, "probe"), TaskEnded(request, "prepare ahead"))
         return self
 
     def installed(self) -> Wizard:
         """Probe the cluster and complete the install."""
-        self.connected().tell(StepsChanged(self.request, INSTALLED))
+        self.connected().send(StepsChanged(self.request, INSTALLED))
         return self
 
     def at_review(self) -> Wizard:
         """Go to Review, with the script made."""
-        self.installed().tell(StepTaken(StepId.REVIEW))
-        self.tell(Prepared(self.request, draft_of(self.request)), TaskEnded(self.request, "prepare"))
+        self.installed().send(StepTaken(StepId.REVIEW))
+        self.send(Prepared(self.request, draft_of(self.request)), TaskEnded(self.request, "prepare"))
         return self
 
     def busy(self, task: Task) -> bool:

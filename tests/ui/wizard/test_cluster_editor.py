@@ -36,7 +36,7 @@ def _holds(field: Input, text: str) -> bool:
     return field.value == text
 
 
-def said(pilot: Pilot[None], which: str) -> str:
+def text_in(pilot: Pilot[None], which: str) -> str:
     return str(pilot.app.screen.query_one(f"#{which}", Static).render())
 
 
@@ -67,7 +67,7 @@ async def test_new_cluster_is_read_saved_and_checked(services: Services, demo: D
         await on_top(pilot, HostKey)
         await pilot.press("right", "enter")
         await on_top(pilot, ClusterEditor)
-        await until(pilot, lambda: "partitions" in said(pilot, "read"), "the cluster says what it offers")
+        await until(pilot, lambda: "partitions" in text_in(pilot, "read"), "the cluster says what it offers")
         assert app.screen.query_one("#profile-account", Input).value == profile.account
         accounts = app.screen.query_one("#offers-account", ChoiceList)
         await until(pilot, lambda: accounts.display and accounts.region.height == 1, "the one account is offered")
@@ -97,17 +97,17 @@ async def test_invalid_value_is_reported_at_its_field(services: Services) -> Non
         await fill(pilot, name="eos")
         await pilot.press("ctrl+s")
         assert app.focused is app.screen.query_one("#profile-host")
-        assert "Enter the host" in said(pilot, "fault")
+        assert "Enter the host" in text_in(pilot, "fault")
         await fill(
             pilot, host=EOS.host, account="research", partition="batch", install_dir="/lustre/llmb", port="99999"
         )  # fmt: skip
         await pilot.press("ctrl+s")
         assert app.focused is app.screen.query_one("#profile-port")
-        assert "65535" in said(pilot, "fault")
+        assert "65535" in text_in(pilot, "fault")
         await fill(pilot, port="22", env="HF_TOKEN=hf_abcdefghijklmnopqrstuvwxyz")
         await pilot.press("ctrl+s")
         assert app.focused is app.screen.query_one("#profile-env")
-        assert "secret" in said(pilot, "fault")
+        assert "secret" in text_in(pilot, "fault")
         assert app.screen.query_one("#profile-account", Input).value == "research"
         assert services.clusters.profiles() == ()
 
@@ -135,7 +135,7 @@ async def test_late_offers_do_not_move_the_focus_of_a_typing_user(
         name.focus()
         await pilot.press("end", *"-pro")
         may_answer.set()
-        await until(pilot, lambda: "partitions" in said(pilot, "read"), "the cluster says what it offers")
+        await until(pilot, lambda: "partitions" in text_in(pilot, "read"), "the cluster says what it offers")
         await pilot.press(*"duction")
         assert name.value == f"{demo.profile.name}-production"
 
@@ -187,7 +187,7 @@ async def test_values_filled_in_by_one_host_are_removed_for_another(services: Se
         await pilot.press("ctrl+r")
         await until(pilot, lambda: _used(form) == A, "what the first has")
         await fill(pilot, account="typed", host="hostb")
-        await until(pilot, lambda: "not connected" in said(pilot, "read"), "the first is forgotten")
+        await until(pilot, lambda: "not connected" in text_in(pilot, "read"), "the first offers are dropped")
         assert _used(form) == ("typed", "", "", "gpus-per-node")
         assert not any(offers.shown for offers in form.query("Combo > ChoiceList").results(ChoiceList))
         await pilot.press("ctrl+r")
@@ -202,12 +202,12 @@ async def test_late_offers_of_an_earlier_host_are_dropped(
         form = await _new_cluster(pilot, host=host)
         may_answer.clear()
         await pilot.press("ctrl+r")
-        await until(pilot, lambda: "connecting" in said(pilot, "read"), "it is asked")
+        await until(pilot, lambda: "connecting" in text_in(pilot, "read"), "the host is asked")
         reading = [worker for worker in pilot.app.workers if worker.group == "read"]
         await fill(pilot, host="hostb")
         may_answer.set()
         await until(pilot, lambda: not any(worker.is_running for worker in reading), "it has answered")
-        assert "not connected" in said(pilot, "read")
+        assert "not connected" in text_in(pilot, "read")
         assert _used(form) == ("", "", "", "gpus-per-node")
         await pilot.press("ctrl+r")
         await until(pilot, lambda: _used(form) == B, "what the second has")
@@ -273,9 +273,9 @@ async def test_a_cluster_that_cannot_be_reached_can_still_be_saved(services: Ser
         await on_top(pilot, ClusterEditor)
         await fill(pilot, name="eos", host=EOS.host, port=str(EOS.port))
         await pilot.press("ctrl+r")
-        await until(pilot, lambda: "refused the connection" in said(pilot, "read"), "why it could not be read")
+        await until(pilot, lambda: "refused the connection" in text_in(pilot, "read"), "why it could not be read")
         await fill(pilot, port="10")
-        await until(pilot, lambda: "not connected" in said(pilot, "read"), "that was another's")
+        await until(pilot, lambda: "not connected" in text_in(pilot, "read"), "the error of the other host is gone")
         await fill(pilot, port=str(EOS.port))
         await fill(
             pilot, account="research", partition="batch", install_dir="/lustre/llmb", qos="short", segment="4",

@@ -53,12 +53,12 @@ def field(wizard: WizardScreen, name: str) -> Input:
     return wizard.query_one(f"#layout-{name}", Input)
 
 
-def said(wizard: WizardScreen) -> str:
+def checks_text(wizard: WizardScreen) -> str:
     """The text below the fields, as one line."""
     return " ".join(str(wizard.query_one("#layout-checks", Paragraphs).render()).split())
 
 
-async def listed(pilot: Pilot[None]) -> LayoutsDialog:
+async def open_list(pilot: Pilot[None]) -> LayoutsDialog:
     """The list of valid layouts, once it is loaded."""
     await on_top(pilot, LayoutsDialog)
     dialog = pilot.app.screen
@@ -94,13 +94,13 @@ async def test_each_key_updates_the_plan_and_the_problems(services: Services, si
         assert overrides(wizard) == Overrides(tp=3)
         await pilot.pause()
         (wrong, *_) = [one for one in plan_of(wizard).problems if one.severity == "error"]
-        assert f"✗ error: {wrong.reason} {wrong.fix}" in said(wizard)
+        assert f"✗ error: {wrong.reason} {wrong.fix}" in checks_text(wizard)
         assert marks(pilot)[StepId.SCALE] == "flagged"
         checks = wizard.query_one("#layout-checks", Paragraphs)
-        assert wizard.query_one(ScalePane).region.contains_region(checks.region), "it is seen without scrolling"
-        assert wrong.reason[:20] not in str(wizard.query_one("#issues").render()), "and is not said twice"
+        assert wizard.query_one(ScalePane).region.contains_region(checks.region), "it is visible without scrolling"
+        assert wrong.reason[:20] not in str(wizard.query_one("#issues").render()), "and is not shown twice"
         await pilot.press("backspace", "4")
-        assert "✗" not in said(wizard)
+        assert "✗" not in checks_text(wizard)
         assert marks(pilot)[StepId.SCALE] != "flagged"
 
 
@@ -131,7 +131,7 @@ async def test_unusual_layout_is_marked_and_can_be_run(app: LlmbApp) -> None:
         assert overrides(wizard) == Overrides(cp=2)
         await pilot.pause()
         (note,) = [one for one in plan_of(wizard).problems if one.field == "cp"]
-        assert f"· unusual: {note.reason}" in said(wizard)
+        assert f"· unusual: {note.reason}" in checks_text(wizard)
         assert plan_of(wizard).launchable
 
 
@@ -141,8 +141,8 @@ async def test_custom_layout_shows_difference_and_step_time(app: LlmbApp) -> Non
         await pilot.press("l", "4", "tab", "tab", "tab", "tab", "tab", "1")
         assert overrides(wizard) == Overrides(tp=4, mbs=1)
         await pilot.pause()
-        assert "differs from the published layout: TP 4, not 2; MBS 1, not 2" in said(wizard)
-        assert "recipe default 2.66 s" in said(wizard)
+        assert "differs from the published layout: TP 4, not 2; MBS 1, not 2" in checks_text(wizard)
+        assert "recipe default 2.66 s" in checks_text(wizard)
 
 
 async def test_rail_and_review_name_a_custom_layout(app: LlmbApp) -> None:
@@ -221,7 +221,7 @@ async def test_the_list_ranks_the_valid_layouts_and_marks_the_published_one(
     async with app.run_test(size=size) as pilot:
         await at_scale(pilot)
         await pilot.press("ctrl+l")
-        dialog = await listed(pilot)
+        dialog = await open_list(pilot)
         found = layouts(CATALOG, NEMOTRON)
         choices = dialog.query_one("#choices", ChoiceList)
         assert [one.value for one in choices.shown] == [layout_text(one.overrides) for one in found.best]
@@ -239,7 +239,7 @@ async def test_a_layout_from_the_list_fills_the_fields(app: LlmbApp) -> None:
     async with app.run_test(size=SIZE) as pilot:
         wizard = await at_scale(pilot)
         await pilot.press("l", "8", "ctrl+l")
-        dialog = await listed(pilot)
+        dialog = await open_list(pilot)
         best = layouts(CATALOG, NEMOTRON).best
         wanted = next(one for one in best if len(one.overrides.set_fields()) > 1)
         choices = dialog.query_one("#choices", ChoiceList)
@@ -262,7 +262,7 @@ async def test_the_published_layout_is_taken_from_the_list(app: LlmbApp) -> None
     async with app.run_test(size=SIZE) as pilot:
         wizard = await at_scale(pilot)
         await pilot.press("l", "8", "ctrl+l")
-        dialog = await listed(pilot)
+        dialog = await open_list(pilot)
         choices = dialog.query_one("#choices", ChoiceList)
         choices.highlighted = next(at for at, one in enumerate(choices.shown) if one.published)
         await pilot.press("enter")
@@ -277,7 +277,7 @@ async def test_the_list_opens_and_answers_by_mouse(app: LlmbApp) -> None:
         await pilot.press("l")
         await pilot.pause()
         await pilot.click("#valid-layouts")
-        await listed(pilot)
+        await open_list(pilot)
         await pilot.click("#choices", offset=(10, 3))
         await pilot.click("#take")
         await on_top(pilot, WizardScreen)
@@ -290,7 +290,7 @@ async def test_leaving_the_list_changes_nothing(app: LlmbApp) -> None:
         await pilot.press("l", "4")
         for keys in (("escape",), ("tab", "tab", "enter")):
             await pilot.press("ctrl+l")
-            await listed(pilot)
+            await open_list(pilot)
             await pilot.press("down", *keys)
             await on_top(pilot, WizardScreen)
             assert overrides(wizard) == Overrides(tp=4), keys
@@ -320,7 +320,7 @@ async def test_long_comparison_shows_progress_and_can_be_cancelled(
         wizard = await at_scale(pilot)
         await pilot.press("ctrl+l")
         await on_top(pilot, LayoutsDialog)
-        await until(pilot, lambda: "comparing layouts for" in text_of(app, "#choices-said"), "it says for how long")
+        await until(pilot, lambda: "comparing layouts for" in text_of(app, "#choices-said"), "the duration is shown")
         await pilot.press("enter")
         assert isinstance(app.screen, LayoutsDialog), "there is nothing to take yet"
         await pilot.press("escape")
@@ -346,7 +346,7 @@ async def test_empty_list_and_failure_show_the_reason(app: LlmbApp, monkeypatch:
             monkeypatch.setattr(layouts_room, "layouts", compare)
             await pilot.press("ctrl+l")
             await on_top(pilot, LayoutsDialog)
-            await until(pilot, lambda words=words: words in text_of(app, "#choices-said"), "it is said")
+            await until(pilot, lambda words=words: words in text_of(app, "#choices-said"), "the reason is shown")
             await pilot.press("enter")
             assert isinstance(app.screen, LayoutsDialog)
             await pilot.press("escape")

@@ -16,7 +16,7 @@ from llmb_tui.ui.screens.cluster_editor import ClusterEditor
 from llmb_tui.ui.widgets.choices import ChoiceList
 from tests.kit.pilot import loaded, on_top, until
 from tests.kit.runs import slurm
-from tests.ui.wizard.test_cluster_editor import fill, said
+from tests.ui.wizard.test_cluster_editor import fill, text_in
 
 CONFIG = """\
 schema_version: 2
@@ -59,7 +59,7 @@ async def read(pilot: Pilot[None], demo: DemoCluster, install_dir: Path, **typed
     await on_top(pilot, HostKey)
     await pilot.press("right", "enter")
     await on_top(pilot, ClusterEditor)
-    await until(pilot, lambda: "partitions" in said(pilot, "read"), "the cluster says what it offers")
+    await until(pilot, lambda: "partitions" in text_in(pilot, "read"), "the cluster says what it offers")
 
 
 def offers(pilot: Pilot[None], name: str) -> list[tuple[str, str]]:
@@ -76,7 +76,7 @@ async def test_settings_of_llmb_run_are_offered_first_and_marked(
     app = LlmbApp(services)
     async with app.run_test(size=(120, 50)) as pilot:
         await read(pilot, demo, root, account="mine")
-        assert f"llmb-run 26.06.01 installation at {root}" in said(pilot, "read")
+        assert f"llmb-run 26.06.01 installation at {root}" in text_in(pilot, "read")
         mark = "in llmb-run 26.06.01's configuration"
         assert offers(pilot, "account")[0] == ("theirs", mark)
         assert [name for name, _ in offers(pilot, "partition")] == ["debug", "batch"]
@@ -112,7 +112,7 @@ async def test_unusable_configuration_is_reported_and_others_are_offered(
     app = LlmbApp(services)
     async with app.run_test(size=(120, 50)) as pilot:
         await read(pilot, demo, root)
-        assert "Its version is 9; this llmb-tui knows versions 1 and 2." in said(pilot, "read")
+        assert "Its version is 9; this llmb-tui knows versions 1 and 2." in text_in(pilot, "read")
         assert offers(pilot, "partition")
         assert value(pilot, "partition") == "batch"
 
@@ -121,4 +121,4 @@ async def test_cluster_without_llmb_run_does_not_mention_it(services: Services, 
     app = LlmbApp(services)
     async with app.run_test(size=(80, 24)) as pilot:
         await read(pilot, demo, root / "llmb_repo")
-        assert "llmb-run" not in said(pilot, "read")
+        assert "llmb-run" not in text_in(pilot, "read")

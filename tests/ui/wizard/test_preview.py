@@ -38,7 +38,7 @@ async def at_scale(pilot: Pilot[None], workload: str = "nemotron4@25.04/15b") ->
     return wizard
 
 
-def seen(wizard: WizardScreen) -> set[str]:
+def visible_parts(wizard: WizardScreen) -> set[str]:
     """The parts of the preview that are completely visible."""
     preview = wizard.query_one(Preview)
     parts = (PlanFigures, TimeParts, ScaleChart, ScrolledRemarks)
@@ -50,7 +50,7 @@ def seen(wizard: WizardScreen) -> set[str]:
     }
 
 
-def form_is_seen(wizard: WizardScreen) -> bool:
+def is_form_visible(wizard: WizardScreen) -> bool:
     return bool(wizard.query_one("#form").display)
 
 
@@ -64,7 +64,7 @@ async def test_all_parts_are_visible_on_a_large_terminal(app: LlmbApp) -> None:
         for size in ((120, 36), (120, 40), (160, 45), (200, 60)):
             await pilot.resize_terminal(*size)
             await pilot.pause()
-            assert seen(wizard) == {"PlanFigures", "TimeParts", "ScaleChart", "ScrolledRemarks"}, size
+            assert visible_parts(wizard) == {"PlanFigures", "TimeParts", "ScaleChart", "ScrolledRemarks"}, size
             assert "preview" not in actions(wizard), "there is nothing to turn to"
             text = on_screen(app)
             assert "where the time goes (a model)" in text, size
@@ -76,7 +76,7 @@ async def test_long_remarks_leave_room_for_the_chart_and_can_be_scrolled(app: Ll
         wizard = await at_scale(pilot, GROK)
         await choose(pilot, "scale", "1024")
         await pilot.pause()
-        assert {"PlanFigures", "TimeParts", "ScaleChart"} <= seen(wizard)
+        assert {"PlanFigures", "TimeParts", "ScaleChart"} <= visible_parts(wizard)
         scroller = wizard.query_one(Preview).query_one(ScrolledRemarks)
         assert scroller.can_focus
         assert scroller.max_scroll_y > 0
@@ -99,35 +99,35 @@ async def test_tab_skips_short_remarks(app: LlmbApp) -> None:
 async def test_preview_key_cycles_form_figures_and_chart_on_a_small_terminal(app: LlmbApp) -> None:
     async with app.run_test(size=(80, 24)) as pilot:
         wizard = await at_scale(pilot)
-        assert form_is_seen(wizard)
-        assert seen(wizard) == {"PlanFigures"}
+        assert is_form_visible(wizard)
+        assert visible_parts(wizard) == {"PlanFigures"}
         await pilot.press("p")
         await pilot.pause()
-        assert not form_is_seen(wizard)
-        assert {"PlanFigures", "ScrolledRemarks"} <= seen(wizard)
-        assert "ScaleChart" not in seen(wizard)
+        assert not is_form_visible(wizard)
+        assert {"PlanFigures", "ScrolledRemarks"} <= visible_parts(wizard)
+        assert "ScaleChart" not in visible_parts(wizard)
         await pilot.press("p")
         await pilot.pause()
-        assert seen(wizard) == {"TimeParts", "ScaleChart"}
+        assert visible_parts(wizard) == {"TimeParts", "ScaleChart"}
         assert "[16]" in on_screen(app)
         await pilot.press("p")
         await pilot.pause()
-        assert form_is_seen(wizard)
-        assert seen(wizard) == {"PlanFigures"}
+        assert is_form_visible(wizard)
+        assert visible_parts(wizard) == {"PlanFigures"}
 
 
 async def test_preview_key_shows_the_chart_on_a_low_terminal(app: LlmbApp) -> None:
     async with app.run_test(size=(120, 24)) as pilot:
         wizard = await at_scale(pilot)
-        assert "ScaleChart" not in seen(wizard)
+        assert "ScaleChart" not in visible_parts(wizard)
         assert "preview" in actions(wizard)
         await pilot.press("p")
         await pilot.pause()
-        assert seen(wizard) == {"TimeParts", "ScaleChart"}
+        assert visible_parts(wizard) == {"TimeParts", "ScaleChart"}
         assert wizard.query_one("#form").display
         await pilot.press("p")
         await pilot.pause()
-        assert "PlanFigures" in seen(wizard)
+        assert "PlanFigures" in visible_parts(wizard)
 
 
 async def test_another_step_shows_the_form_again(app: LlmbApp) -> None:
@@ -173,7 +173,7 @@ async def test_invalid_scale_has_no_chart(app: LlmbApp) -> None:
         await pilot.press("tab", "0")
         await until(pilot, lambda: not wizard.query_one(Preview).points, "there is nothing to draw")
         await pilot.pause()
-        assert seen(wizard) == {"PlanFigures"}
+        assert visible_parts(wizard) == {"PlanFigures"}
 
 
 def result_of(run_id: str, step_time_s: float, ended_at: float = 1.0) -> ClusterResult:
@@ -206,7 +206,7 @@ def measured(services: Services) -> Measured:
     return found
 
 
-def here(wizard: WizardScreen) -> str:
+def local_row(wizard: WizardScreen) -> str:
     """The row of local results; empty if there is none."""
     rows = [row.plain for row in wizard.query_one(PlanFigures).rows(90)]
     at = next((index for index, row in enumerate(rows) if row.startswith("here ")), None)
@@ -226,11 +226,11 @@ async def test_results_of_the_chosen_cluster_have_their_row(services: Services, 
         await pilot.pause()
         text = on_screen(app)
         assert "measured here" in text
-        assert "2.66 s" in text, "the published number stands beside it"
+        assert "2.66 s" in text, "the published number stays"
         if size == (80, 24):
             await pilot.press("p")
             await pilot.pause()
-        assert "250102-second, 250101-first" in here(wizard)
+        assert "250102-second, 250101-first" in local_row(wizard)
 
 
 async def test_results_are_read_per_cluster_and_not_per_key(services: Services, measured: Measured) -> None:
@@ -241,9 +241,9 @@ async def test_results_are_read_per_cluster_and_not_per_key(services: Services, 
         read = len(measured.read)
         await pilot.press("down", "down", "up", "up")
         assert len(measured.read) == read
-        assert "2 runs of this configuration" in here(wizard)
+        assert "2 runs of this configuration" in local_row(wizard)
         await pilot.press("down")
-        assert "of other configurations" in here(wizard), "for another scale they say less"
+        assert "of other configurations" in local_row(wizard), "they are less certain for another scale"
 
 
 async def test_results_of_a_cluster_that_is_no_longer_chosen_are_dropped(
@@ -263,7 +263,7 @@ async def test_results_of_a_cluster_that_is_no_longer_chosen_are_dropped(
         measured.held["eos"].set()
         await until(pilot, lambda: "eos" in measured.done, "the first one's come late")
         await pilot.pause()
-        assert here(wizard) == ""
+        assert local_row(wizard) == ""
 
 
 async def test_run_that_ended_meanwhile_counts_after_the_return(services: Services, measured: Measured) -> None:
@@ -272,9 +272,9 @@ async def test_run_that_ended_meanwhile_counts_after_the_return(services: Servic
     async with app.run_test(size=SIZE) as pilot:
         wizard = await at_scale(pilot)
         await until(pilot, lambda: "eos" in measured.done, "there is none yet")
-        assert here(wizard) == ""
+        assert local_row(wizard) == ""
         measured.by_cluster["eos"] = (result_of("250103-third", 2.70),)
         await pilot.press("J")
         await until(pilot, lambda: app.screen is not wizard, "the runs are shown")
         await pilot.press("q")
-        await until(pilot, lambda: "250103-third" in here(wizard), "it is read again")
+        await until(pilot, lambda: "250103-third" in local_row(wizard), "the results are read again")

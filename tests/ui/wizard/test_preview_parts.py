@@ -29,7 +29,7 @@ def drawn(chosen: int = 64, size: tuple[int, int] = (47, 8), points: object = PO
     return ["".join(text for text, _ in row) for row in scale_lines(points, chosen, size)]
 
 
-def said(selection: Selection, here: ClusterEstimate | None = None, width: int = 47) -> dict[str, str]:
+def texts_by_label(selection: Selection, here: ClusterEstimate | None = None, width: int = 47) -> dict[str, str]:
     """Figures by label, with wrapped lines joined."""
     found: dict[str, str] = {}
     label = ""
@@ -40,7 +40,7 @@ def said(selection: Selection, here: ClusterEstimate | None = None, width: int =
 
 
 def test_a_published_number_has_its_band_its_method_and_its_row() -> None:
-    words = said(NEMOTRON)
+    words = texts_by_label(NEMOTRON)
     assert words["step time"] == "2.67 s   published"
     assert words["band"].endswith("2.563–2.777 s")
     assert words["from"] == "nemotron4@25.04 15b bf16, 64 × H100, 2.67 s"
@@ -49,14 +49,16 @@ def test_a_published_number_has_its_band_its_method_and_its_row() -> None:
 def test_modelled_number_names_its_basis() -> None:
     made = plan(CATALOG, replace(NEMOTRON, overrides=Overrides(tp=4)))
     assert made.estimate is not None
-    words = said(made.selection)
+    words = texts_by_label(made.selection)
     assert words["step time"].endswith(f"modelled: {made.estimate.basis}")
     assert words["from"] == made.estimate.anchor
 
 
 def test_memory_has_a_verdict_in_words() -> None:
-    assert said(NEMOTRON)["memory"].endswith("of 80 GB   fits")
-    assert said(replace(NEMOTRON, overrides=Overrides(mbs=8)))["memory"].endswith("needs recompute or sharding")
+    assert texts_by_label(NEMOTRON)["memory"].endswith("of 80 GB   fits")
+    assert texts_by_label(replace(NEMOTRON, overrides=Overrides(mbs=8)))["memory"].endswith(
+        "needs recompute or sharding"
+    )
 
 
 @pytest.mark.parametrize("width", [47, 68])
@@ -66,7 +68,7 @@ def test_local_results_have_a_row_with_their_runs(width: int) -> None:
     assert "step time 2.67 s published band" in text
     assert "here 2.71 s 2.6–2.82 s measured here: 2 runs of this configuration (250101-a, 250102-b) tokens/s" in text
     assert all(len(row) <= width for row in rows)
-    assert "here" not in said(NEMOTRON)
+    assert "here" not in texts_by_label(NEMOTRON)
 
 
 def test_newest_of_many_runs_are_named() -> None:
@@ -178,4 +180,4 @@ def test_shares_never_exceed_the_height(height: int, figures_: int, picture: int
     taken = figures_ + picture * shares.picture + (shares.chart and shares.chart + shares.blank)
     assert taken <= max(height, figures_)
     if shares.chart or shares.picture:
-        assert height - taken >= min(remarks_, 3), "what is said of the plan is seen first"
+        assert height - taken >= min(remarks_, 3), "remarks come first"

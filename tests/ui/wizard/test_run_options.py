@@ -202,10 +202,10 @@ def test_review_shows_notes_of_the_prepared_job() -> None:
 
 def test_confirmation_names_the_options() -> None:
     with_both = replace(LLAMA, scale=16, options=RunOptions(nccl_trace=True, save_checkpoint=True))
-    beside, plain = (state_at(StepId.REVIEW, chosen).proposal.request for chosen in (with_both, LLAMA))
-    assert beside is not None
+    with_options, plain = (state_at(StepId.REVIEW, chosen).proposal.request for chosen in (with_both, LLAMA))
+    assert with_options is not None
     assert plain is not None
-    assert "with NCCL trace and save checkpoint" in str(agreement(beside))
+    assert "with NCCL trace and save checkpoint" in str(agreement(with_options))
     assert "with" not in str(agreement(plain))
 
 

@@ -92,18 +92,18 @@ def refused(run: Run) -> Run:
 def services(places: UserPaths, monkeypatch: pytest.MonkeyPatch) -> Iterator[Slow]:
     """Services that neither settle a launch in the background nor follow a run."""
 
-    def nobody(run_id: str) -> None:
+    def no_monitor(run_id: str) -> None:
         raise LlmbError(f"Nobody follows {run_id} here.")
 
     found = Slow(places)
     monkeypatch.setattr("llmb_tui.watch.runs_feed.reconcile", lambda _, runs, __, run: runs.load(run.id))
-    monkeypatch.setattr(found.feed, "monitor", nobody)
+    monkeypatch.setattr(found.feed, "monitor", no_monitor)
     found.clusters.save(EOS)
     yield found
     found.slow.may_end.set()
 
 
-def now(pilot: Pilot[None]) -> str:
+def launch_text(pilot: Pilot[None]) -> str:
     """The visible line about the launch."""
     (shown,) = [one for one in pilot.app.screen.query(LaunchLine) if one.region]
     return "\n".join(str(body) for _, body in shown.parts) if shown.display else ""
@@ -116,7 +116,9 @@ async def launching(pilot: Pilot[None]) -> WizardScreen:
     await pilot.press("s")
     await on_top(pilot, Confirm)
     await pilot.press("y")
-    await until(pilot, lambda: any("Importing" in str(one.parts) for one in wizard.query(LaunchLine)), "it is told")
+    await until(
+        pilot, lambda: any("Importing" in str(one.parts) for one in wizard.query(LaunchLine)), "the message is shown"
+    )
     await pilot.pause()
     return wizard
 
@@ -144,8 +146,8 @@ async def test_submitted_run_opens_with_all_its_jobs(services: Slow, size: tuple
     app = LlmbApp(services)
     async with app.run_test(size=size) as pilot:
         wizard = await launching(pilot)
-        assert now(pilot).startswith("launching for ")
-        assert "Importing NeMo" in now(pilot)
+        assert launch_text(pilot).startswith("launching for ")
+        assert "Importing NeMo" in launch_text(pilot)
         assert "submit" not in actions(wizard)
         services.slow.may_end.set()
         await on_top(pilot, RunScreen)
@@ -167,9 +169,9 @@ async def test_launch_line_counts_seconds(services: Slow) -> None:
     app = LlmbApp(services)
     async with app.run_test(size=(120, 40)) as pilot:
         await launching(pilot)
-        first = now(pilot)
-        await until(pilot, lambda: now(pilot) != first, "the time goes on")
-        assert "Importing NeMo" in now(pilot)
+        first = launch_text(pilot)
+        await until(pilot, lambda: launch_text(pilot) != first, "the duration changes")
+        assert "Importing NeMo" in launch_text(pilot)
 
 
 async def test_leaving_during_a_launch_shows_its_outcome_and_submits_once(services: Slow) -> None:
@@ -179,18 +181,22 @@ async def test_leaving_during_a_launch_shows_its_outcome_and_submits_once(servic
         await pilot.press("3", "P", "up")
         await pilot.press("6")
         await until(pilot, lambda: state_of(wizard).cluster.prepared is not None, "the direct script is rendered")
-        assert "llama3.1 8b bf16 · 8 × H100 on eos" in now(pilot), "which one is said of another"
+        assert "llama3.1 8b bf16 · 8 × H100 on eos" in launch_text(pilot), "the run is named after a new answer"
         await pilot.press("s", "enter")
         await pilot.pause()
         assert app.screen is wizard
         assert "Another run is being submitted" in on_screen(app)
         await pilot.press("3", "P", "down", "6")
         await pilot.pause()
-        assert "Importing NeMo" in now(pilot)
+        assert "Importing NeMo" in launch_text(pilot)
         await pilot.press("1")
         services.slow.may_end.set()
         await until(pilot, lambda: state_of(wizard).launch is None, "it is over")
-        await until(pilot, lambda: "on eos, jobs 102, 101: submitted" in " ".join(on_screen(app).split()), "it is told")
+        await until(
+            pilot,
+            lambda: "on eos, jobs 102, 101: submitted" in " ".join(on_screen(app).split()),
+            "the message is shown",
+        )
         assert (app.screen, step_of(pilot)) == (wizard, StepId.WORKLOAD)
         await until(pilot, lambda: "1 run is going" in on_screen(app), "it is among the runs")
     assert len(services.slow.drafts) == 1
@@ -203,7 +209,9 @@ async def test_launch_without_an_answer_is_unknown_and_queried_again(services: S
         await launching(pilot)
         services.slow.may_end.set()
         await on_top(pilot, RunScreen)
-        await until(pilot, lambda: "It is not known whether this job was submitted." in on_screen(app), "it is said")
+        await until(
+            pilot, lambda: "It is not known whether this job was submitted." in on_screen(app), "the message is shown"
+        )
         text = " ".join(on_screen(app).split())
         assert "launch.sh was started by me@login1, and has not answered." in text
         (run,) = services.runs.all()

@@ -222,7 +222,7 @@ async def test_cluster_is_probed_and_installed_for_upstream(services: Open) -> N
         await pilot.press("5", "s")
         await until(pilot, lambda: ("installer", "upstream") in services.stand_in.asked, "the install runs")
         assert {procedure for _, procedure in services.stand_in.asked} == {"upstream"}
-        await until(pilot, lambda: marks(pilot)[StepId.INSTALL] == "done", "the install is whole")
+        await until(pilot, lambda: marks(pilot)[StepId.INSTALL] == "done", "the install is complete")
         await pilot.pause()
         assert "scripts · " in on_screen(app)
 
@@ -238,9 +238,7 @@ async def test_new_procedure_drops_earlier_checks_and_probes_again(services: Ope
         assert marks(pilot)[StepId.INSTALL] == "open"
         await until(pilot, lambda: wizard.bar.link == "connected", "the connection is as it was")
         services.stand_in.may_answer.set()
-        await until(
-            pilot, lambda: ("preflight", "direct") in services.stand_in.asked, "it is looked at again by itself"
-        )
+        await until(pilot, lambda: ("preflight", "direct") in services.stand_in.asked, "it is probed again")
         assert ("preflight", "upstream") not in services.stand_in.asked
 
 

@@ -41,7 +41,7 @@ from tests.ui.wizard.upstream_pilot import (
 )
 
 
-def against(wizard: WizardScreen) -> tuple[Problem, ...]:
+def objections(wizard: WizardScreen) -> tuple[Problem, ...]:
     """Objections of the chosen cluster to NVIDIA's scripts."""
     objection = state_of(wizard).objections.get(objection_key(request_of(wizard), "upstream"))
     return (objection,) if objection is not None else ()
@@ -60,7 +60,7 @@ async def test_private_commits_disable_upstream_before_it_is_chosen(services: Op
     async with app.run_test(size=(120, 40)) as pilot:
         wizard = await at_procedures(pilot)
         await pilot.press("4", "c")
-        await until(pilot, lambda: bool(against(wizard)), "the commits were looked for")
+        await until(pilot, lambda: bool(objections(wizard)), "the commits were checked")
         await pilot.press("3", "P", "down")
         assert chosen(wizard) == "direct"
         assert plan_of(wizard).launchable
@@ -74,7 +74,7 @@ async def test_private_commits_disable_upstream_before_it_is_chosen(services: Op
         await pilot.press("1")
         await pilot.press("home")
         await choose(pilot, "workload", LLAMA)
-        assert [problem.reason for problem in against(wizard)] == [LOST.found]
+        assert [problem.reason for problem in objections(wizard)] == [LOST.found]
         assert services.stand_in.asked.count(("commits", "direct")) == asked
 
 
@@ -84,12 +84,12 @@ async def test_probe_completes_without_the_early_checks(services: Open) -> None:
     async with app.run_test(size=(120, 40)) as pilot:
         wizard = await at_procedures(pilot)
         await pilot.press("4", "c")
-        await until(pilot, lambda: ("commits", "direct") in services.stand_in.asked, "they were asked for")
-        await until(pilot, lambda: not state_of(wizard).cluster.tasks, "the look is over")
+        await until(pilot, lambda: ("commits", "direct") in services.stand_in.asked, "they were requested")
+        await until(pilot, lambda: not state_of(wizard).cluster.tasks, "the probe has ended")
         assert (marks(pilot)[StepId.CLUSTER], state_of(wizard).cluster.error) == ("done", None)
         services.stand_in.error, services.stand_in.public = None, LOST
         await pilot.press("c")
-        await until(pilot, lambda: bool(against(wizard)), "they are asked for again")
+        await until(pilot, lambda: bool(objections(wizard)), "they are checked again")
 
 
 async def test_private_commits_block_submission_until_a_later_check_passes(services: Open) -> None:
@@ -99,7 +99,7 @@ async def test_private_commits_block_submission_until_a_later_check_passes(servi
         await pilot.press("down")
         services.stand_in.public = LOST
         await pilot.press("4", "c")
-        await until(pilot, lambda: marks(pilot)[StepId.SCALE] == "flagged", "the commits were looked for")
+        await until(pilot, lambda: marks(pilot)[StepId.SCALE] == "flagged", "the commits were checked")
         assert marks(pilot)[StepId.CLUSTER] == "flagged"
         await pilot.press("6")
         await pilot.pause()

@@ -85,46 +85,49 @@ def request_() -> RunRequest:
     return request
 
 
-def told(task: ClusterTask, cluster: Cluster) -> list[Event]:
+def perform_task(task: ClusterTask, cluster: Cluster) -> list[Event]:
     events: list[Event] = []
     perform(task, cluster, NonInteractivePrompter(), events.append, threading.Event())
     return events
 
 
 def test_probe_reports_link_checks_steps_and_early_checks(cluster: Cluster, request_: RunRequest) -> None:
-    events = told(Probe(request_, attended=True, early=True), cluster)
+    events = perform_task(Probe(request_, attended=True, early=True), cluster)
     assert [type(event) for event in events] == [ConnectionChanged, CheckDone, StepsChanged, EarlyChecked, TaskEnded]
-    assert told(Probe(request_, attended=True, early=False), cluster)[-2:] == [events[2], events[-1]]
+    assert perform_task(Probe(request_, attended=True, early=False), cluster)[-2:] == [events[2], events[-1]]
 
 
 def test_probe_without_early_checks_is_complete(cluster: Cluster, request_: RunRequest) -> None:
     cluster.stand_in.error = LOST
-    events = told(Probe(request_, attended=True, early=True), cluster)
+    events = perform_task(Probe(request_, attended=True, early=True), cluster)
     assert [type(event) for event in events] == [ConnectionChanged, CheckDone, StepsChanged, TaskEnded]
 
 
 @pytest.mark.parametrize("attended", [True, False])
 def test_failed_probe_reports_an_error_only_if_attended(cluster: Cluster, request_: RunRequest, attended: bool) -> None:
     cluster.session.lost = LOST
-    events = told(Probe(request_, attended, early=True), cluster)
+    events = perform_task(Probe(request_, attended, early=True), cluster)
     link = ConnectionChanged(request_, "failed" if attended else "unknown")
     assert events == [link, *([TaskFailed(request_, "probe", LOST)] if attended else []), TaskEnded(request_, "probe")]
     assert (cluster.session.prompters != [None]) is attended, "an unattended probe has no prompter"
 
 
 def test_install_and_prepare_report_their_outcomes(cluster: Cluster, request_: RunRequest) -> None:
-    assert told(Install(request_), cluster) == [StepsChanged(request_, INSTALLED), TaskEnded(request_, "install")]
-    assert [type(event) for event in told(Prepare(request_), cluster)] == [Prepared, TaskEnded]
+    assert perform_task(Install(request_), cluster) == [
+        StepsChanged(request_, INSTALLED),
+        TaskEnded(request_, "install"),
+    ]
+    assert [type(event) for event in perform_task(Prepare(request_), cluster)] == [Prepared, TaskEnded]
     cluster.session.lost = LOST
     for task, name in ((Install(request_), "install"), (Prepare(request_), "prepare")):
-        assert told(task, cluster) == [TaskFailed(request_, name, LOST), TaskEnded(request_, name)]  # type: ignore[arg-type]
+        assert perform_task(task, cluster) == [TaskFailed(request_, name, LOST), TaskEnded(request_, name)]  # type: ignore[arg-type]
 
 
 def test_script_ahead_asks_nothing_and_reports_no_error(cluster: Cluster, request_: RunRequest) -> None:
-    prepared, ended = told(PrepareAhead(request_), cluster)
+    prepared, ended = perform_task(PrepareAhead(request_), cluster)
     assert (type(prepared), ended) == (Prepared, TaskEnded(request_, "prepare ahead"))
     cluster.session.lost = LOST
-    assert told(PrepareAhead(request_), cluster) == [ended]
+    assert perform_task(PrepareAhead(request_), cluster) == [ended]
     assert cluster.session.prompters == [None, None]
 
 
@@ -134,7 +137,7 @@ def test_failed_submission_reports_whether_its_run_ended(
 ) -> None:
     prepared = draft_of(request_.plan)
     cluster.stand_in.outcome = replace(prepared.run, submission=submission)  # type: ignore[arg-type]  # one of its literals
-    failed, ended = told(Submit(prepared, PASSED, INSTALLED), cluster)
+    failed, ended = perform_task(Submit(prepared, PASSED, INSTALLED), cluster)
     assert isinstance(failed, TaskFailed)
     assert (failed.run_ended, ended) == (over, TaskEnded(prepared.request, "submit"))
 
@@ -142,9 +145,9 @@ def test_failed_submission_reports_whether_its_run_ended(
 def test_submission_that_did_not_start_keeps_its_run(cluster: Cluster, request_: RunRequest) -> None:
     prepared = draft_of(request_.plan)
     cluster.session.lost = LOST
-    assert told(Submit(prepared, PASSED, INSTALLED), cluster)[0] == TaskFailed(prepared.request, "submit", LOST)
+    assert perform_task(Submit(prepared, PASSED, INSTALLED), cluster)[0] == TaskFailed(prepared.request, "submit", LOST)
     cluster.session.lost = None
-    assert isinstance(told(Submit(prepared, PASSED, INSTALLED), cluster)[0], RunSubmitted)
+    assert isinstance(perform_task(Submit(prepared, PASSED, INSTALLED), cluster)[0], RunSubmitted)
 
 
 def test_the_launched_run_is_read_again(cluster: Cluster, request_: RunRequest) -> None:

@@ -47,10 +47,10 @@ async def journey(pilot: Pilot[None]) -> WizardScreen:
     await choose(pilot, "scale", "16")
     await until(pilot, lambda: marks(pilot)[StepId.CLUSTER] == "done", "the saved cluster is ticked by itself")
     await pilot.press("right")
-    await until(pilot, lambda: step_of(pilot) is StepId.INSTALL, "the ready cluster is passed by")
-    await until(pilot, lambda: bool(wizard.query_one("#install-rows").size.height), "the install is looked at")
+    await until(pilot, lambda: step_of(pilot) is StepId.INSTALL, "the step of the ready cluster is skipped")
+    await until(pilot, lambda: bool(wizard.query_one("#install-rows").size.height), "the install is checked")
     await pilot.press("enter")
-    await until(pilot, lambda: marks(pilot)[StepId.INSTALL] == "done", "the install is whole")
+    await until(pilot, lambda: marks(pilot)[StepId.INSTALL] == "done", "the install is complete")
     await pilot.press("enter")
     assert step_of(pilot) is StepId.REVIEW
     await until(pilot, lambda: "#SBATCH" in str(wizard.query_one("#script-text").render()), "the script is shown")
@@ -94,10 +94,10 @@ async def test_a_saved_cluster_from_the_first_step_to_the_run_and_back_again(
         plan = wizard.query_one(Preview).figures.plan
         assert plan is not None
         assert plan.selection == run.plan.selection
-        await until(pilot, lambda: marks(pilot)[StepId.INSTALL] == "done", "the whole install is ticked by itself")
+        await until(pilot, lambda: marks(pilot)[StepId.INSTALL] == "done", "the complete install is marked done")
         await pilot.press("3")
         await pilot.press("right")
-        assert step_of(pilot) is StepId.REVIEW, "who comes back goes from Scale to Review in one key"
+        assert step_of(pilot) is StepId.REVIEW, "one key leads from Scale to Review"
 
 
 async def test_unknown_host_key_needs_confirmation_and_defaults_to_no(services: Services, node: LoginNode) -> None:
@@ -141,7 +141,7 @@ async def test_no_question_is_asked_before_the_user_connects(services: Services,
     app = LlmbApp(services)
     async with app.run_test(size=(120, 40)) as pilot:
         wizard = await loaded(pilot)
-        await until(pilot, lambda: bool(node.transports), "the saved cluster is looked at by itself")
+        await until(pilot, lambda: bool(node.transports), "the saved cluster is probed")
         await until(pilot, lambda: wizard.bar.link == "unknown", "and left alone when it has a question")
         assert isinstance(app.screen, WizardScreen)
 
@@ -177,7 +177,7 @@ async def test_choice_made_during_the_first_probe_is_probed_too(services: Servic
     slow.save(demo.profile)
     async with LlmbApp(services).run_test(size=SIZE) as pilot:
         wizard = await loaded(pilot)
-        await until(pilot, lambda: wizard.bar.link == "connecting", "the first look has begun")
+        await until(pilot, lambda: wizard.bar.link == "connecting", "the first probe has started")
         await pilot.press("down")
         slow.may_connect.set()
         await until(pilot, lambda: marks(pilot)[StepId.CLUSTER] == "done", "the cluster answers for the new choice")

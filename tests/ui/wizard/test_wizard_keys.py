@@ -297,7 +297,7 @@ async def test_failed_background_read_shows_only_a_message(
         wizard = await loaded(pilot)
         monkeypatch.setattr(type(services.runs), "listing", broken)
         await pilot.press("question_mark", "escape")
-        await until(pilot, lambda: app._notifications, "it is said")
+        await until(pilot, lambda: app._notifications, "the message is shown")
         assert app.screen is wizard
 
 

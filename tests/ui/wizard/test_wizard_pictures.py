@@ -89,7 +89,7 @@ async def on_eos(pilot: Pilot[None], step: str, cluster: ClusterState) -> Wizard
     await pilot.press("right", "c")
     wizard = wizard_of(pilot)
     link = wizard.query_one("#link", Paragraphs)
-    await until(pilot, lambda: wizard.bar.link == "failed" and len(link.parts) > 1, "the look at nothing has failed")
+    await until(pilot, lambda: wizard.bar.link == "failed" and len(link.parts) > 1, "the probe has failed")
     await know(pilot, wizard, cluster)
     await pilot.press(step)
     await pilot.pause()

@@ -42,7 +42,7 @@ async def test_text_from_a_cluster_is_harmless(services: Services) -> None:
         wizard = await loaded(pilot)
         await choose(pilot, "workload", "nemotron4@25.04/15b")
         await pilot.press("4", "c")
-        await until(pilot, lambda: wizard.bar.link == "failed", "the look at nothing has failed")
+        await until(pilot, lambda: wizard.bar.link == "failed", "the probe has failed")
         await pilot.pause()
         plan = wizard.query_one(Preview).figures.plan
         assert plan is not None

@@ -141,9 +141,9 @@ async def at_review(pilot: Pilot[None], wizard: WizardScreen, *keys: str) -> Non
     assert isinstance(services, Open)
     services.stand_in.installed = INSTALLED
     await pilot.press(*keys, "4", "c")
-    await until(pilot, lambda: wizard.bar.link == "connected", "the cluster is looked at")
+    await until(pilot, lambda: wizard.bar.link == "connected", "the cluster is connected")
     await until(pilot, lambda: marks(pilot)[StepId.CLUSTER] == "done", "the checks are made")
-    await until(pilot, lambda: marks(pilot)[StepId.INSTALL] == "done", "the install is whole")
+    await until(pilot, lambda: marks(pilot)[StepId.INSTALL] == "done", "the install is complete")
     await pilot.press("6")
     await until(pilot, lambda: "copy" in actions(wizard) and "submit" in actions(wizard), "the command is there")
     await pilot.pause()
