@@ -200,7 +200,7 @@ def _scale(recipe: Recipe, gpus: int, row: Row | None, result: ResultRow | None,
     step_time = f"{given(result.step_time_s)} s" if result else ""
     parts = [f"{step_time if published else 'no result':<9}", f"{count(nodes):>3} node{'' if nodes == 1 else 's'}"]
     if row.proxy:
-        parts.append(f"proxy, {row.layers} layers")
+        parts.append(f"{row.layers} of {recipe.models[row.size].layers} layers (reduced model)")
     if result and not published:
         parts.append(f"{step_time} in {result.release}")
     detail = "  ".join(parts)

@@ -99,7 +99,7 @@ def test_step_time_of_another_release_is_marked(catalog: Catalog) -> None:
 def test_reduced_model_is_marked(catalog: Catalog) -> None:
     found = offered(catalog, answer(Answers(), WORKLOAD, "grok1@25.02/314b"), "scale")
 
-    assert "proxy, 2 layers" in found["8"].detail
+    assert "2 of 64 layers (reduced model)" in found["8"].detail
 
 
 def test_only_enabled_choices_can_be_launched(catalog: Catalog) -> None:

@@ -61,7 +61,7 @@ class ScalePane(Pane):
             tooltip="Restore the recipe's layout",
         ),
         Binding("o", "options", "Options", id="scale.options", tooltip="Go to profile, trace and checkpoints"),
-        Binding("P", "procedure", "Launch method", id="scale.procedure", tooltip="Choose how the run is launched"),
+        Binding("P", "procedure", "Method", id="scale.procedure", tooltip="Choose how the run is launched"),
     ]
 
     @property
