@@ -25,7 +25,7 @@ def replan(state: WizardState) -> Change:
         is_installing = replace(state, proposal=proposal).installs_here
         cluster = replace(cluster.of_connection(), tasks=frozenset(("install",) if is_installing else ()))
     results = state.results if proposal.full.cluster == before.full.cluster else ()
-    state = measured(replace(state, proposal=proposal, cluster=cluster, results=results))
+    state = with_measurement(replace(state, proposal=proposal, cluster=cluster, results=results))
     read = read_results(state) if proposal.profile != before.profile else ()
     return state, (effects.StartIdleTimer(), *read)
 
@@ -35,7 +35,7 @@ def unknown_cluster(profile: ClusterProfile | None) -> ClusterState:
     return ClusterState(link="unknown" if profile else "none")
 
 
-def measured(state: WizardState) -> WizardState:
+def with_measurement(state: WizardState) -> WizardState:
     """Update the estimate that earlier runs on the cluster give for the plan."""
     plan = state.proposal.plan
     if plan is None or not state.results:

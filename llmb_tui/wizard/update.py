@@ -21,7 +21,6 @@ from llmb_tui.wizard.transitions import (
     ask_to_submit,
     go_to_step,
     install,
-    measured,
     prepare,
     prepare_ahead,
     prepend_effects,
@@ -30,6 +29,7 @@ from llmb_tui.wizard.transitions import (
     reload,
     replan,
     unknown_cluster,
+    with_measurement,
     with_step_confirmed,
     with_task_started,
 )
@@ -201,13 +201,13 @@ def _with_runs(state: WizardState, event: events.RunsRead) -> WizardState:
 def _with_results(state: WizardState, event: events.OwnResultsRead) -> WizardState:
     profile = state.proposal.profile
     chosen = profile is not None and profile.name == event.cluster
-    return measured(replace(state, results=event.results)) if chosen else state
+    return with_measurement(replace(state, results=event.results)) if chosen else state
 
 
 # News of tasks on a cluster.
 
 
-def _task_event(state: WizardState, event: events.TaskEvent) -> Change:  # noqa: PLR0911 - as above
+def _task_event(state: WizardState, event: events.TaskEvent) -> Change:  # noqa: PLR0911 - a case for each event
     """Handle news of a task. News of an earlier request changes only what does not depend on the request."""
     present, cluster = state.concerns(event.request), state.cluster
     match event:
