@@ -79,7 +79,7 @@ def procedures(rules: Rules, previews: Mapping[ProcedureId, LaunchPreview]) -> t
 
     def choice(name: ProcedureId, preview: LaunchPreview) -> Choice:
         errors = (problem.reason for problem in preview.problems if problem.severity == "error")
-        return Choice(name, rules.procedures[name].name, preview.detail, next(errors, None))
+        return Choice(name, rules.procedures[name].title, preview.detail, next(errors, None))
 
     return tuple(choice(name, preview) for name, preview in previews.items())
 

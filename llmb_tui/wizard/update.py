@@ -146,7 +146,7 @@ def _rerun_message(state: WizardState, run: Run) -> tuple[str, Literal["informat
     if state.proposal.profile is None:
         return f"Settings of run {run.id}, but cluster {run.cluster} is no longer saved. Choose another one.", "warning"
     if state.procedure != run.procedure:
-        names = [state.rules.procedures[name].name for name in (run.procedure, state.procedure)]
+        names = [state.rules.procedures[name].title for name in (run.procedure, state.procedure)]
         return f"Settings of run {run.id}, but launched by {names[1]} instead of {names[0]}.", "warning"
     return f"Settings of run {run.id}. Change any of them, then submit.", "information"
 

@@ -96,5 +96,5 @@ def test_rail_and_command_omit_a_procedure_that_the_cluster_lacks(
 
 def test_rail_and_command_name_the_chosen_upstream_procedure(catalog: Catalog) -> None:
     wizard = Wizard(catalog, replace(ON_BOTH, procedure="upstream"))
-    assert summary(wizard.state, StepId.SCALE) == "256 GPUs · NVIDIA's own scripts"
+    assert summary(wizard.state, StepId.SCALE) == "256 GPUs · NVIDIA's scripts"
     assert command_line(wizard.state).endswith("--cluster eos --procedure upstream")

@@ -640,7 +640,7 @@ class TestReadings:
         assert wizard.state.cluster.launched is newer
 
     def test_only_results_of_the_chosen_cluster_are_used(self, wizard: Wizard) -> None:
-        result = ClusterResult("run-a", wizard.plan, 2.5, 0.0, "direct", "direct procedure")
+        result = ClusterResult("run-a", wizard.plan, 2.5, 0.0, "direct", "our script")
         seen = []
         for event in (
             OwnResultsRead("selene", (result,)),
@@ -734,7 +734,7 @@ class TestRunAgain:
 
     @pytest.mark.parametrize(
         ("changes", "words"),
-        [({"cluster": "gone"}, "cluster gone is no longer saved"), ({"procedure": "llmb"}, "NVIDIA's llmb-run")],
+        [({"cluster": "gone"}, "cluster gone is no longer saved"), ({"procedure": "llmb"}, "instead of llmb-run")],
     )
     def test_run_again_names_a_setting_that_differs(self, wizard: Wizard, changes: Any, words: str) -> None:
         effects = wizard.send(RunAgain(replace(self.run(), **changes)))

@@ -178,7 +178,7 @@ def run_facts(run: Run | None) -> tuple[Paragraph, ...]:
     parts = [
         fact("run", (run.id, "bold")),
         fact("cluster", run.cluster),
-        fact("launch", PROCEDURES[run.procedure].name),
+        fact("launch", PROCEDURES[run.procedure].title),
         fact("state", (words, style)),
     ]
     if run.job_ids:

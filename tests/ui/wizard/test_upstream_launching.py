@@ -153,12 +153,12 @@ async def test_submitted_run_opens_with_all_its_jobs(services: Slow, size: tuple
         await on_top(pilot, RunScreen)
         await until(pilot, lambda: "jobs 102, 101, of which 101 is watched" in on_screen(app), "the jobs are named")
         text = on_screen(app)
-        assert f"NVIDIA's own scripts · results in {FOLDER}"[: size[0] - 3] in text
+        assert f"NVIDIA's scripts · results in {FOLDER}"[: size[0] - 3] in text
         await pilot.press("q")
         await on_top(pilot, WizardScreen)
         facts = by_head(run_facts(state_of(wizard).cluster.launched))
         assert facts["job"] == "102, 101, of which 101 is watched"
-        assert (facts["launch"], facts["results"]) == ("NVIDIA's own scripts", FOLDER)
+        assert (facts["launch"], facts["results"]) == ("NVIDIA's scripts", FOLDER)
     (draft,) = services.slow.drafts
     assert (draft.script, draft.run.procedure) == (command(), "upstream")
     (run,) = services.runs.all()

@@ -81,10 +81,10 @@ async def test_upstream_is_chosen_by_keyboard(services: Open, size: tuple[int, i
         await pilot.press("down")
         assert chosen(wizard) == "upstream"
         text = on_screen(app)
-        assert "▸ NVIDIA's own scripts  of v25.04" in text
+        assert "▸ NVIDIA's scripts  of v25.04" in text
         assert "direct                our own script" in text
         await pilot.press("enter")
-        assert summaries(pilot)[StepId.SCALE] == "8 GPUs · NVIDIA's own scripts"
+        assert summaries(pilot)[StepId.SCALE] == "8 GPUs · NVIDIA's scripts"
         await pilot.press("3", "P", "up")
         assert chosen(wizard) == "direct"
         assert summaries(pilot)[StepId.SCALE] == "8 GPUs"
@@ -114,7 +114,7 @@ async def test_upstream_that_the_cluster_prevents_is_disabled_with_the_whole_rea
         await pilot.press("down")
         assert chosen(wizard) == "direct"
         assert plan_of(wizard).launchable
-        assert "NVIDIA's own scripts  – launch.sh cannot" in on_screen(app)
+        assert "NVIDIA's scripts  – launch.sh cannot" in on_screen(app)
         (part,) = wizard.query_one("#not-published", Paragraphs).parts
         assert str(part[1]).startswith(MOUNTS_REASON)
         assert wizard.query_one(ScalePane).region.contains_region(wizard.query_one("#not-published").region)
@@ -130,7 +130,7 @@ async def test_cluster_that_prevents_upstream_flags_and_keeps_the_answer(service
         assert marks(pilot)[StepId.SCALE] == "flagged"
         assert MOUNTS_REASON in [one.reason for one in plan_of(wizard).problems]
         await pilot.press("3")
-        assert "✗ NVIDIA's own scripts" in on_screen(app)
+        assert "✗ NVIDIA's scripts" in on_screen(app)
         await pilot.press("6")
         await pilot.pause()
         assert "cannot be launched with this method" in str(wizard.query_one("#script-text", Static).content)
@@ -165,7 +165,7 @@ async def test_review_shows_and_copies_the_exact_command(services: Open, size: t
         await at_review(pilot, wizard, "down")
         assert str(wizard.query_one("#script-text", Static).content) == command()
         facts = by_head(wizard.query_one("#pane-review Paragraphs", Paragraphs).parts)
-        assert facts["launch"] == "NVIDIA's own scripts: setup.sh and launch.sh of v25.04, unchanged"
+        assert facts["launch"] == "NVIDIA's scripts: setup.sh and launch.sh of v25.04, unchanged"
         assert facts["cost"] == "1.4 GPU-hours + start-up"
         assert facts["submit"] == (
             "launch.sh is started on the login node, detached and at most once; it may submit up to three jobs"
@@ -294,8 +294,8 @@ def test_recipe_without_upstream_and_invalid_profile_are_problems() -> None:
     assert lean.problems[0] == Problem(
         "procedure",
         "error",
-        "llama3.1@25.04 cannot be launched with NVIDIA's own scripts. Its preset does not describe them.",
-        "Choose the direct procedure.",
+        "llama3.1@25.04 cannot be launched with NVIDIA's scripts. Its preset does not describe them.",
+        "Choose our script.",
     )
     assert lean.command == odd.command == ""
     assert wizard_rules(CATALOG, Policy()).preview("upstream", replace(RECIPE, upstream=None), None) == lean
