@@ -82,7 +82,7 @@ async def test_upstream_is_chosen_by_keyboard(services: Open, size: tuple[int, i
         assert chosen(wizard) == "upstream"
         text = on_screen(app)
         assert "▸ NVIDIA's scripts  of v25.04" in text
-        assert "direct                our own script" in text
+        assert "  our script " in text
         await pilot.press("enter")
         assert summaries(pilot)[StepId.SCALE] == "8 GPUs · NVIDIA's scripts"
         await pilot.press("3", "P", "up")
