@@ -148,4 +148,4 @@ async def test_the_screen_says_it_in_the_same_words(places: UserPaths, broken: C
     async with app.run_test(size=SIZE) as pilot:
         await on_top(pilot, Failure)
         assert "Could not read the runs in" in on_screen(app)
-        assert "should not have happened" not in on_screen(app)
+        assert "Internal error" not in on_screen(app)

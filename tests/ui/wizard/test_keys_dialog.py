@@ -1,4 +1,4 @@
-"""Giving a key by keyboard: masked, put into a file for the operator alone, shown nowhere."""
+"""Entering an API key by keyboard: masked, saved in a private file, never shown."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ async def open_keys(pilot: Pilot[None]) -> None:
     await until(pilot, lambda: "asking" not in text_of(pilot.app, "#said"), "it is known where the keys are")
 
 
-async def test_a_key_goes_into_a_file_for_the_operator_alone(services: Services, demo: DemoCluster) -> None:
+async def test_api_key_is_saved_in_a_private_file(services: Services, demo: DemoCluster) -> None:
     app = LlmbApp(services)
     async with app.run_test(size=(100, 30)) as pilot:
         await open_keys(pilot)
@@ -56,9 +56,7 @@ async def test_a_key_goes_into_a_file_for_the_operator_alone(services: Services,
     assert all(KEY not in path.read_text(errors="replace") for path in kept_here if path.is_file())
 
 
-async def test_a_key_is_removed_by_the_key_that_is_named_and_not_by_cutting(
-    services: Services, demo: DemoCluster
-) -> None:
+async def test_api_key_is_removed_by_the_named_key_and_not_by_cutting(services: Services, demo: DemoCluster) -> None:
     app = LlmbApp(services)
     async with app.run_test(size=(80, 24)) as pilot:
         await open_keys(pilot)
@@ -77,7 +75,7 @@ async def test_a_key_is_removed_by_the_key_that_is_named_and_not_by_cutting(
     assert not list((demo.root / "home").rglob(".credentials"))
 
 
-async def test_one_thing_is_done_with_a_key_at_a_time(services: Services, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_actions_on_an_api_key_run_one_at_a_time(services: Services, monkeypatch: pytest.MonkeyPatch) -> None:
     tested, go = [], threading.Event()
 
     def slow(_session: object, need: SecretNeed, secret: SecretValue | None, _sources: object) -> SecretTest:
@@ -102,7 +100,7 @@ async def test_one_thing_is_done_with_a_key_at_a_time(services: Services, monkey
         await until(pilot, lambda: tested == [True, False], "the next one")
 
 
-async def test_what_can_be_no_key_is_refused_without_being_shown(services: Services, demo: DemoCluster) -> None:
+async def test_invalid_api_key_is_refused_without_being_shown(services: Services, demo: DemoCluster) -> None:
     app = LlmbApp(services)
     async with app.run_test(size=(80, 24)) as pilot:
         await open_keys(pilot)

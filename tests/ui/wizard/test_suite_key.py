@@ -24,7 +24,7 @@ async def test_a_suite_is_planned_for_a_cluster(app: LlmbApp) -> None:
         assert "plan_suite" not in actions(wizard)
 
 
-async def test_its_base_is_the_wizards_choice_and_its_choices_stay(services: Services, app: LlmbApp) -> None:
+async def test_suite_starts_from_the_wizard_and_keeps_its_draft(services: Services, app: LlmbApp) -> None:
     services.clusters.save(SlurmProfile("eos", "127.0.0.1", "acct", "batch", "/lustre/llmb", port=1))
     async with app.run_test(size=SIZE) as pilot:
         wizard = await at_scale(pilot)
