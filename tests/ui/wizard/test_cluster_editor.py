@@ -51,9 +51,7 @@ async def fill(pilot: Pilot[None], **texts: str) -> None:
         await until(pilot, partial(_holds, field, text), f"{name} is filled in")
 
 
-async def test_a_new_cluster_is_reached_read_picked_from_saved_and_checked(
-    services: Services, demo: DemoCluster
-) -> None:
+async def test_a_new_cluster_is_read_saved_and_checked(services: Services, demo: DemoCluster) -> None:
     app = LlmbApp(services)
     async with app.run_test(size=(120, 40)) as pilot:
         await loaded(pilot)
@@ -90,7 +88,7 @@ async def test_a_new_cluster_is_reached_read_picked_from_saved_and_checked(
     assert replace(saved, **unasked) == profile
 
 
-async def test_what_cannot_be_right_is_said_where_it_was_typed(services: Services) -> None:
+async def test_an_invalid_value_is_reported_at_its_field(services: Services) -> None:
     app = LlmbApp(services)
     async with app.run_test(size=(80, 24)) as pilot:
         await loaded(pilot)
@@ -114,7 +112,7 @@ async def test_what_cannot_be_right_is_said_where_it_was_typed(services: Service
         assert services.clusters.profiles() == ()
 
 
-async def test_who_types_elsewhere_meanwhile_is_not_taken_to_what_was_read(
+async def test_reading_does_not_move_the_focus_while_the_user_types(
     services: Services, demo: DemoCluster, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     may_answer, read = threading.Event(), SlurmForm.read
@@ -183,7 +181,7 @@ B = ("acct-b", "part-b", "/lustre-b/llmb", "none")
 
 
 @pytest.mark.usefixtures("may_answer")
-async def test_what_one_host_filled_in_is_not_kept_for_another(services: Services) -> None:
+async def test_values_of_one_host_are_not_kept_for_another(services: Services) -> None:
     async with LlmbApp(services).run_test(size=(120, 40)) as pilot:
         form = await _new_cluster(pilot, host="hosta")
         await pilot.press("ctrl+r")
@@ -197,7 +195,7 @@ async def test_what_one_host_filled_in_is_not_kept_for_another(services: Service
 
 
 @pytest.mark.parametrize("host", ["hosta", "silent"])
-async def test_what_a_host_says_after_another_was_entered_is_dropped(
+async def test_values_of_a_host_that_is_no_longer_entered_are_dropped(
     services: Services, may_answer: threading.Event, host: str
 ) -> None:
     async with LlmbApp(services).run_test(size=(120, 40)) as pilot:
@@ -216,7 +214,7 @@ async def test_what_a_host_says_after_another_was_entered_is_dropped(
 
 
 @pytest.mark.usefixtures("may_answer")
-async def test_a_gpu_request_that_was_picked_is_kept(services: Services) -> None:
+async def test_a_chosen_gpu_request_is_kept(services: Services) -> None:
     async with LlmbApp(services).run_test(size=(120, 40)) as pilot:
         form = await _new_cluster(pilot, host="hosta")
         pilot.app.screen.query_one("#gpu-request", ChoiceList).focus()
@@ -227,7 +225,7 @@ async def test_a_gpu_request_that_was_picked_is_kept(services: Services) -> None
         assert _used(form) == (*A[:3], "none")
 
 
-async def test_what_was_typed_is_lost_by_no_single_key(services: Services) -> None:
+async def test_unsaved_changes_need_a_confirmation(services: Services) -> None:
     services.clusters.save(EOS)
     app = LlmbApp(services)
     async with app.run_test(size=(80, 24)) as pilot:
@@ -254,7 +252,7 @@ async def test_what_was_typed_is_lost_by_no_single_key(services: Services) -> No
     assert services.clusters.profile(EOS.name) == EOS
 
 
-async def test_a_cluster_is_saved_once_by_a_key_that_comes_twice(services: Services) -> None:
+async def test_a_repeated_key_saves_a_cluster_once(services: Services) -> None:
     app = LlmbApp(services)
     async with app.run_test(size=(120, 40)) as pilot:
         wizard = await loaded(pilot)
@@ -291,7 +289,7 @@ async def test_a_cluster_that_cannot_be_reached_can_still_be_saved(services: Ser
     assert saved.env == (("NCCL_DEBUG", "INFO"), ("UCX_TLS", "rc"))
 
 
-async def test_a_change_starts_from_what_was_saved_and_keeps_what_the_form_does_not_show(services: Services) -> None:
+async def test_a_change_keeps_saved_values_that_the_form_does_not_show(services: Services) -> None:
     kept = replace(EOS, ssh_config="none", constraint="gpu&memory", env=(("A", "1"),))
     services.clusters.save(kept)
     app = LlmbApp(services)

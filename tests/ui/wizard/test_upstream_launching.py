@@ -194,7 +194,7 @@ async def test_who_leaves_meanwhile_is_told_where_they_are_and_nothing_is_submit
         await until(pilot, lambda: state_of(wizard).launch is None, "it is over")
         await until(pilot, lambda: "on eos, jobs 102, 101: submitted" in " ".join(on_screen(app).split()), "it is told")
         assert (app.screen, step_of(pilot)) == (wizard, StepId.WORKLOAD)
-        await until(pilot, lambda: "1 run is going" in on_screen(app), "it is among the runs")
+        await until(pilot, lambda: "1 active run" in on_screen(app), "it is among the runs")
     assert len(services.slow.drafts) == 1
 
 

@@ -223,7 +223,7 @@ async def test_who_comes_back_is_told_of_a_run_that_is_going(services: Services)
         made = wizard.query_one(Preview).figures.plan
         assert made is not None
         assert made.selection == chosen
-        assert "1 run is going" in str(wizard.query_one("#going").render())
+        assert "1 active run" in str(wizard.query_one("#going").render())
         await pilot.press("w")
         await on_top(pilot, RunScreen)
         services.runs.save(replace(run, job_state="COMPLETED"))
