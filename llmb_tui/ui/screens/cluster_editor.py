@@ -36,8 +36,8 @@ class ClusterEditor(Screen[ClusterProfile]):
     HELP = """A cluster: its kind, how to reach it, and the options that its jobs need.
 Slurm: the host may be a name from your ssh configuration, which then supplies port, user, keys and jump hosts.
 Run:ai: the fields start with the recipe's environment variables (BASE_URL, APP_ID, PROJECT_NAME and others).
-After the cluster is read, its values are listed below the fields: accounts, partitions and directories, the
-configuration of NVIDIA's llmb-run, or node pools, claims and credentials. Values that you entered are kept."""
+ctrl+r reads the cluster and lists its values below the fields, such as accounts, partitions and directories.
+Values that you entered are kept."""
     CSS_PATH = "cluster_editor.tcss"
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding("ctrl+r", "read", "Connect and read", id="editor.read", tooltip="Connect and list its values"),

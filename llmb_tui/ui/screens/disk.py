@@ -37,8 +37,9 @@ class DiskScreen(TableScreen[InstallItem, None]):
     """Items on a cluster, the largest first. Only marked items are removed, after a confirmation."""
 
     HELP = """Items that installs and runs have put below the cluster's install directory, the largest first.
-x marks an item, D removes the marked items for good. An item that is in use or not recognized cannot be marked; the
-line below the rows shows the reason. Records, plans and verdicts of runs stay on this machine."""
+x marks an item, D removes the marked items for good.
+An item that is in use or not recognized cannot be marked; the line below the rows shows the reason.
+Records, plans and verdicts of runs stay on this machine."""
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding("x,space", "mark", "Mark", key_display="x", id="disk.mark", tooltip="Mark the item for removal"),
         Binding("D", "remove", "Remove…", id="disk.remove", tooltip="Remove the marked items, after a confirmation"),

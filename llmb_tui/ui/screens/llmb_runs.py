@@ -31,9 +31,9 @@ if TYPE_CHECKING:
 class LlmbRunsScreen(TableScreen["ImportableRun", str | None]):
     """The runs of one cluster, newest first. Dismisses with the id of the opened run, or None."""
 
-    HELP = """Runs that NVIDIA's llmb-run started on this cluster, newest first. Enter opens a run and adds it to your
-runs, where it is watched, judged and cancelled like the others. It is never submitted from here.
-A run is judged by the preset of its release. If there is no preset for it, the run cannot be opened."""
+    HELP = """Runs that NVIDIA's llmb-run started on this cluster, newest first.
+Enter opens a run and adds it to your runs: it is watched, judged and cancelled like them, and never submitted.
+A run is judged by the preset of its release. Without such a preset it cannot be opened."""
     DEFAULT_CSS = """
     LlmbRunsScreen #llmb-clusters {
         max-height: 6;

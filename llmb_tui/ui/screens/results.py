@@ -57,7 +57,7 @@ A step time is the mean of the runs that count: completed runs without options t
         Binding("x,space", "mark", "Mark", key_display="x", id="results.mark", tooltip="Mark the row for a comparison"),
         Binding("g", "group", "Group", id="results.group", tooltip="Group by the next property, or not at all"),
         Binding("c", "compare", "Compare", id="results.compare", tooltip="Compare the marked rows side by side"),
-        Binding("s", "scaling", "Scaling", id="results.scaling", tooltip="Show step time and efficiency over GPUs"),
+        Binding("s", "scaling", "Scale", id="results.scaling", tooltip="Show step time and efficiency over GPUs"),
         Binding("n", "nodes", "Nodes", id="results.nodes", tooltip="Find slow nodes, and the option to exclude them"),
         Binding("r", "report", "Report", id="results.report", tooltip="Report the marked runs, or the row's"),
         Binding("e", "export", "Export", id="results.export", tooltip="Export these runs with all evidence"),

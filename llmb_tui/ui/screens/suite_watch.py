@@ -52,8 +52,9 @@ class SuiteRows(KeyedTable):
 class SuiteWatchScreen(RunsScreen[RunRow]):
     """Shows one suite from the feed of runs. Its submission does not depend on this screen."""
 
-    HELP = """A suite and the state of each run. Remaining runs are submitted within the limits of the suite, also while
-you use other screens. If you quit first, open the suite again and press s to submit them.
+    HELP = """A suite and the state of each run.
+Remaining runs are submitted within the limits of the suite, also while you use other screens.
+If you quit before that, open the suite again and press s to submit the remaining runs.
 A verdict compares a run with the step time that was expected before it, by the recipe's rule."""
     CSS_PATH = "suite.tcss"
     BINDINGS: ClassVar[list[BindingType]] = [
