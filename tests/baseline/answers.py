@@ -126,8 +126,10 @@ def _said(home: Path, words: tuple[str, ...]) -> str:
     return f"{done.returncode}\n{done.stdout.replace(str(home), PLACE).replace(str(HERE), '@BASELINE@')}"
 
 
-_TEXTS = "reasons against rule words note anchor label lines unpaired reason fix blocks made what why error left_out unknown kept"
-PROSE = frozenset([*_TEXTS.split(), "caveat"])
+_TEXTS = (
+    "reasons against rule words note anchor label lines reason fix blocks made what why error left_out unknown kept"
+)
+PROSE = frozenset([*_TEXTS.split(), "caveat", "unpaired"])
 """Keys of texts that may change: `blocks`, `made` of reports; `what`, `why`, `error` of errors. Their form is kept."""
 
 
