@@ -214,7 +214,7 @@ async def test_late_offers_of_an_earlier_host_are_dropped(
 
 
 @pytest.mark.usefixtures("may_answer")
-async def test_a_gpu_request_that_was_picked_is_kept(services: Services) -> None:
+async def test_a_chosen_gpu_request_is_kept(services: Services) -> None:
     async with LlmbApp(services).run_test(size=(120, 40)) as pilot:
         form = await _new_cluster(pilot, host="hosta")
         pilot.app.screen.query_one("#gpu-request", ChoiceList).focus()

@@ -33,20 +33,20 @@ async def open_keys(pilot: Pilot[None]) -> None:
     await until(pilot, lambda: marks(pilot)[StepId.CLUSTER] == "done", "the cluster is checked")
     await pilot.press("5", "K")
     await on_top(pilot, KeysDialog)
-    await until(pilot, lambda: "asking" not in text_of(pilot.app, "#said"), "it is known where the keys are")
+    await until(pilot, lambda: "asking" not in text_of(pilot.app, "#key-status"), "it is known where the keys are")
 
 
 async def test_api_key_is_saved_in_a_private_file(services: Services, demo: DemoCluster) -> None:
     app = LlmbApp(services)
     async with app.run_test(size=(100, 30)) as pilot:
         await open_keys(pilot)
-        assert "none is given" in str(app.screen.query_one("#needs").render_line(0).text)
+        assert "not set" in str(app.screen.query_one("#needs").render_line(0).text)
         field = app.screen.query_one("#key", Input)
         assert field.has_focus
         assert field.password
         field.value = KEY
         await pilot.press("enter")
-        await until(pilot, lambda: ".credentials" in text_of(pilot.app, "#said"), "the key is on the cluster")
+        await until(pilot, lambda: ".credentials" in text_of(pilot.app, "#key-status"), "the key is on the cluster")
         assert field.value == ""
         assert KEY not in app.export_screenshot()
     files = list((demo.root / "home").rglob(".credentials"))
@@ -63,15 +63,15 @@ async def test_api_key_is_removed_by_the_named_key_and_not_by_cutting(services: 
         field = app.screen.query_one("#key", Input)
         field.value = KEY
         await pilot.press("enter")
-        await until(pilot, lambda: ".credentials" in text_of(pilot.app, "#said"), "the key is on the cluster")
-        assert all(f"{key} " in on_screen(app) for key in ("ctrl+t", "ctrl+o", "ctrl+r"))
+        await until(pilot, lambda: ".credentials" in text_of(pilot.app, "#key-status"), "the key is on the cluster")
+        assert all(f"{key}: " in on_screen(app) for key in ("ctrl+t", "ctrl+o", "ctrl+r"))
         field.value = KEY
         field.select_all()
         await pilot.press("ctrl+x")
         assert (field.value, field.has_focus) == ("", True)
         assert list((demo.root / "home").rglob(".credentials"))
         await pilot.press("ctrl+r")
-        await until(pilot, lambda: "no longer on the cluster" in text_of(pilot.app, "#said"), "it is removed")
+        await until(pilot, lambda: "no longer on the cluster" in text_of(pilot.app, "#key-status"), "it is removed")
     assert not list((demo.root / "home").rglob(".credentials"))
 
 
@@ -95,7 +95,7 @@ async def test_actions_on_an_api_key_run_one_at_a_time(services: Services, monke
         await pilot.press("ctrl+t", "ctrl+r", "enter")
         assert (tested, field.value) == ([True], KEY)
         go.set()
-        await until(pilot, lambda: "rejects this API key" in text_of(app, "#said"), "what became of it")
+        await until(pilot, lambda: "rejects this API key" in text_of(app, "#key-status"), "what became of it")
         await pilot.press("ctrl+t")
         await until(pilot, lambda: tested == [True, False], "the next one")
 
@@ -106,6 +106,6 @@ async def test_invalid_api_key_is_refused_without_being_shown(services: Services
         await open_keys(pilot)
         app.screen.query_one("#key", Input).value = "two words"
         await pilot.press("enter")
-        await until(pilot, lambda: "not a valid API key" in text_of(pilot.app, "#said"), "why it is none")
+        await until(pilot, lambda: "not a valid API key" in text_of(pilot.app, "#key-status"), "why it is none")
         assert "two words" not in app.export_screenshot()
     assert not list((demo.root / "home").rglob(".credentials"))

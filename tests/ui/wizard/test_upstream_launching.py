@@ -198,7 +198,7 @@ async def test_leaving_during_a_launch_shows_its_outcome_and_submits_once(servic
             "the message is shown",
         )
         assert (app.screen, step_of(pilot)) == (wizard, StepId.WORKLOAD)
-        await until(pilot, lambda: "1 run is going" in on_screen(app), "it is among the runs")
+        await until(pilot, lambda: "1 active run" in on_screen(app), "it is among the runs")
     assert len(services.slow.drafts) == 1
 
 

@@ -217,7 +217,7 @@ async def test_active_run_is_shown_at_the_next_start(services: Services) -> None
         made = wizard.query_one(Preview).figures.plan
         assert made is not None
         assert made.selection == chosen
-        assert "1 run is going" in str(wizard.query_one("#going").render())
+        assert "1 active run" in str(wizard.query_one("#going").render())
         await pilot.press("w")
         await on_top(pilot, RunScreen)
         services.runs.save(replace(run, job_state="COMPLETED"))

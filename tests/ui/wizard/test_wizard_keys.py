@@ -356,7 +356,7 @@ async def test_help_lists_the_keys_of_this_screen(app: LlmbApp) -> None:
         await pilot.press("question_mark")
         await pilot.pause()
         text = str(app.screen.query_one(Static).content)
-        for tooltip in ("Copy the choice as a command line", "Narrow the list by typing", "The step before"):
+        for tooltip in ("Copy the choice as a command line", "Filter the list", "Previous step; keeps answers"):
             assert tooltip in text
         await pilot.press("escape")
         assert isinstance(app.screen, WizardScreen)
@@ -404,7 +404,7 @@ async def test_disk_screen_opens_from_the_cluster_step(app: LlmbApp) -> None:
         wizard = await loaded(pilot)
         await pilot.press("4", "d")
         assert app.screen is wizard
-        assert "No cluster is chosen yet." in [note.message for note in app._notifications]
+        assert "Choose a cluster first." in [note.message for note in app._notifications]
     app.services.clusters.save(profile)
     again = LlmbApp(app.services)
     async with again.run_test(size=SIZE) as pilot:
