@@ -359,6 +359,6 @@ def _confirm(services: Services, request: RunRequest, *, yes: bool) -> None:
     print_warnings(request.plan.problems)
     if not yes:
         plan = request.plan
-        cost = "unknown GPU-hours" if plan.gpu_hours is None else f"{gpu_hours(plan.gpu_hours)} and start-up"
+        cost = "unknown GPU-hours" if plan.gpu_hours is None else f"{gpu_hours(plan.gpu_hours)} plus start-up"
         question = f"Submit a run on {count(plan.selection.scale)} GPUs to {request.profile.name}, {cost}?"
         require_confirmation(question, "Nothing was submitted.", "Add --yes to submit without a confirmation.")
