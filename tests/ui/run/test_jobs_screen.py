@@ -331,7 +331,7 @@ async def test_where_a_cluster_is_only_looked_at_cancel_is_grey_and_the_list_say
     services.policy, services.clusters.observed = Policy(read_only=by == "flag"), by == "profile"
     async with app.run_test(size=SIZE) as pilot:
         await listed(pilot, app, 6)
-        assert "eos: observer mode" in text_of(app, "#list-head")
+        assert "eos: read-only" in text_of(app, "#list-head")
         keys = app.screen.active_bindings.values()
         assert {"mark", "cancel"} == {active.binding.action for active in keys if not active.enabled}
         await pilot.press("x", "c")

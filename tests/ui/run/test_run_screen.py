@@ -215,7 +215,7 @@ async def test_a_long_line_of_the_log_does_not_push_out_what_to_do(open_run: Ope
     async with app.run_test(size=(80, 24)) as pilot:
         await until(pilot, lambda: "A GPU ran out of memory." in text_of(app, "#notice"), "the reason")
         await pilot.pause()
-        for words in ("A GPU ran out of memory.", "Use more GPUs", "e goes to the first", "Tried to allocate 2.25"):
+        for words in ("A GPU ran out of memory.", "Use more GPUs", "e: first error", "Tried to allocate 2.25"):
             assert words in on_screen(app)
 
 
@@ -223,7 +223,7 @@ async def test_an_unknown_submission_shows_what_is_known_and_is_not_watched(open
     run = make_run(submission="unknown", note="The connection broke while the submission was on its way.", job_ids=())
     app, _ = open_run(run=run)
     async with app.run_test(size=SIZE) as pilot:
-        await until(pilot, lambda: "not known whether" in text_of(app, "#notice"), "the notice")
+        await until(pilot, lambda: "unknown whether" in text_of(app, "#notice"), "the notice")
         assert "The connection broke" in text_of(app, "#notice")
         assert run.job_name in text_of(app, "#notice")
         keys = {active.binding.action for active in app.screen.active_bindings.values()}
@@ -257,7 +257,7 @@ async def test_an_intent_is_submitted_by_a_key_after_a_question(open_run: OpenRu
     async with app.run_test(size=SIZE) as pilot:
         await until(pilot, lambda: "is not submitted" in text_of(app, "#notice"), "the notice")
         assert "The connection to eos broke." in text_of(app, "#notice")
-        assert "s submits it as it was agreed to, w withdraws it." in text_of(app, "#notice")
+        assert "s: submit as confirmed · w: withdraw" in text_of(app, "#notice")
         assert submission_keys(app) == {"submit": True, "withdraw": True}
         await pilot.press("s")
         await until(pilot, lambda: not isinstance(app.screen, RunScreen), "the question")
@@ -293,7 +293,7 @@ async def test_why_an_intent_was_not_submitted_is_shown_and_it_can_be_withdrawn(
         await until(pilot, lambda: not isinstance(app.screen, RunScreen), "the question")
         await pilot.press("y")
         await until(pilot, lambda: submission_keys(app) == {}, "it is withdrawn")
-        assert "never will" in text_of(app, "#notice")
+        assert "never submitted" in text_of(app, "#notice")
     assert services.runs.load("k3f9a2").submission == "withdrawn"
 
 
@@ -302,7 +302,7 @@ async def test_where_a_cluster_is_only_looked_at_an_intents_keys_are_grey(open_r
     services.clusters.observed = True
     async with app.run_test(size=SIZE) as pilot:
         await until(pilot, lambda: submission_keys(app) == {"submit": False, "withdraw": False}, "the keys are grey")
-        assert "observer mode" in text_of(app, RunHeader)
+        assert "read-only" in text_of(app, RunHeader)
 
 
 async def test_cancel_asks_first_and_no_is_the_default(open_run: OpenRun, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -331,7 +331,7 @@ async def test_where_a_cluster_is_only_looked_at_cancel_is_grey_and_the_header_s
     services.policy, services.clusters.observed = Policy(read_only=by == "flag"), by == "profile"
     async with app.run_test(size=SIZE) as pilot:
         await until(pilot, lambda: "● live" in text_of(app, RunHeader), "the first state")
-        assert "observer mode" in text_of(app, RunHeader)
+        assert "read-only" in text_of(app, RunHeader)
         keys = app.screen.active_bindings.values()
         assert [active.binding.action for active in keys if not active.enabled] == ["cancel"]
         await pilot.press("c")

@@ -151,7 +151,7 @@ async def test_it_is_submitted_and_the_run_opens_with_all_its_jobs(services: Slo
         assert "submit" not in actions(wizard)
         services.slow.may_end.set()
         await on_top(pilot, RunScreen)
-        await until(pilot, lambda: "jobs 102, 101, of which 101 is watched" in on_screen(app), "the jobs are named")
+        await until(pilot, lambda: "jobs 102, 101 (watching 101)" in on_screen(app), "the jobs are named")
         text = on_screen(app)
         assert f"NVIDIA's own scripts · results in {FOLDER}"[: size[0] - 3] in text
         await pilot.press("q")
@@ -205,7 +205,7 @@ async def test_a_launch_that_has_not_answered_is_unknown_and_asked_about_again(s
         await launching(pilot)
         services.slow.may_end.set()
         await on_top(pilot, RunScreen)
-        await until(pilot, lambda: "It is not known whether this job was submitted." in on_screen(app), "it is said")
+        await until(pilot, lambda: "It is unknown whether this job was submitted." in on_screen(app), "it is said")
         text = " ".join(on_screen(app).split())
         assert "launch.sh was started by me@login1, and has not answered." in text
         (run,) = services.runs.all()
