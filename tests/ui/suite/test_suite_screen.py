@@ -43,7 +43,7 @@ async def planned(pilot: Any, rows: int) -> SuiteScreen:
 
     def is_shown() -> bool:
         sums = text_of(pilot.app, "#suite-sums")
-        is_asked = "takes" in sums and "not known" not in sums
+        is_asked = "in sequence" in sums and "unknown" not in sums
         return is_asked and screen.plan.draft is screen.draft and screen.query_one(DraftRows).row_count == rows
 
     await until(pilot, is_shown, f"{rows} rows")
@@ -61,8 +61,8 @@ async def test_why_a_kind_cannot_be_had_is_said_whole(open_suite: OpenSuite) -> 
     app, _ = open_suite(replace(DRAFT, base=replace(DRAFT.base, size="340b", scale=512, gpu="gb200"), scales=(512,)))
     async with app.run_test(size=(80, 24)) as pilot:
         await on_top(pilot, SuiteScreen)
-        await until(pilot, lambda: "– " in text_of(app, "#suite-not-to-be-had"), "the kinds are known")
-        names, _, reason = text_of(app, "#suite-not-to-be-had").partition(": ")
+        await until(pilot, lambda: "– " in text_of(app, "#suite-unavailable"), "the kinds are known")
+        names, _, reason = text_of(app, "#suite-unavailable").partition(": ")
         assert names == "– precision"
         assert len(reason) > 28
 
@@ -82,8 +82,8 @@ async def test_it_grows_with_each_value_that_is_switched_on(open_suite: OpenSuit
         sums = text_of(app, "#suite-sums")
         assert "4 runs: " in sums
         assert "GPU-hours, at most" in sums
-        assert "one after the other" in sums
-        assert "on the 12 free nodes" in sums
+        assert "in sequence" in sums
+        assert "in parallel on 12 free nodes" in sums
 
 
 async def test_switches_get_fewer_while_the_cursor_is_on_the_last(open_suite: OpenSuite) -> None:
@@ -115,7 +115,7 @@ async def test_rows_are_taken_out_and_put_back(open_suite: OpenSuite) -> None:
         await pilot.press("X")
         await until(pilot, lambda: "2 runs: " in text_of(app, "#suite-sums"), "the row is out")
         assert [row[0] for row in rows_of(app)] == ["", "–", ""]
-        assert "x puts it back" in text_of(app, "#suite-about")
+        assert "x: include" in text_of(app, "#suite-about")
         await pilot.press("x")
         await until(pilot, lambda: "cannot be run" in text_of(app, "#suite-sums"), "it is back")
         assert screen.draft.excluded == frozenset()
@@ -170,7 +170,7 @@ async def test_one_yes_that_names_the_gpu_hours_sends_it(open_suite: OpenSuite) 
         await on_top(pilot, SuiteWatchScreen)
         await until(pilot, lambda: "checking eos" in text_of(app, "#watch-sums"), "it goes on")
         services.sender.unfollow.set()
-        await until(pilot, lambda: "s submits" in text_of(app, "#watch-sums"), "it says what is left")
+        await until(pilot, lambda: "s: submit" in text_of(app, "#watch-sums"), "it says what is left")
 
 
 @pytest.mark.parametrize("changed", [False, True])
@@ -253,7 +253,7 @@ async def test_where_nothing_may_be_changed_it_is_planned_all_the_same(open_suit
     async with app.run_test(size=SIZE) as pilot:
         screen = await planned(pilot, 3)
         assert "submit" not in actions(screen)
-        assert "observer mode" in text_of(app, "#suite-head")
+        assert "read-only" in text_of(app, "#suite-head")
         assert "error" in text_of(app, "#suite-about")
         await pilot.press("s")
         assert not services.suites.all()

@@ -70,7 +70,7 @@ async def test_each_run_has_a_row_and_all_of_them_sums(open_watch: OpenWatch) ->
         sums = text_of(app, "#watch-sums")
         assert "1 of 5 runs done: 1 PASS · 1 failed · 1 running · 1 queued · 1 not submitted" in sums
         assert "GPU-hours" in sums
-        assert "s submits it" in sums
+        assert "s: submit" in sums
 
 
 async def test_a_run_that_changes_repaints_its_own_row_alone(
@@ -130,9 +130,7 @@ async def test_it_is_cancelled_after_a_question(open_watch: OpenWatch) -> None:
             assert "2 runs that wait or run, and 1 run not submitted yet" in on_screen(app)
             await pilot.press(answer)
             await on_top(pilot, SuiteWatchScreen)
-        await until(
-            pilot, lambda: "1 run not submitted, and none will be" in text_of(app, "#watch-sums"), "it is known"
-        )
+        await until(pilot, lambda: "1 run will not be submitted" in text_of(app, "#watch-sums"), "it is known")
         assert [suite.id for suite in services.sender.cancelled] == [SUITE_ID]
         assert "resume" not in actions(screen)
 
@@ -161,7 +159,7 @@ async def test_it_goes_on_where_it_stopped(open_watch: OpenWatch) -> None:
         assert "resume" not in actions(screen)
         await pilot.press("s")
         services.sender.unfollow.set()
-        await until(pilot, lambda: "s submits" in text_of(app, "#watch-sums"), "it is over")
+        await until(pilot, lambda: "s: submit" in text_of(app, "#watch-sums"), "it is over")
         assert [suite.id for suite in services.sender.sent] == [SUITE_ID]
 
 
@@ -175,7 +173,7 @@ async def test_what_was_refused_is_sent_again_or_given_up(open_watch: OpenWatch)
     async with app.run_test(size=SIZE) as pilot:
         await on_top(pilot, SuiteWatchScreen)
         screen = pilot.app.screen
-        await until(pilot, lambda: "1 run: s sends it again" in text_of(app, "#watch-sums"), "what can be done")
+        await until(pilot, lambda: "1 run · s: submit again" in text_of(app, "#watch-sums"), "what can be done")
         assert {"resume", "cancel"} <= actions(screen)
         await pilot.press("c")
         await on_top(pilot, Confirm)
@@ -231,11 +229,11 @@ def test_a_suite_that_is_full_says_what_it_waits_for(open_watch: OpenWatch) -> N
     suite = replace(services.suites.load(SUITE_ID), at_most=2)
     progress = services.suites.progress(suite)
     for said, shown in (
-        (progress.words, "waits until the next may be sent: at most 2 at a time"),
+        (progress.words, "waiting to submit the next run (at most 2 at a time)"),
         ("checking eos", "checking eos"),
         ("", "connecting"),
     ):
-        assert by_head(progress_sums(progress, SuiteSubmissionProgress(said)))["sending"] == shown
+        assert by_head(progress_sums(progress, SuiteSubmissionProgress(said)))["submitting"] == shown
 
 
 def test_what_ended_a_submission_early_is_said(open_watch: OpenWatch) -> None:
@@ -246,4 +244,4 @@ def test_what_ended_a_submission_early_is_said(open_watch: OpenWatch) -> None:
     )
     parts = by_head(progress_sums(progress, sending))
     assert parts["✗ stopped"] == "eos is not ready. Install."
-    assert parts["next"] == "1 run not submitted: s submits it."
+    assert parts["next"] == "1 run not submitted · s: submit"
