@@ -117,7 +117,7 @@ def test_measured_here_is_beside_the_published_number_and_only_where_a_cluster_i
     assert here["low_s"] < here["step_time_s"] < here["high_s"]
     assert len(here["runs"]) == 1
     (line,) = [line for line in call(*PLAN, "--cluster", cluster).stdout.splitlines() if line.startswith("here ")]
-    assert "by runs here: the estimate, adjusted by 1 run of other configurations on H100" in line
+    assert "adjusted by earlier runs: 1 run of other configurations on H100" in line
 
 
 def test_a_run_of_the_same_configuration_is_measured_here(call: Call, ended: Callable[[int, float], str]) -> None:

@@ -67,7 +67,7 @@ async def test_everything_is_seen_where_there_is_room(app: LlmbApp) -> None:
             assert seen(wizard) == {"PlanFigures", "TimeParts", "ScaleChart", "ScrolledRemarks"}, size
             assert "preview" not in actions(wizard), "there is nothing to turn to"
             text = on_screen(app)
-            assert "where the time goes (a model)" in text, size
+            assert "step time breakdown (modelled)" in text, size
             assert "● published ○ estimated ░ band" in text, size
 
 
@@ -209,7 +209,7 @@ def measured(services: Services) -> Measured:
 def here(wizard: WizardScreen) -> str:
     """The row of what was measured here; empty where there is none."""
     rows = [row.plain for row in wizard.query_one(PlanFigures).rows(90)]
-    at = next((index for index, row in enumerate(rows) if row.startswith("here ")), None)
+    at = next((index for index, row in enumerate(rows) if row.startswith("cluster ")), None)
     if at is None:
         return ""
     folded = takewhile(lambda row: row.startswith(" "), rows[at + 1 :])
