@@ -123,8 +123,9 @@ def _counts(problems: tuple[Problem, ...]) -> list[Part]:
 
 def _size(plan: Plan, width: int) -> Content:
     p = plan.parallelism
+    scaling = "reduced" if plan.scaling == "proxy" else plan.scaling
     nodes = f"{plural(plan.nodes, 'node')} × {plan.gpus_per_node} {plan.selection.gpu.upper()}"
-    rest = [f"seq {p.seq_len}{_mark(plan, 'seq_len')}", f"{p.layers}{_mark(plan, 'layers')} layers", plan.scaling]
+    rest = [f"seq {p.seq_len}{_mark(plan, 'seq_len')}", f"{p.layers}{_mark(plan, 'layers')} layers", scaling]
     gap = "   " if len("   ".join([nodes, *rest])) <= width else "  "
     return line((nodes, "bold"), gap, gap.join(rest))
 
