@@ -237,7 +237,7 @@ def about_group(group: ResultGroup, now: float) -> list[Content]:
     name: list[Part] = [(group_name(group), "bold")]
     if group.is_one_configuration:
         release = f"{newest.configuration.workload}@{newest.configuration.release}"
-        name.append((f"   {release} · {PROCEDURES[newest.procedure].name}", MUTED))
+        name.append((f"   {release} · {PROCEDURES[newest.procedure].title}", MUTED))
     name.append((f"   {group.apart}" if group.apart else "", MUTED))
     rows = [line(*name), line(*_basis(group))]
     if group.changed:
@@ -270,7 +270,7 @@ def _basis(group: ResultGroup) -> list[Part]:
 def about_run(result: RunResult, note: Note, now: float) -> list[Content]:
     """Details of a run: name, result and note. `now` is Unix time."""
     head: list[Part] = [(result.configuration.label, "bold"), f" on {result.cluster}   run {result.id}"]
-    head.append((f"   {PROCEDURES[result.procedure].name}, {local_time(result.made_at, now)}", MUTED))
+    head.append((f"   {PROCEDURES[result.procedure].title}, {local_time(result.made_at, now)}", MUTED))
     verdict = result.verdict
     if result.state != "done" or verdict is None:
         reason = result.record.state.no_verdict or "The run was not judged."

@@ -225,5 +225,5 @@ class VerdictCard(RunCard):
     def draw(self, run: Run, state: RunState) -> Content:
         reference = method_phrase(run.plan.estimate.method) if run.plan.estimate else "expected"
         if self.content_size.height < _STRIP_HEIGHT:
-            return verdict_strip(state, reference, PROCEDURES[run.procedure].name, self.content_size.width)
+            return verdict_strip(state, reference, PROCEDURES[run.procedure].title, self.content_size.width)
         return verdict_card(state, reference, PROCEDURES[run.procedure].title)

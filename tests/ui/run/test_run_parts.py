@@ -79,7 +79,7 @@ def test_the_header_shows_configuration_cluster_connection_and_job() -> None:
     title, job = header_lines(make_run(), "", STATES["measuring"], 100)
     assert title.plain.startswith("nemotron4 15b fp8 · 64 × H100 · eos   ")
     assert title.plain.endswith("  ● live · log 3 s ago")
-    assert job.plain == "job 48123 · RUNNING 04:12 · 8 nodes · direct procedure"
+    assert job.plain == "job 48123 · RUNNING 04:12 · 8 nodes · our script"
 
 
 @pytest.mark.parametrize("width", [78, 98, 118])
@@ -164,10 +164,10 @@ async def test_a_slowly_falling_loss_has_a_trend(losses: tuple[float, ...], ends
 
 
 def test_the_verdict_shows_ratio_reference_rule_and_launch_method() -> None:
-    assert verdict_card(STATES["measuring"], "published", "direct procedure").plain.splitlines() == [
+    assert verdict_card(STATES["measuring"], "published", "our script").plain.splitlines() == [
         "✓ PASS   98.5 % of published",
         "median 2.01 s against published 1.98 s, nemotron4@25.04",
-        "judged by: last step · direct procedure",
+        "judged by: last step · our script",
         "So far: median of 26 steps after 5 warm-up steps, ± 0.4 %.",
     ]
     strip = verdict_strip(STATES["measuring"], "published", "direct", 78).plain
