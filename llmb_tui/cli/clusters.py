@@ -344,7 +344,7 @@ def _require_known(run: Run) -> Run:
     """The given run. Raises LlmbError if it is unknown whether it was submitted."""
     if run.submission == "unknown":
         error = LlmbError(
-            f"It is not known whether run {run.id} was submitted.",
+            f"It is unknown whether run {run.id} was submitted.",
             run.note,
             f"`llmb-tui watch {run.id}` asks the cluster until it is known. The run is not submitted again.",
         )
