@@ -63,7 +63,9 @@ def fill_from_run(run: Run, arguments: argparse.Namespace) -> None:
         arguments.cluster = run.cluster
     elif arguments.cluster != run.cluster:
         changed["cluster"] = arguments.cluster
-    differences = ", ".join(f"{name.replace('_', ' ')} {value}" for name, value in changed.items())
+    differences = ", ".join(
+        name.replace("_", " ") + ("" if value is True else f" {value}") for name, value in changed.items()
+    )
     print_status(f"Configuration of run {run.id}{differences and f', except for {differences}'}.")
 
 

@@ -45,7 +45,7 @@ def test_a_good_cluster_passes_without_a_word_of_advice() -> None:
     assert [(c.id, c.status, c.fix) for c in checks().values()] == [(name, "ok", "") for name in names.split()]
     assert checks()["nodes"].found == "10 working of 10"
     assert checks()["pyxis"].found == "srun has --container-image; runtime_path=/run/pyxis"
-    assert checks()["trial"].found == "could start at 2026-11-21T11:37:03"
+    assert checks()["trial"].found == "could start at 2026-11-21 11:37:03"
 
 
 @pytest.mark.parametrize("text", [PARTITION_20_11, PARTITION_22_05, PARTITION_25_05])
