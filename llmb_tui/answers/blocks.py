@@ -116,7 +116,7 @@ class Section:
 Block = Text | Bullets | Remarks | Facts | Grid | Picture | Listing | Banner | Section
 
 
-def known(*facts: Fact) -> Facts:
+def known_facts(*facts: Fact) -> Facts:
     """The facts that have a value."""
     return Facts(tuple(fact for fact in facts if fact.value))
 

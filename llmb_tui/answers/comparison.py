@@ -20,8 +20,8 @@ from llmb_tui.answers.run_row import row_from_result
 from llmb_tui.answers.scaling import curve_grid
 from llmb_tui.answers.table import Cell, Column, Table, Toned, quantity
 from llmb_tui.language.quantities import (
-    given,
     percent_digits,
+    plain_number,
     seconds,
     step_time,
     step_time_digits,
@@ -44,7 +44,7 @@ _REPEATS: tuple[Column, ...] = (
     Column("noise %", quantity("noise_pct", two_digits)),
     Column("± mean %", quantity("half_width_pct", two_digits)),
     Column("± within run %", quantity("within_run_pct", two_digits)),
-    Column("published s", quantity("published_s", given)),
+    Column("published s", quantity("published_s", plain_number)),
     Column("of published %", quantity("of_published_pct", percent_digits)),
     Column("low–high s", _low_high),
 )

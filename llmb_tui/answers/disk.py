@@ -26,7 +26,7 @@ def _text(item: InstallItem, text: str) -> Cell:
     return Toned(text, _tone(item)) if text else None
 
 
-THING: tuple[Column, ...] = (
+ITEM_COLUMNS: tuple[Column, ...] = (
     Column("size", _size, name="size", width=8),
     Column("kind", lambda item: _text(item, KINDS[item.kind]), name="what", width=19),
     Column("run", lambda item: _text(item, " ".join(item.run_ids)), name="run", width=16),
@@ -75,7 +75,7 @@ def removal_words(outcome: Removal) -> str:
 
 
 def _blocks(directory: str, items: Sequence[InstallItem], more: int) -> list[Block]:
-    blocks: list[Block] = [Grid("", Table.by((*THING, _KEPT), largest_first(items)))] if items else []
+    blocks: list[Block] = [Grid("", Table.by((*ITEM_COLUMNS, _KEPT), largest_first(items)))] if items else []
     blocks.append(Text(f"In {directory}: {summary(items)}"))
     if more:
         words = f"{plural(more, 'further item')} not listed: the name is unknown, or the limit of the list is reached."

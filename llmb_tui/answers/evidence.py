@@ -24,7 +24,7 @@ _FINDING: tuple[Column, ...] = (
 )
 
 
-def exported(file: Path, size: int, manifest: Manifest) -> Answer:
+def export_answer(file: Path, size: int, manifest: Manifest) -> Answer:
     """A new archive of `size` bytes, and the files that it does not contain."""
     runs, files = plural(len(manifest.runs), "run"), plural(len(manifest.members), "file")
     lacks = [f"run {part.run}: missing {part.what}. {part.why}" for part in manifest.missing]
@@ -36,7 +36,7 @@ def exported(file: Path, size: int, manifest: Manifest) -> Answer:
     return Answer("Exported", lambda: blocks, lambda: _export_document(file, size, manifest), copy=str(file))
 
 
-def verified(file: str, verification: Verification) -> Answer:
+def verification_answer(file: str, verification: Verification) -> Answer:
     """The checks of an archive, and the recomputed results of its runs."""
     return Answer(
         f"Verification of {file}",

@@ -18,7 +18,7 @@ _STEP: tuple[Column, ...] = (
 )
 
 
-def installed(cluster: str, steps: Sequence[StepState]) -> Answer:
+def install_answer(cluster: str, steps: Sequence[StepState]) -> Answer:
     """The steps of an install on a cluster, in order."""
     return Answer(
         f"Install on {cluster}", lambda: (Grid("", Table.by(_STEP, steps)),), lambda: [asdict(step) for step in steps]

@@ -13,9 +13,9 @@ from llmb_tui.language.labels import run_label
 from llmb_tui.language.quantities import (
     days,
     gigabytes,
-    given,
     gpu_hours,
     percent,
+    plain_number,
     step_time,
     step_time_range,
     tokens_per_s,
@@ -106,7 +106,7 @@ def _facts(plan: Plan, cluster: str | None, measured: ClusterEstimate | None) ->
         yield Fact("tokens/s", tokens_per_s(estimate.tokens_per_s))
         yield Fact(
             "MFU",
-            f"{percent(estimate.mfu_pct)} of {given(estimate.peak_tflops)} TFLOPS; FLOPs formula: "
+            f"{percent(estimate.mfu_pct)} of {plain_number(estimate.peak_tflops)} TFLOPS; FLOPs formula: "
             f"{estimate.flops_formula}",
         )
         if estimate.days_per_1t_tokens is not None:

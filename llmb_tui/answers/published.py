@@ -24,7 +24,7 @@ _PLAN: tuple[Column, ...] = (
 )
 
 
-def published(plans: Sequence[Plan]) -> Answer:
+def published_answer(plans: Sequence[Plan]) -> Answer:
     """A table of plans of published configurations."""
     return Answer(
         "Published configurations",

@@ -22,7 +22,7 @@ from llmb_tui.answers.blocks import (
     Section,
     Text,
     compact_grid,
-    known,
+    known_facts,
 )
 from llmb_tui.answers.comparison import difference_blocks, repeats_grid
 from llmb_tui.answers.nodes import node_blocks
@@ -122,7 +122,7 @@ def _suite_banner(progress: SuiteProgress) -> Banner | None:
 def _suite(progress: SuiteProgress) -> Section:
     """A suite's purpose, its outcome, and the state of each row."""
     suite = progress.plan.suite
-    facts = known(
+    facts = known_facts(
         Fact("Purpose", SUITE_KINDS[suite.kind]),
         Fact("Suite", suite.id, exact=True),
         Fact("Cluster", suite.cluster),

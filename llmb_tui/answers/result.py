@@ -14,7 +14,7 @@ from llmb_tui.answers.plan import expected_words
 from llmb_tui.answers.run_columns import run_columns
 from llmb_tui.answers.run_row import RunRow, row_from_document
 from llmb_tui.answers.table import Table, bare
-from llmb_tui.language.quantities import days, given, seconds, step_time, step_time_range, tflops, two_digits
+from llmb_tui.language.quantities import days, plain_number, seconds, step_time, step_time_range, tflops, two_digits
 from llmb_tui.language.states import method_word, validity_label
 from llmb_tui.language.text import plural
 from llmb_tui.plan.plan import expected_step_time
@@ -77,7 +77,7 @@ def _facts(document: _Document, row: RunRow) -> Iterator[Fact]:
         source = f"{method_word(estimate['method'])}: {estimate['anchor']}"
         yield Fact("expected", expected_words(f"{text} s", estimate["low_s"], estimate["high_s"], source))
     if published:
-        yield Fact("published", f"{given(published['step_time_s'])} s, {published['source']}")
+        yield Fact("published", f"{plain_number(published['step_time_s'])} s, {published['source']}")
     if figures and figures.days_per_1t_tokens:
         yield Fact("1T tokens", days(figures.days_per_1t_tokens))
     if row.logged_tflops_per_gpu is not None:

@@ -19,7 +19,7 @@ from llmb_tui.answers.blocks import (
     Section,
     Text,
     compact_grid,
-    known,
+    known_facts,
 )
 from llmb_tui.answers.plan import cost_words, parallelism_column, scaling_word
 from llmb_tui.answers.reported_run import bad_end
@@ -33,9 +33,9 @@ from llmb_tui.language.quantities import (
     count,
     days_digits,
     flops,
-    given,
     percent,
     percent_digits,
+    plain_number,
     seconds,
     step_time,
     step_time_digits,
@@ -93,10 +93,10 @@ def _result(run: ReportedRun, prefix: str) -> Iterator[Block]:
         cells = [_cell(measured, text), _cell(expected, text), _cell(share, percent_digits)]
         if name == "step_time_s":
             cells[1] = expected_cell(plan.estimate)
-        rows.append((label, *cells, _cell(getattr(plan.published, name, None), given)))
+        rows.append((label, *cells, _cell(getattr(plan.published, name, None), plain_number)))
     table = Table.of(("", "measured", "expected", "% of expected", "README value"), rows)
     yield Grid("Figures by the recipe's rule. Lower is better for step time and days, higher for the others.", table)
-    yield known(
+    yield known_facts(
         Fact("Steps", f"{count(result.progress.steps_done)} of {count(result.steps_total)}"),
         Fact("Steady steps", _steady(result)),
         Fact("Loss", loss_words(result.loss.words, run.loss_against_first) if result.loss else ""),
@@ -150,15 +150,15 @@ def _verdict(run: ReportedRun) -> Iterator[Block]:
     yield Bullets(tuple(basis))
     if result.validity:
         yield Text("Validity checks: the result counts only if none of them failed.")
-        yield known(*(Fact(check.id, check_words(check)) for check in result.validity))
+        yield known_facts(*(Fact(check.id, check_words(check)) for check in result.validity))
 
 
 def _arithmetic(verdict: Verdict, threshold: float) -> str:
     return (
         f"{verdict.result}: the expected step time divided by the measured one, {step_time(verdict.measured_s)}, is "
-        f"{percent(100 * verdict.ratio)}. At {given(100 * threshold)} % or more it is PASS; below that, it is FAIL if "
-        "the step time is above the band, and WARN if it is within the band. At any ratio it is WARN if the two step "
-        "times cannot be compared fairly; any reasons follow."
+        f"{percent(100 * verdict.ratio)}. At {plain_number(100 * threshold)} % or more it is PASS; below that, it is "
+        "FAIL if the step time is above the band, and WARN if it is within the band. At any ratio it is WARN if the two "
+        "step times cannot be compared fairly; any reasons follow."
     )
 
 
@@ -192,7 +192,7 @@ def _configuration(run: ReportedRun) -> Facts:
     variant = f" ({VARIANT_WORDS[plan.precision_variant]})" if plan.precision_variant else ""
     title = f": {run.recipe_title}" if run.recipe_title else ""
     gpus = gpus_label(selection.scale, selection.gpu)
-    return known(
+    return known_facts(
         Fact("Workload", f"{selection.workload}@{selection.release}{title}"),
         Fact("Model size", selection.size),
         Fact(
@@ -228,7 +228,7 @@ def _environment(reported: ReportedRun) -> Iterator[Block]:
     image = spec.image_used if spec else ""
     has_digest = "@sha256:" in f"{plan.container}{image}"
     versions = result.facts.versions_by_name if result.facts else {}
-    yield known(
+    yield known_facts(
         Fact("Cluster", run.cluster + (" (simulated)" if result.simulated else "")),
         Fact(run.words.job.capitalize(), ", ".join(run.job_ids), exact=True),
         Fact("Account and partition", spec.account_and_partition if spec else ""),
@@ -301,7 +301,7 @@ def _calculations(run: ReportedRun) -> Iterator[str]:
         yield (
             f"TFLOPS of a GPU = {batch} × {flops(estimate.model_flops_per_sample)} FLOPs / (step time × "
             f"{count(plan.selection.scale)} GPUs), with the recipe's FLOPs formula ({estimate.flops_formula}). MFU = "
-            f"TFLOPS of a GPU / its peak of {given(estimate.peak_tflops)} TFLOPS in {plan.selection.dtype}."
+            f"TFLOPS of a GPU / its peak of {plain_number(estimate.peak_tflops)} TFLOPS in {plan.selection.dtype}."
         )
     yield "Deviations are sample standard deviations (÷ n − 1). Times of day are in UTC."
     yield (

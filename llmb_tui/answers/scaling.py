@@ -11,14 +11,14 @@ from llmb_tui.answers.answer import Answer
 from llmb_tui.answers.blocks import Block, Grid, Picture, compact_grid
 from llmb_tui.answers.plan import scaling_word
 from llmb_tui.answers.table import Column, Table, quantity
-from llmb_tui.language.quantities import given, percent_digits, step_time_digits, tokens_per_s, two_digits
+from llmb_tui.language.quantities import percent_digits, plain_number, step_time_digits, tokens_per_s, two_digits
 from llmb_tui.plan.over_scale import AtScale
 
 _POINT: tuple[Column, ...] = (
     Column("GPUs", "gpus"),
     Column("runs", lambda point: len(point.group.runs)),
     Column("step s", quantity("group.mean_s", step_time_digits)),
-    Column("published s", quantity("published_s", given)),
+    Column("published s", quantity("published_s", plain_number)),
     Column("tokens/s", quantity("tokens_per_s", tokens_per_s)),
     Column("efficiency %", quantity("efficiency_pct", percent_digits)),
     Column("± %", quantity("efficiency_half_width_pct", two_digits)),

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from llmb_tui.answers.answer import Answer
-from llmb_tui.answers.blocks import Block, Bullets, Fact, Facts, Grid, Remark, Remarks, Text, known
+from llmb_tui.answers.blocks import Block, Bullets, Fact, Facts, Grid, Remark, Remarks, Text, known_facts
 from llmb_tui.answers.plan import cost_words
 from llmb_tui.answers.run_columns import run_columns
 from llmb_tui.answers.run_row import row_from_plan, row_from_progress
@@ -49,7 +49,7 @@ def planned_suite(plan: SuitePlan) -> Answer:
 def _cost(plan: SuitePlan) -> Facts:
     parallel = "" if plan.parallel_s is None else f", {duration(plan.parallel_s)} on {plan.free_nodes} free nodes"
     unknown = f"{plural(plan.without_estimate, 'run')}, counted by the time limit" if plan.without_estimate else ""
-    return known(
+    return known_facts(
         Fact("cost", f"{cost_words(plan.gpu_hours)}; at most {gpu_hours(plan.most_gpu_hours)} by the time limits"),
         Fact(NO_ESTIMATE, unknown),
         Fact("training", f"{duration(plan.serial_s)} in sequence{parallel}; plus queue and start-up"),

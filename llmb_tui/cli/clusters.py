@@ -13,7 +13,7 @@ from contextlib import contextmanager
 from llmb_tui.answers.answer import Answer
 from llmb_tui.answers.blocks import Grid
 from llmb_tui.answers.cluster_check import cluster_check
-from llmb_tui.answers.install import installed
+from llmb_tui.answers.install import install_answer
 from llmb_tui.answers.table import Column, Table
 from llmb_tui.cli.flags import profile_flags, selection_mapping
 from llmb_tui.cli.output import print_json, print_line, print_outcome, print_status, write
@@ -39,7 +39,7 @@ from llmb_tui.language.states import check_label, install_label
 from llmb_tui.language.text import plural
 from llmb_tui.launch.prepared import PreparedRun
 from llmb_tui.launch.procedure_loader import preview
-from llmb_tui.launch.readiness import ClusterEvidence, failures, impossible, read_only_problems, refuse
+from llmb_tui.launch.readiness import ClusterEvidence, failures, read_only_problems, refuse, request_problems
 from llmb_tui.launch.refusal import withdrawal
 from llmb_tui.launch.run import Run
 from llmb_tui.launch.step_state import StepState
@@ -176,7 +176,7 @@ def install_verb(arguments: argparse.Namespace) -> int:
             raise
         ask_for_key(services, request, error.key)
         states = _installed(services, request)
-    write(installed(arguments.cluster, states), arguments)
+    write(install_answer(arguments.cluster, states), arguments)
     return 0
 
 
@@ -355,7 +355,7 @@ def _require_known(run: Run) -> Run:
 
 def _confirm(services: Services, request: RunRequest, *, yes: bool) -> None:
     """Print the warnings and ask for a confirmation. Raises NotReadyError if no cluster can run the request."""
-    refuse(request, impossible(request, services.policy))
+    refuse(request, request_problems(request, services.policy))
     print_warnings(request.plan.problems)
     if not yes:
         plan = request.plan

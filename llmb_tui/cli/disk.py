@@ -6,7 +6,7 @@ import argparse
 from collections.abc import Sequence
 
 from llmb_tui.answers.blocks import Grid
-from llmb_tui.answers.disk import THING, disk, removal, removal_question
+from llmb_tui.answers.disk import ITEM_COLUMNS, disk, removal, removal_question
 from llmb_tui.answers.table import Table
 from llmb_tui.cli.output import print_block, print_status, write
 from llmb_tui.cli.user import require_changes, require_confirmation, terminal_prompter, user_services
@@ -40,7 +40,7 @@ def _list_items(services: Services, session: Session) -> tuple[tuple[InstallItem
 
 
 def _remove(services: Services, arguments: argparse.Namespace, items: Sequence[InstallItem]) -> int:
-    print_block(Grid("", Table.by(THING, items)))
+    print_block(Grid("", Table.by(ITEM_COLUMNS, items)))
     if not arguments.yes:
         question = f"{removal_question(arguments.cluster, items)} This cannot be undone."
         require_confirmation(question, "Nothing was removed.", "Add --yes to remove without a confirmation.")

@@ -13,7 +13,7 @@ from llmb_tui.store.scratch import remove_scratch_on_signals
 
 def export_verb(arguments: argparse.Namespace) -> int:
     """Write an archive of finished runs, without asking a cluster."""
-    from llmb_tui.answers.evidence import exported
+    from llmb_tui.answers.evidence import export_answer
 
     services = user_services(arguments)
     remove_scratch_on_signals()
@@ -23,16 +23,16 @@ def export_verb(arguments: argparse.Namespace) -> int:
         raise LlmbError("These suites have no runs yet.", "", "Export a suite when its runs are finished.", exit_code=1)
     file = Path(arguments.output)
     manifest = services.exporter.export(run_ids, file, suites, anonymous=arguments.anonymous)
-    write(exported(file, file.stat().st_size, manifest), arguments)
+    write(export_answer(file, file.stat().st_size, manifest), arguments)
     return 0
 
 
 def verify_verb(arguments: argparse.Namespace) -> int:
     """Check an archive. Returns 0 if everything that can be checked agrees, whatever the verdicts are."""
-    from llmb_tui.answers.evidence import verified
+    from llmb_tui.answers.evidence import verification_answer
     from llmb_tui.evidence.verify import verify
 
     remove_scratch_on_signals()
     verification = verify(Path(arguments.file))
-    write(verified(arguments.file, verification), arguments)
+    write(verification_answer(arguments.file, verification), arguments)
     return 0 if verification.agrees else 1

@@ -34,12 +34,12 @@ _PROGRESS_AFTER_S = 1.0
 
 def list_verb(arguments: argparse.Namespace) -> int:
     """List the published configurations."""
-    from llmb_tui.answers.published import published
+    from llmb_tui.answers.published import published_answer
 
     catalog = user_services(arguments).catalog
     recipes = catalog.releases(arguments.workload.lower()) if arguments.workload else catalog.recipes
     plans = [make.plan(catalog, selection) for recipe in recipes for selection in selections(recipe)]
-    write(published(plans), arguments)
+    write(published_answer(plans), arguments)
     return 0
 
 

@@ -15,7 +15,7 @@ from llmb_tui.cli.user import confirm, has_terminal, require_changes, terminal_p
 from llmb_tui.errors import LlmbError
 from llmb_tui.language.states import method_phrase, state_label
 from llmb_tui.launch.note import NO_NOTE, Note
-from llmb_tui.launch.refusal import WITH_INTENT
+from llmb_tui.launch.refusal import NEXT_STEPS
 from llmb_tui.launch.run import Run
 from llmb_tui.launch.runs import ACCOUNTING, Runs
 from llmb_tui.launch.submit import withdraw
@@ -121,7 +121,7 @@ def print_cancel_note(run: Run) -> None:
 def print_next_steps(run: Run) -> None:
     """Print what can be done with a run that is not submitted; nothing for other runs."""
     if run.submission == "intended":
-        print_status(f"Run {run.id} is not submitted. {WITH_INTENT.format(run.id)}")
+        print_status(f"Run {run.id} is not submitted. {NEXT_STEPS.format(run.id)}")
 
 
 def print_unknown_submission(run: Run, why: str, duration: str = "") -> None:
@@ -136,7 +136,7 @@ def watch_verb(arguments: argparse.Namespace) -> int:
     run = settle(services, arguments.run, wait=not arguments.once)
     if run.submission == "intended" and not arguments.once:
         what = f"Run {run.id} cannot be watched: it is not submitted yet."
-        raise LlmbError(what, run.note, WITH_INTENT.format(run.id), exit_code=1)
+        raise LlmbError(what, run.note, NEXT_STEPS.format(run.id), exit_code=1)
     print_next_steps(run)
     stored = _stored_state(services, run)
     if arguments.once:

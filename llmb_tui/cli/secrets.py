@@ -6,7 +6,7 @@ import argparse
 from dataclasses import asdict
 
 from llmb_tui.answers.answer import Answer
-from llmb_tui.answers.blocks import Fact, Grid, Section, known
+from llmb_tui.answers.blocks import Fact, Grid, Section, known_facts
 from llmb_tui.answers.table import Column, Table
 from llmb_tui.cli.flags import selection_mapping
 from llmb_tui.cli.output import print_status, write
@@ -76,7 +76,7 @@ def secrets_verb(arguments: argparse.Namespace) -> int:
 
 def _section(need: SecretNeed, test: SecretTest) -> Section:
     result = Fact("test", f"{test.words} {test.fix}".rstrip())
-    facts = known(Fact("why", need.why), Fact("how long", need.how_long), result)
+    facts = known_facts(Fact("why", need.why), Fact("how long", need.how_long), result)
     return Section(f"{need.title}: {'needed' if need.required else 'optional'}", (facts,))
 
 

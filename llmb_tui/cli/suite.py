@@ -22,7 +22,7 @@ from llmb_tui.cli.user import (
     user_services,
 )
 from llmb_tui.errors import LlmbError
-from llmb_tui.language.quantities import given, gpu_hours, gpu_hours_digits
+from llmb_tui.language.quantities import gpu_hours, gpu_hours_digits, plain_number
 from llmb_tui.language.states import row_label
 from llmb_tui.language.text import plural
 from llmb_tui.plan.request import read_request
@@ -310,13 +310,13 @@ def _confirm(services: Services, plan: SuitePlan, unfinished: Suite | None, argu
     limit, typed = services.policy.suite_gpu_hours, arguments.gpu_hours
     refusal = "Nothing was submitted."
     if typed is not None and not _is_shown(typed, hours):
-        why = f"The suite takes {gpu_hours(hours)}, not the {given(typed)} of --gpu-hours."
+        why = f"The suite takes {gpu_hours(hours)}, not the {plain_number(typed)} of --gpu-hours."
         raise LlmbError(refusal, why, "Check the suite with `llmb-tui suite plan`, and give its number.", exit_code=1)
     above = hours > limit
     if arguments.yes and (not above or typed is not None):
         return
     if not has_terminal() or arguments.yes:
-        over = f"It takes {gpu_hours(hours)}, above the limit of {given(limit)} (`limits.suite_gpu_hours`)."
+        over = f"It takes {gpu_hours(hours)}, above the limit of {plain_number(limit)} (`limits.suite_gpu_hours`)."
         fix = f"Add --yes{f' --gpu-hours {hours:.1f}' if above else ''} to submit without a confirmation."
         raise LlmbError(refusal, over if above else NO_TERMINAL, fix, exit_code=1)
     rest = services.suites.progress(unfinished).count("not sent", "refused") if unfinished else len(plan.rows)
@@ -326,7 +326,7 @@ def _confirm(services: Services, plan: SuitePlan, unfinished: Suite | None, argu
         if not confirm(f"{what}?"):
             raise LlmbError(refusal, exit_code=1)
         return
-    over = f"This exceeds the limit of {given(limit)}. Type the number of GPU-hours to submit: "
+    over = f"This exceeds the limit of {plain_number(limit)}. Type the number of GPU-hours to submit: "
     print_status(f"{what}. {over}", end="")
     if not _is_shown(read_line(), hours):
         raise LlmbError(refusal, f"The typed number is not {gpu_hours_digits(hours)}.", exit_code=1)

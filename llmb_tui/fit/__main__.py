@@ -8,7 +8,7 @@ from datetime import date
 from llmb_tui.catalog.load import load_presets, model_dir
 from llmb_tui.fit.solve import FITTED_ON, fit_model, fitted_rows
 from llmb_tui.fit.store import document, write
-from llmb_tui.language.quantities import given
+from llmb_tui.language.quantities import plain_number
 
 
 def main() -> None:
@@ -19,7 +19,9 @@ def main() -> None:
     stored = document(rows, chip, fit_model(rows, chip), date.today().isoformat())
     write(file, stored)
     for part in ("rows", "terms", "errors"):
-        sys.stdout.write(f"{part}: {', '.join(f'{name} {given(value)}' for name, value in stored[part].items())}\n")
+        sys.stdout.write(
+            f"{part}: {', '.join(f'{name} {plain_number(value)}' for name, value in stored[part].items())}\n"
+        )
     sys.stdout.write(f"written: {file}\n")
 
 

@@ -21,7 +21,7 @@ def count(number: float) -> str:
     return f"{number:,.0f}"
 
 
-def given(number: float) -> str:
+def plain_number(number: float) -> str:
     """A number with the digits of its source, such as a published result or a limit: `21.542`, `80`."""
     return f"{number:,.12g}"
 

@@ -46,7 +46,7 @@ def clean(text: str) -> str:
     return text if text.isascii() else _STACK.sub(r"\1", text)
 
 
-def is_seen(text: str) -> bool:
+def is_visible(text: str) -> bool:
     """Whether every character of a text is visible, and the text is a single line."""
     return text.isprintable() and (text.isascii() or not _HIDDEN.search(text))
 

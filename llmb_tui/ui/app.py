@@ -143,9 +143,9 @@ class LlmbApp(FailureDialogs):
         self.push_screen(ResultsScreen(self.services, self.prompter))
 
     def action_keys(self) -> None:
-        from llmb_tui.ui.dialogs import Help
+        from llmb_tui.ui.dialogs import HelpDialog
 
-        self.push_screen(Help(self.screen))
+        self.push_screen(HelpDialog(self.screen))
 
     def get_system_commands(self, screen: Screen[Any]) -> Iterable[SystemCommand]:
         """Commands of the palette: each enabled action of the screen that has a tooltip, then Textual's."""

@@ -74,7 +74,7 @@ class Question(Dialog[bool]):
         self.query_one("#no" if self.query_one("#yes").has_focus else "#yes", Button).focus()
 
 
-class Confirm(Question):
+class ConfirmDialog(Question):
     """A confirmation that the user's own key has opened; letters answer it too."""
 
     BINDINGS: ClassVar[list[BindingType]] = [
@@ -112,7 +112,7 @@ class HostKey(Question):
         yield Static(line((hint, MUTED)), markup=False)
 
 
-class AskLine(Dialog[str]):
+class InputDialog(Dialog[str]):
     """Asks for one line of text, with a suggestion; the result is the line, or None after escape."""
 
     def __init__(self, title: str, words: Content, offered: str = "", hint: str = "", *, masked: bool = False) -> None:
@@ -139,7 +139,7 @@ class AskLine(Dialog[str]):
         self.dismiss(text)
 
 
-class Secret(AskLine):
+class Secret(InputDialog):
     """Asks for a password, a passphrase or a code, which is not stored."""
 
     def __init__(self, prompt: str, echo: bool) -> None:
@@ -287,7 +287,7 @@ class Failure(Dialog[None]):
         copy(self.app, clean(str(self._trouble)), "The text")
 
 
-class Help(Dialog[None]):
+class HelpDialog(Dialog[None]):
     """Purpose and keys of the screen below."""
 
     BINDINGS: ClassVar[list[BindingType]] = [

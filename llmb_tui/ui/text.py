@@ -92,17 +92,17 @@ def heading(left: Content, notice: str, width: int, state: Content | None = None
     return left + " " * (room - left.cell_length + 1) + right
 
 
-def notices_words(notices: Iterable[tuple[str, str]]) -> str:
+def notices_text(notices: Iterable[tuple[str, str]]) -> str:
     """Notices of clusters, given as (name, notice), for a heading; empty if there are none."""
     return " · ".join(f"{cluster}: {notice}" for cluster, notice in notices if notice)
 
 
-def painted(rows: Iterable[Iterable[ChartPart]]) -> Content:
+def chart_content(rows: Iterable[Iterable[ChartPart]]) -> Content:
     """The rows of a chart as content with styles."""
     return lines(*(Content.assemble(*((text, CELL_STYLES[kind]) for text, kind in row)) for row in rows))
 
 
-def hanging(prefix: Content, body: Content, width: int) -> list[Content]:
+def hanging_paragraph(prefix: Content, body: Content, width: int) -> list[Content]:
     """Wrap a paragraph, and indent its further lines to the start of the body."""
     indent = Content(" " * prefix.cell_length)
     wrapped = body.wrap(max(width - prefix.cell_length, 10))

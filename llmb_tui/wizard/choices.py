@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from llmb_tui.catalog.catalog import Catalog
 from llmb_tui.catalog.recipe import Recipe
 from llmb_tui.catalog.rows import ResultRow, Row, results, rows
-from llmb_tui.language.quantities import count, gigabytes, given
+from llmb_tui.language.quantities import count, gigabytes, plain_number
 from llmb_tui.launch.prepared import LaunchPreview
 from llmb_tui.plan.options import option_row, profile_steps, why_not
 from llmb_tui.plan.selection import ON, OPTIONS, Field, ProcedureId
@@ -93,7 +93,7 @@ def switches(catalog: Catalog, full: Answers) -> tuple[Switch, ...]:
     stop = stop if chosen.profile_stop is None else chosen.profile_stop
     details = {
         "profile": f"steps {start}–{stop}",
-        "save_checkpoint": f"about {given(model.checkpoint_gb)} GB" if model.checkpoint_gb else "",
+        "save_checkpoint": f"about {plain_number(model.checkpoint_gb)} GB" if model.checkpoint_gb else "",
         "hub_tokenizer": (model.hub_tokenizer or "").rpartition("/")[2],
     }
     return tuple(
@@ -159,7 +159,7 @@ def _gpu(recipe: Recipe, full: Answers, size_rows: list[Row], gpu: str) -> Choic
 def _dtype(recipe: Recipe, full: Answers, gpu_rows: list[Row], dtype: str) -> Choice:
     gpu = recipe.gpus.get(full.gpu or "")
     peak = gpu.peak_tflops.get(dtype) if gpu else None
-    detail = f"peak {given(peak)} TFLOPS" if peak else ""
+    detail = f"peak {plain_number(peak)} TFLOPS" if peak else ""
     if any(row.dtype == dtype for row in gpu_rows):
         return Choice(dtype, dtype, detail)
     if dtype not in recipe.dtypes:
@@ -197,7 +197,7 @@ def _scale(recipe: Recipe, gpus: int, row: Row | None, result: ResultRow | None,
     nodes = -(-gpus // node_size(recipe, row.gpu))
     # The plan uses a result of another release as evidence, and does not count it as published for this one.
     published = result is not None and result.release in (None, recipe.release)
-    step_time = f"{given(result.step_time_s)} s" if result else ""
+    step_time = f"{plain_number(result.step_time_s)} s" if result else ""
     parts = [f"{step_time if published else 'no result':<9}", f"{count(nodes):>3} node{'' if nodes == 1 else 's'}"]
     if row.proxy:
         parts.append(f"{row.layers} of {recipe.models[row.size].layers} layers (reduced model)")

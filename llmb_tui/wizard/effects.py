@@ -111,7 +111,7 @@ class AskToSubmit:
 
 
 @dataclass(frozen=True, slots=True)
-class AskForKeys:
+class AskForApiKeys:
     """Show the API keys that an install may need."""
 
     request: RunRequest
@@ -134,5 +134,5 @@ class OpenRun:
 
 
 ClusterTask = Probe | Install | Prepare | PrepareAhead | Submit
-Dialog = ShowFailure | AskToSubmit | AskForKeys | EditCluster | OpenRun
+Dialog = ShowFailure | AskToSubmit | AskForApiKeys | EditCluster | OpenRun
 Effect = ClusterTask | ReadOwnResults | ReadRuns | StartIdleTimer | FocusFirst | Notify | Dialog

@@ -32,7 +32,7 @@ class Answered:
 
 
 @dataclass(frozen=True, slots=True)
-class StepTaken:
+class StepSelected:
     """The user selected a step."""
 
     step: StepId
@@ -68,7 +68,7 @@ class ProfileSaved:
 
 
 @dataclass(frozen=True, slots=True)
-class SubmitAgreed:
+class SubmitConfirmed:
     """The user confirmed the submission."""
 
     prepared: PreparedRun
@@ -77,7 +77,7 @@ class SubmitAgreed:
 
 
 @dataclass(frozen=True, slots=True)
-class FailureRead:
+class FailureDismissed:
     """The user closed the dialog about a failed submission."""
 
 
@@ -192,7 +192,7 @@ class TaskEnded(ClusterEvent):
     task: Task
 
 
-UserEvent = RunAgain | Answered | StepTaken | ActionRequested | ProfileSaved | SubmitAgreed | FailureRead
+UserEvent = RunAgain | Answered | StepSelected | ActionRequested | ProfileSaved | SubmitConfirmed | FailureDismissed
 TaskEvent = (
     ConnectionChanged
     | CheckDone

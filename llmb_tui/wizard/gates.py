@@ -104,7 +104,7 @@ def unfinished_step(state: WizardState) -> str:
     return next((words for field, words in _UNFINISHED_STEP.items() if field in fields), "")
 
 
-def observed(state: WizardState) -> str:
+def read_only_reason(state: WizardState) -> str:
     """The reason why the cluster is read-only; empty if it may be changed."""
     profile = state.proposal.profile
     reasons = state.rules.read_only_problems(profile) if profile is not None else ()
@@ -124,9 +124,9 @@ def command_line(state: WizardState) -> str:
     return command(chosen, cluster, other_procedure(state)) if chosen is not None else ""
 
 
-def refused(state: WizardState) -> frozenset[str]:
+def disabled_actions(state: WizardState) -> frozenset[str]:
     """Actions of the step's keys that are disabled now."""
-    if state.step is StepId.INSTALL and observed(state):
+    if state.step is StepId.INSTALL and read_only_reason(state):
         return frozenset({"install", "keys"})
     if state.step in (StepId.CLUSTER, StepId.INSTALL) and no_login_node(state):
         return frozenset({"variables", "keys"})

@@ -7,7 +7,7 @@ from dataclasses import replace
 from llmb_tui.cluster.profile import ClusterProfile
 from llmb_tui.request import RunRequest
 from llmb_tui.wizard import effects
-from llmb_tui.wizard.gates import first_error, observed, submit_blocker, unfinished_step
+from llmb_tui.wizard.gates import first_error, read_only_reason, submit_blocker, unfinished_step
 from llmb_tui.wizard.proposal import objection_key, propose
 from llmb_tui.wizard.state import ClusterState, Task, WizardState, identity
 from llmb_tui.wizard.steps import StepId
@@ -93,7 +93,7 @@ def install(state: WizardState) -> Change:
     request, cluster = state.proposal.request, state.cluster
     if cluster.installed or "install" in cluster.tasks:
         return state, ()
-    if why_not := observed(state):
+    if why_not := read_only_reason(state):
         return state, (effects.Notify(why_not),)
     if request is None or not request.plan.launchable:
         return state, (effects.Notify(first_error(state) or "Choose a cluster first (step 4)."),)

@@ -12,7 +12,7 @@ from llmb_tui.launch.run import Run
 from llmb_tui.request import RunRequest
 from llmb_tui.wizard import effects, events
 from llmb_tui.wizard.answers import Answers, answer, answers_from_selection, missing_from_catalog
-from llmb_tui.wizard.gates import first_error, next_step, observed, problems, submit_blocker
+from llmb_tui.wizard.gates import first_error, next_step, problems, read_only_reason, submit_blocker
 from llmb_tui.wizard.proposal import objection_key, propose
 from llmb_tui.wizard.state import ClusterState, Launch, Rules, Task, WizardState, identity
 from llmb_tui.wizard.steps import StepId
@@ -52,15 +52,15 @@ def update(state: WizardState, event: events.Event) -> Change:  # noqa: PLR0911 
             return _answered(state, answer(state.answers, field, value))
         case events.RunAgain(run):
             return _run_again(state, run)
-        case events.StepTaken(step):
+        case events.StepSelected(step):
             return go_to_step(with_step_confirmed(state) if step > state.step else state, step)
         case events.ActionRequested(action):
             return _ACTIONS[action](state)
         case events.ProfileSaved():
             return _profile_saved(state, event)
-        case events.SubmitAgreed():
+        case events.SubmitConfirmed():
             return _submit(state, event)
-        case events.FailureRead():
+        case events.FailureDismissed():
             return prepare(state)
         case events.InputIdle():
             return _input_idle(state)
@@ -117,9 +117,9 @@ def _check(state: WizardState) -> Change:
 
 def _show_keys(state: WizardState) -> Change:
     request = state.proposal.request
-    if why_not := observed(state):
+    if why_not := read_only_reason(state):
         return state, (effects.Notify(why_not),)
-    return state, (effects.AskForKeys(request, state.cluster.key_would_help),) if request is not None else ()
+    return state, (effects.AskForApiKeys(request, state.cluster.key_would_help),) if request is not None else ()
 
 
 def _start_over(state: WizardState) -> Change:
@@ -171,7 +171,7 @@ def _profile_saved(state: WizardState, event: events.ProfileSaved) -> Change:
     return prepend_effects(first, probe(state, attended=True))
 
 
-def _submit(state: WizardState, event: events.SubmitAgreed) -> Change:
+def _submit(state: WizardState, event: events.SubmitConfirmed) -> Change:
     if state.launch is not None:
         return state, (effects.Notify(submit_blocker(state)),)
     prepared = event.prepared
@@ -310,7 +310,7 @@ def _task_ended(state: WizardState, request: RunRequest, task: Task, present: bo
     # On another screen, keys that the user is typing would go into the dialog.
     asks_for_key = task == "install" and state.in_front
     questions = (
-        (effects.AskForKeys(request, cluster.key_would_help),) if asks_for_key and cluster.key_would_help else ()
+        (effects.AskForApiKeys(request, cluster.key_would_help),) if asks_for_key and cluster.key_would_help else ()
     )
     unchecked = cluster.link == "connected" and cluster.preflight is None and cluster.failed_task is None
     # The idle timer may have ended while this task was active.

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from llmb_tui.answers.answer import Answer
 from llmb_tui.answers.blocks import Grid
-from llmb_tui.answers.disk import THING, disk, removal
+from llmb_tui.answers.disk import ITEM_COLUMNS, disk, removal
 from llmb_tui.answers.table import Table, toned_text
 from llmb_tui.answers.writers.rows import rows
 from llmb_tui.cluster_files.housekeeping import InstallItem, Removal
@@ -29,7 +29,7 @@ def test_the_largest_item_is_first_and_a_kept_item_has_its_reason() -> None:
 
 
 def test_a_kept_item_is_quiet_in_every_cell() -> None:
-    small, large = ([toned_text(cell)[1] for cell in row] for row in Table.by(THING, (SMALL, LARGE)).rows)
+    small, large = ([toned_text(cell)[1] for cell in row] for row in Table.by(ITEM_COLUMNS, (SMALL, LARGE)).rows)
     assert set(large) == {"quiet"}
     assert small == ["plain", "plain", "quiet", "plain"], "it has no run"
 

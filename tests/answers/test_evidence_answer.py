@@ -8,7 +8,7 @@ import pytest
 
 from llmb_tui.answers.answer import Answer
 from llmb_tui.answers.blocks import Grid
-from llmb_tui.answers.evidence import exported, verified
+from llmb_tui.answers.evidence import export_answer, verification_answer
 from llmb_tui.answers.table import toned_text
 from llmb_tui.answers.writers.rows import rows
 from llmb_tui.evidence.findings import Finding
@@ -35,7 +35,7 @@ def text_of(answer: Answer) -> str:
 
 
 def test_an_export_names_its_file_first_and_then_the_missing_parts() -> None:
-    answer = exported(Path("/tmp/x/a.tar.zst"), 2048, MANIFEST)
+    answer = export_answer(Path("/tmp/x/a.tar.zst"), 2048, MANIFEST)
     first, *others = text_of(answer).splitlines()
     assert first == "/tmp/x/a.tar.zst: 2 runs, 1 file, 2.05 kB"
     assert "· run b: missing accounting. Slurm keeps none." in others
@@ -51,7 +51,7 @@ def test_an_export_names_its_file_first_and_then_the_missing_parts() -> None:
 )
 def test_a_verification_starts_with_its_result(outcome: str, first: str) -> None:
     findings = (Finding("a", "plan", outcome, "so"), Finding("", "sums", "unknown", ""))  # type: ignore[arg-type]
-    answer = verified("a.tar.zst", Verification(MANIFEST, {"a": RESULT}, findings))
+    answer = verification_answer("a.tar.zst", Verification(MANIFEST, {"a": RESULT}, findings))
     assert text_of(answer).splitlines()[0] == first
     (grid,) = (block for block in answer.make_blocks() if isinstance(block, Grid))
     outcomes = [toned_text(row[2]) for row in grid.table.rows]

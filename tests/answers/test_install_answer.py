@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from llmb_tui.answers.blocks import Grid
-from llmb_tui.answers.install import installed
+from llmb_tui.answers.install import install_answer
 from llmb_tui.answers.table import toned_text
 from llmb_tui.answers.writers.rows import rows
 from llmb_tui.language.states import InstallStatus, Tone
@@ -22,7 +22,7 @@ STEPS = (
 
 
 def test_a_person_reads_one_row_per_step_in_the_order_of_the_install() -> None:
-    answer = installed("eos", STEPS)
+    answer = install_answer("eos", STEPS)
     assert answer.title == "Install on eos"
     assert [row.text for row in rows(answer.make_blocks())] == [
         "state    step                size",
@@ -43,14 +43,14 @@ def test_a_person_reads_one_row_per_step_in_the_order_of_the_install() -> None:
     ],
 )
 def test_each_state_of_a_step_has_its_glyph_and_tone_on_a_screen(status: InstallStatus, text: str, tone: Tone) -> None:
-    (grid,) = installed("eos", [StepState("image", "Container image", status)]).make_blocks()
+    (grid,) = install_answer("eos", [StepState("image", "Container image", status)]).make_blocks()
     assert isinstance(grid, Grid)
     ((state, *_),) = grid.table.rows
     assert toned_text(state) == (text, tone)
 
 
 def test_the_document_has_the_reason_and_the_fix_of_a_failed_step() -> None:
-    document = installed("eos", STEPS).make_document()
+    document = install_answer("eos", STEPS).make_document()
     assert [step["status"] for step in document] == ["done", "running", "missing", "failed"]
     failed = document[-1]
     assert (failed["detail"], failed["reason"], failed["fix"]) == (

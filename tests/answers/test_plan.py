@@ -10,7 +10,7 @@ from llmb_tui.answers.accuracy import accuracy_answer
 from llmb_tui.answers.answer import Answer
 from llmb_tui.answers.layouts import layouts_answer, layouts_summary
 from llmb_tui.answers.plan import plan_answer
-from llmb_tui.answers.published import published
+from llmb_tui.answers.published import published_answer
 from llmb_tui.answers.writers.rows import rows
 from llmb_tui.plan.layouts import Layouts, layouts
 from llmb_tui.plan.make import plan
@@ -40,7 +40,7 @@ def test_a_step_time_has_the_same_digits_in_each_answer(scale: int, digits: str)
     layout = next(layout for layout in valid if layout.parallelism == expected.parallelism)
     _, _, _, row, *_ = lines(layouts_answer(expected, Layouts((layout,), 1)))
     assert digits in row.split()
-    assert digits in lines(published([expected]))[1].split()
+    assert digits in lines(published_answer([expected]))[1].split()
 
 
 def test_warnings_come_before_notes_and_errors_are_left_to_stderr() -> None:

@@ -14,9 +14,9 @@ from llmb_tui.language.quantities import (
     days,
     duration,
     four_digits,
-    given,
     percent,
     percent_digits,
+    plain_number,
     share,
     short_age,
     step_time,
@@ -99,7 +99,12 @@ def test_percentages() -> None:
 
 
 def test_a_given_number_keeps_its_digits() -> None:
-    assert [given(21.542), given(24.0), given(44.35), given(2_288_843)] == ["21.542", "24", "44.35", "2,288,843"]
+    assert [plain_number(21.542), plain_number(24.0), plain_number(44.35), plain_number(2_288_843)] == [
+        "21.542",
+        "24",
+        "44.35",
+        "2,288,843",
+    ]
 
 
 def test_other_numbers() -> None:

@@ -8,7 +8,7 @@ import pytest
 from textual.screen import Screen
 
 from llmb_tui.errors import LlmbError
-from llmb_tui.ui.dialogs import Confirm, Failure, HostKey
+from llmb_tui.ui.dialogs import ConfirmDialog, Failure, HostKey
 from llmb_tui.ui.text import plain
 from tests.kit.pilot import on_screen, until
 from tests.ui.run.conftest import Host
@@ -31,13 +31,13 @@ async def test_a_long_failure_is_scrolled_to_its_end_and_closed_at_24_lines() ->
 async def test_a_long_question_keeps_its_buttons_visible_at_24_lines() -> None:
     app = Host(Screen)
     async with app.run_test(size=(80, 24)) as pilot:
-        app.push_screen(Confirm("Remove", plain(f"{LONG}\nIt cannot be undone."), "Remove it", "Keep it"))
+        app.push_screen(ConfirmDialog("Remove", plain(f"{LONG}\nIt cannot be undone."), "Remove it", "Keep it"))
         await pilot.pause()
         assert "Remove it" in on_screen(app)
         await pilot.press("shift+tab", "end")
         await until(pilot, lambda: "It cannot be undone." in on_screen(app), "the end of it is seen")
         await pilot.press("y")
-        assert not isinstance(app.screen, Confirm)
+        assert not isinstance(app.screen, ConfirmDialog)
 
 
 async def test_typing_does_not_accept_a_host_key() -> None:

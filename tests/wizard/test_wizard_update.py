@@ -15,7 +15,7 @@ from llmb_tui.plan.selection import Overrides
 from llmb_tui.preflight.report import NETWORK_VARIABLES, PATH_VARIABLES, Check, Preflight
 from llmb_tui.wizard.answers import Answers
 from llmb_tui.wizard.effects import (
-    AskForKeys,
+    AskForApiKeys,
     AskToSubmit,
     EditCluster,
     FocusFirst,
@@ -39,7 +39,7 @@ from llmb_tui.wizard.events import (
     ConnectionChanged,
     EarlyChecked,
     Event,
-    FailureRead,
+    FailureDismissed,
     InputIdle,
     LaunchOutput,
     OwnResultsRead,
@@ -50,13 +50,13 @@ from llmb_tui.wizard.events import (
     RunSubmitted,
     ScreenActive,
     StepsChanged,
-    StepTaken,
-    SubmitAgreed,
+    StepSelected,
+    SubmitConfirmed,
     TaskEnded,
     TaskEvent,
     TaskFailed,
 )
-from llmb_tui.wizard.gates import command_line, mark, refused
+from llmb_tui.wizard.gates import command_line, disabled_actions, mark
 from llmb_tui.wizard.site_variables import SiteVariables, site_variables
 from llmb_tui.wizard.steps import StepId
 from llmb_tui.wizard.update import update
@@ -102,7 +102,7 @@ class TestSteps:
         assert replace(answers, cluster=None) == replace(full, cluster=None)
 
     def test_back_is_never_blocked_and_keeps_every_answer(self, wizard: Wizard) -> None:
-        wizard.send(StepTaken(StepId.SCALE), Answered("scale", "96"))
+        wizard.send(StepSelected(StepId.SCALE), Answered("scale", "96"))
         before = wizard.state.answers
         wizard.send(NEXT)
         assert wizard.step() is StepId.SCALE, "an error at this step blocks the next one"
@@ -110,13 +110,13 @@ class TestSteps:
             wizard.send(BACK)
             assert wizard.step() is step
         assert wizard.state.answers == before
-        wizard.send(StepTaken(StepId.RUN))
+        wizard.send(StepSelected(StepId.RUN))
         for step in reversed(StepId):
             assert wizard.step() is step
             wizard.send(BACK)
 
     def test_error_of_the_step_blocks_next_and_is_shown(self, wizard: Wizard) -> None:
-        wizard.send(StepTaken(StepId.SCALE), Answered("scale", "96"))
+        wizard.send(StepSelected(StepId.SCALE), Answered("scale", "96"))
         (message,) = wizard.send(NEXT)
         assert isinstance(message, Notify)
         assert "96" in message.words
@@ -126,20 +126,20 @@ class TestSteps:
         assert wizard.step() is StepId.HARDWARE
 
     def test_later_steps_can_be_left_with_errors(self, wizard: Wizard) -> None:
-        wizard.send(StepTaken(StepId.CLUSTER), NEXT)
+        wizard.send(StepSelected(StepId.CLUSTER), NEXT)
         assert wizard.step() is StepId.INSTALL
         wizard.send(NEXT)
         assert wizard.step() is StepId.REVIEW
 
     def test_jump_forward_confirms_the_defaults_and_jump_back_does_not(self, catalog: Catalog) -> None:
         wizard = Wizard(catalog, Answers(), cluster=None)
-        wizard.send(StepTaken(StepId.HARDWARE))
+        wizard.send(StepSelected(StepId.HARDWARE))
         assert wizard.state.answers.size is not None
-        wizard.send(StepTaken(StepId.WORKLOAD))
+        wizard.send(StepSelected(StepId.WORKLOAD))
         assert wizard.state.answers.gpu is None
 
     def test_next_skips_finished_steps(self, wizard: Wizard) -> None:
-        wizard.installed().send(StepTaken(StepId.SCALE), NEXT)
+        wizard.installed().send(StepSelected(StepId.SCALE), NEXT)
         assert wizard.step() is StepId.REVIEW
 
     def test_same_answer_again_changes_nothing(self, wizard: Wizard) -> None:
@@ -211,7 +211,7 @@ class TestLooks:
         if action == "install":
             wizard.connected().send(ActionRequested("install"))
         else:
-            wizard.at_review().send(SubmitAgreed(draft_of(wizard.request), 0.0))
+            wizard.at_review().send(SubmitConfirmed(draft_of(wizard.request), 0.0))
         assert wizard.send(ActionRequested("check")) == (
             Notify("An install or a submission is active on this cluster. Check it afterwards."),
         )
@@ -220,7 +220,7 @@ class TestLooks:
     def test_check_without_a_cluster_opens_the_editor(self, catalog: Catalog) -> None:
         wizard = Wizard(catalog, cluster=None)
         assert wizard.send(ActionRequested("check")) == (EditCluster(None),)
-        wizard.send(StepTaken(StepId.CLUSTER))
+        wizard.send(StepSelected(StepId.CLUSTER))
         assert wizard.send(ENTER) == (EditCluster(None),)
 
     def test_error_of_a_probe_is_kept_until_the_next_attempt(self, wizard: Wizard) -> None:
@@ -237,7 +237,7 @@ class TestLooks:
         assert mark(wizard.state, StepId.CLUSTER) == "open"
         assert wizard.state.cluster.unreachable is None
 
-    @pytest.mark.parametrize("user_event", [StepTaken(StepId.REVIEW), Answered("scale", "32")])
+    @pytest.mark.parametrize("user_event", [StepSelected(StepId.REVIEW), Answered("scale", "32")])
     @pytest.mark.parametrize("is_late", [False, True])
     def test_connection_error_is_kept_until_connected(self, wizard: Wizard, user_event: Event, is_late: bool) -> None:
         request = wizard.request
@@ -266,8 +266,8 @@ class TestLooks:
 
     def test_unchecked_install_is_probed_on_arrival(self, wizard: Wizard) -> None:
         wizard.send(ConnectionChanged(wizard.request, "connected"))
-        assert of_kind(wizard.send(StepTaken(StepId.INSTALL)), Probe)
-        assert not of_kind(wizard.send(StepTaken(StepId.INSTALL)), Probe), "a probe is active"
+        assert of_kind(wizard.send(StepSelected(StepId.INSTALL)), Probe)
+        assert not of_kind(wizard.send(StepSelected(StepId.INSTALL)), Probe), "a probe is active"
 
     def test_saved_profile_is_chosen_and_probed(self, wizard: Wizard) -> None:
         other = replace(SELENE, name="new")
@@ -350,7 +350,7 @@ class TestOtherRequests:
 
 class TestInstall:
     def test_enter_installs_and_continues_once_complete(self, wizard: Wizard) -> None:
-        wizard.connected().send(StepTaken(StepId.INSTALL))
+        wizard.connected().send(StepSelected(StepId.INSTALL))
         assert wizard.send(ENTER) == (Install(wizard.request),)
         assert wizard.send(ENTER, ActionRequested("install")) == (), "the install is active"
         wizard.send(StepsChanged(wizard.request, INSTALLED), TaskEnded(wizard.request, "install"))
@@ -383,22 +383,22 @@ class TestInstall:
     def test_step_without_its_api_key_asks_for_it(self, wizard: Wizard) -> None:
         wizard.connected().send(ActionRequested("install"), StepsChanged(wizard.request, LACKING))
         first, *_ = wizard.send(TaskEnded(wizard.request, "install"))
-        assert first == AskForKeys(wizard.request, "hugging-face")
-        assert wizard.send(ActionRequested("keys")) == (AskForKeys(wizard.request, "hugging-face"),)
+        assert first == AskForApiKeys(wizard.request, "hugging-face")
+        assert wizard.send(ActionRequested("keys")) == (AskForApiKeys(wizard.request, "hugging-face"),)
 
     def test_no_api_key_is_requested_on_another_screen(self, wizard: Wizard) -> None:
         wizard.connected().send(ActionRequested("install"), StepsChanged(wizard.request, LACKING), ScreenActive(False))
-        assert of_kind(wizard.send(TaskEnded(wizard.request, "install")), AskForKeys) == ()
+        assert of_kind(wizard.send(TaskEnded(wizard.request, "install")), AskForApiKeys) == ()
 
     def test_probe_that_a_task_delayed_starts_after_the_task(self, wizard: Wizard) -> None:
-        wizard.connected().send(Answered("scale", "32"), StepTaken(StepId.REVIEW))
+        wizard.connected().send(Answered("scale", "32"), StepSelected(StepId.REVIEW))
         assert "prepare" in wizard.state.cluster.tasks
         assert wizard.send(InputIdle()) == ()
         assert StartIdleTimer() in wizard.send(TaskEnded(wizard.request, "prepare"))
         assert of_kind(wizard.send(InputIdle()), Probe)
 
     def test_api_keys_need_a_request(self, wizard: Wizard, catalog: Catalog) -> None:
-        assert wizard.send(ActionRequested("keys")) == (AskForKeys(wizard.request, None),)
+        assert wizard.send(ActionRequested("keys")) == (AskForApiKeys(wizard.request, None),)
         assert Wizard(catalog, cluster=None).send(ActionRequested("keys")) == ()
 
     def test_site_variables_are_offered_after_a_check(self, wizard: Wizard) -> None:
@@ -432,14 +432,14 @@ class TestObserverMode:
 
     def test_read_only_cluster_is_probed_but_not_changed(self, wizard: Wizard) -> None:
         assert of_kind(wizard.send(InputIdle()), Probe)
-        wizard.connected().send(StepTaken(StepId.INSTALL))
-        assert refused(wizard.state) == {"install", "keys"}
+        wizard.connected().send(StepSelected(StepId.INSTALL))
+        assert disabled_actions(wizard.state) == {"install", "keys"}
         for action in (ENTER, ActionRequested("install"), ActionRequested("keys")):
             assert wizard.send(action) == (Notify("The cluster is read-only. Change the profile."),)
 
     def test_run_on_a_read_only_cluster_is_shown_but_not_submitted(self, wizard: Wizard) -> None:
         wizard.at_review()
-        assert refused(wizard.state) == {"submit"}
+        assert disabled_actions(wizard.state) == {"submit"}
         message = (Notify("The cluster is read-only. Change the profile."),)
         assert wizard.send(ENTER) == wizard.send(ActionRequested("submit")) == message
 
@@ -447,14 +447,14 @@ class TestObserverMode:
 class TestReview:
     def test_the_script_is_made_once(self, wizard: Wizard) -> None:
         wizard.installed()
-        assert wizard.send(StepTaken(StepId.REVIEW)) == (FocusFirst(), Prepare(wizard.request))
-        assert wizard.send(StepTaken(StepId.REVIEW)) == (FocusFirst(),), "it is being made"
+        assert wizard.send(StepSelected(StepId.REVIEW)) == (FocusFirst(), Prepare(wizard.request))
+        assert wizard.send(StepSelected(StepId.REVIEW)) == (FocusFirst(),), "it is being made"
         wizard.send(Prepared(wizard.request, draft_of(wizard.request)), TaskEnded(wizard.request, "prepare"))
-        assert wizard.send(StepTaken(StepId.REVIEW)) == (FocusFirst(),), "the script exists"
+        assert wizard.send(StepSelected(StepId.REVIEW)) == (FocusFirst(),), "the script exists"
 
     def test_no_script_is_made_for_an_unlaunchable_plan(self, catalog: Catalog) -> None:
         wizard = Wizard(catalog, replace(NEMOTRON, scale=96))
-        assert wizard.send(StepTaken(StepId.REVIEW)) == (FocusFirst(),)
+        assert wizard.send(StepSelected(StepId.REVIEW)) == (FocusFirst(),)
         (message,) = wizard.send(ENTER)
         assert isinstance(message, Notify)
         assert wizard.send(ActionRequested("submit")) == (message,)
@@ -468,18 +468,18 @@ class TestReview:
         draft = wizard.state.cluster.prepared
         assert draft is not None
         assert wizard.send(ENTER) == wizard.send(ActionRequested("submit")) == (AskToSubmit(draft, ""),)
-        assert wizard.send(SubmitAgreed(draft, 7.0)) == (Submit(draft, PASSED, INSTALLED),)
+        assert wizard.send(SubmitConfirmed(draft, 7.0)) == (Submit(draft, PASSED, INSTALLED),)
         assert wizard.state.launch is not None
         assert (wizard.state.launch.run, wizard.state.launch.since) == (draft.run, 7.0)
 
     def test_one_submission_at_a_time(self, wizard: Wizard) -> None:
         wizard.at_review()
-        agreed = SubmitAgreed(draft_of(wizard.request), 0.0)
+        agreed = SubmitConfirmed(draft_of(wizard.request), 0.0)
         wizard.send(agreed)
         (message,) = wizard.send(agreed)
         assert isinstance(message, Notify)
         assert wizard.send(ActionRequested("submit")) == (message,)
-        wizard.send(Answered("scale", "32"), StepTaken(StepId.REVIEW))
+        wizard.send(Answered("scale", "32"), StepSelected(StepId.REVIEW))
         (message,) = wizard.send(ENTER)
         assert isinstance(message, Notify)
         assert "Another run is being submitted" in message.words
@@ -502,7 +502,7 @@ class TestScriptAhead:
         assert of_kind(wizard.send(connected, connected), PrepareAhead) == (PrepareAhead(wizard.request),)
         self.script(wizard)
         again = wizard.send(
-            StepTaken(StepId.REVIEW), BACK, StepTaken(StepId.REVIEW), ActionRequested("check"), connected
+            StepSelected(StepId.REVIEW), BACK, StepSelected(StepId.REVIEW), ActionRequested("check"), connected
         )
         assert not of_kind(again, Prepare, PrepareAhead)
         assert wizard.state.cluster.prepared is not None
@@ -526,7 +526,7 @@ class TestScriptAhead:
 
     def test_review_waits_for_the_script_ahead(self, wizard: Wizard) -> None:
         wizard.send(ConnectionChanged(wizard.request, "connected"))
-        assert not of_kind(wizard.send(StepTaken(StepId.REVIEW)), Prepare)
+        assert not of_kind(wizard.send(StepSelected(StepId.REVIEW)), Prepare)
         assert wizard.state.cluster.preparing
         self.script(wizard)
         assert not wizard.state.cluster.preparing
@@ -534,16 +534,16 @@ class TestScriptAhead:
     def test_failed_script_ahead_is_made_again_at_review(self, wizard: Wizard) -> None:
         ended = TaskEnded(wizard.request, "prepare ahead")
         assert wizard.send(ConnectionChanged(wizard.request, "connected"), ended) == (PrepareAhead(wizard.request),)
-        assert wizard.send(StepTaken(StepId.REVIEW)) == (FocusFirst(), Prepare(wizard.request))
+        assert wizard.send(StepSelected(StepId.REVIEW)) == (FocusFirst(), Prepare(wizard.request))
 
     def test_script_ahead_that_fails_at_review_is_made_again(self, wizard: Wizard) -> None:
-        wizard.send(ConnectionChanged(wizard.request, "connected"), StepTaken(StepId.REVIEW))
+        wizard.send(ConnectionChanged(wizard.request, "connected"), StepSelected(StepId.REVIEW))
         assert wizard.send(TaskEnded(wizard.request, "prepare ahead")) == (Prepare(wizard.request),)
         assert wizard.send(TaskEnded(wizard.request, "prepare")) == ()
 
     @pytest.mark.parametrize("action", ["enter", "submit"])
     def test_failed_script_is_made_again_on_request(self, wizard: Wizard, action: Action) -> None:
-        wizard.installed().send(StepTaken(StepId.REVIEW))
+        wizard.installed().send(StepSelected(StepId.REVIEW))
         assert wizard.send(ActionRequested(action)) == (), "it is being made"
         wizard.send(TaskFailed(wizard.request, "prepare", LOST), TaskEnded(wizard.request, "prepare"))
         assert wizard.send(ActionRequested(action)) == (Prepare(wizard.request),)
@@ -557,7 +557,7 @@ class TestSubmission:
     def wizard(self, catalog: Catalog) -> Wizard:
         """A submission in progress, at Review."""
         wizard = Wizard(catalog).at_review()
-        wizard.send(SubmitAgreed(draft_of(wizard.request), 0.0))
+        wizard.send(SubmitConfirmed(draft_of(wizard.request), 0.0))
         return wizard
 
     def test_submitted_run_opens_at_review(self, wizard: Wizard) -> None:
@@ -566,13 +566,13 @@ class TestSubmission:
         wizard.send(TaskEnded(wizard.request, "submit"))
         assert (wizard.state.step, wizard.state.launch) == (StepId.RUN, None)
         assert wizard.send(ENTER) == (OpenRun(run.id),)
-        wizard.send(StepTaken(StepId.REVIEW), ENTER)
+        wizard.send(StepSelected(StepId.REVIEW), ENTER)
         assert wizard.step() is StepId.RUN, "a submitted run is not submitted again"
         assert of_kind(wizard.send(ActionRequested("submit")), AskToSubmit, Submit, Prepare) == ()
 
-    @pytest.mark.parametrize("gone", [StepTaken(StepId.SCALE), ScreenActive(False), Answered("scale", "32")])
+    @pytest.mark.parametrize("gone", [StepSelected(StepId.SCALE), ScreenActive(False), Answered("scale", "32")])
     def test_outcome_is_a_message_after_leaving_review(
-        self, wizard: Wizard, gone: StepTaken | ScreenActive | Answered
+        self, wizard: Wizard, gone: StepSelected | ScreenActive | Answered
     ) -> None:
         request, run = wizard.request, replace(draft_of(wizard.request).run, submission="submitted", job_ids=("7",))
         wizard.send(gone)
@@ -604,12 +604,12 @@ class TestSubmission:
         assert effects == (ShowFailure(LOST),)
         assert wizard.state.launch is None
         assert wizard.state.cluster.prepared is None
-        assert wizard.send(FailureRead()) == (Prepare(wizard.request),)
+        assert wizard.send(FailureDismissed()) == (Prepare(wizard.request),)
 
     def test_run_that_was_not_rejected_is_kept(self, wizard: Wizard) -> None:
         wizard.send(TaskFailed(wizard.request, "submit", LOST), TaskEnded(wizard.request, "submit"))
         assert wizard.state.cluster.prepared is not None
-        assert wizard.send(FailureRead()) == ()
+        assert wizard.send(FailureDismissed()) == ()
         assert of_kind(wizard.send(ENTER), AskToSubmit)
 
     def test_another_run_starts_over_with_the_same_answers(self, wizard: Wizard) -> None:
@@ -621,7 +621,7 @@ class TestSubmission:
         )
         assert (wizard.state.step, wizard.state.answers) == (StepId.WORKLOAD, answers)
         wizard.send(TaskEnded(wizard.request, "prepare ahead"))
-        assert of_kind(wizard.send(StepTaken(StepId.REVIEW)), Prepare)
+        assert of_kind(wizard.send(StepSelected(StepId.REVIEW)), Prepare)
 
 
 class TestReadings:
@@ -653,7 +653,7 @@ class TestReadings:
         assert wizard.state.results == ()
 
     def test_run_has_nothing_to_open_before_a_submission(self, wizard: Wizard) -> None:
-        wizard.send(StepTaken(StepId.RUN))
+        wizard.send(StepSelected(StepId.RUN))
         assert wizard.send(ENTER) == ()
 
 
@@ -663,7 +663,7 @@ class TestCommits:
     @pytest.fixture
     def wizard(self, catalog: Catalog) -> Wizard:
         wizard = Wizard(catalog)
-        wizard.send(StepTaken(StepId.SCALE), EarlyChecked(wizard.request, (replace(COMMITS, status="failed"),)))
+        wizard.send(StepSelected(StepId.SCALE), EarlyChecked(wizard.request, (replace(COMMITS, status="failed"),)))
         return wizard
 
     def test_objection_is_known_before_the_procedure_is_chosen(self, wizard: Wizard) -> None:
@@ -697,7 +697,7 @@ class TestCommits:
     def test_objection_for_an_earlier_request_is_kept(self, catalog: Catalog) -> None:
         wizard = Wizard(catalog)
         earlier = wizard.request
-        wizard.send(StepTaken(StepId.SCALE), Answered("scale", "32"))
+        wizard.send(StepSelected(StepId.SCALE), Answered("scale", "32"))
         wizard.send(EarlyChecked(earlier, (replace(COMMITS, status="failed"),)))
         assert wizard.against() == (NOT_PUBLIC,)
 

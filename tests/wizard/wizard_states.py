@@ -26,7 +26,7 @@ from llmb_tui.wizard.events import (
     Event,
     Prepared,
     StepsChanged,
-    StepTaken,
+    StepSelected,
     TaskEnded,
 )
 from llmb_tui.wizard.state import Rules, Task, WizardState
@@ -143,7 +143,7 @@ class Wizard:
 
     def at_review(self) -> Wizard:
         """Go to Review, with the script made."""
-        self.installed().send(StepTaken(StepId.REVIEW))
+        self.installed().send(StepSelected(StepId.REVIEW))
         self.send(Prepared(self.request, draft_of(self.request)), TaskEnded(self.request, "prepare"))
         return self
 

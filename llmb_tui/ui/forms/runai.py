@@ -21,7 +21,7 @@ from llmb_tui.cluster.runai.profile_fields import (
     runai_reachable,
     runai_texts_of,
 )
-from llmb_tui.language.quantities import given
+from llmb_tui.language.quantities import plain_number
 from llmb_tui.language.text import plural
 from llmb_tui.services import Services
 from llmb_tui.ui.forms.form import ProfileForm
@@ -98,8 +98,8 @@ def field_choices(offers: RunaiInventory, mounts: str) -> dict[str, tuple[Choice
         if (quota := quotas.get(name)) is None:
             pools.append(Choice(name, name, disabled_reason="no quota for this project"))
             continue
-        limit = "no limit" if quota.limit is None else f"at most {given(quota.limit)}"
-        detail = f"{given(quota.deserved)} GPUs deserved, {limit}, {given(quota.allocated)} in use"
+        limit = "no limit" if quota.limit is None else f"at most {plain_number(quota.limit)}"
+        detail = f"{plain_number(quota.deserved)} GPUs deserved, {limit}, {plain_number(quota.allocated)} in use"
         pools.append(Choice(name, name, detail))
     pulls = (item for item in offers.credentials if item.kind in _PULLS and item.secret)
     tokens = (item for item in offers.credentials if item.kind == "genericSecret" and item.secret)

@@ -16,7 +16,7 @@ from llmb_tui.ui.panes.pane import Pane
 from llmb_tui.ui.text import MUTED, error_content, line, set_text, state_part
 from llmb_tui.ui.units import gauge
 from llmb_tui.ui.widgets.texts import Paragraph, Paragraphs, Scroller, text
-from llmb_tui.wizard.gates import first_error, no_login_node, observed
+from llmb_tui.wizard.gates import first_error, no_login_node, read_only_reason
 from llmb_tui.wizard.state import ClusterState, WizardState
 from llmb_tui.wizard.steps import StepId
 
@@ -66,7 +66,7 @@ def progress(state: WizardState) -> tuple[Paragraph, ...]:
         hint = "installing … safe to leave"
     elif done == len(cluster.steps):
         hint = "installed   enter: next step"
-    elif why_not := observed(state) or first_error(state):
+    elif why_not := read_only_reason(state) or first_error(state):
         hint = why_not
     no_keys = no_login_node(state)
     return (
@@ -83,7 +83,7 @@ def _unknown(state: WizardState) -> str:
         return "connecting …" if cluster.link == "connecting" else "Connect to the cluster first (step 4)."
     if cluster.tasks & {"probe", "install"}:
         return "checking what is installed …"
-    return f"The install has not been checked. {observed(state) or 'enter: install'} · c at step 4: check again"
+    return f"The install has not been checked. {read_only_reason(state) or 'enter: install'} · c at step 4: check again"
 
 
 def rows(cluster: ClusterState) -> tuple[Paragraph, ...]:

@@ -24,7 +24,7 @@ from llmb_tui.request import RunRequest
 from llmb_tui.ui.clipboard import copy
 from llmb_tui.ui.panes.pane import Dispatch, Pane
 from llmb_tui.ui.text import MUTED, STYLES, error_content, error_line, line, lines, plain, set_text, state_part
-from llmb_tui.ui.widgets.run_header import what_runs
+from llmb_tui.ui.widgets.run_header import run_title
 from llmb_tui.ui.widgets.texts import Paragraph, Paragraphs, Scroller, fact, text
 from llmb_tui.wizard.answers import command
 from llmb_tui.wizard.gates import blockers, layout_difference, other_procedure, unfinished_step
@@ -142,7 +142,7 @@ def extra_facts(plan: Plan) -> tuple[Paragraph, ...]:
     )
 
 
-def agreement(request: RunRequest, starts: str = "") -> Content:
+def confirmation_question(request: RunRequest, starts: str = "") -> Content:
     """The question before a submission. `starts`: effect of submitting, if it is more than one sbatch."""
     plan, profile = request.plan, request.profile
     s = plan.selection
@@ -302,7 +302,7 @@ def launch_parts(launch: Launch, now: float, other: bool) -> tuple[Paragraph, ..
     run = launch.run
     age = clock(max(0.0, now - launch.since))
     words = f"{procedure(run.procedure).submitting} for {age}; safe to leave"
-    other_run = f"   {what_runs(run)} on {run.cluster}" if other else ""
+    other_run = f"   {run_title(run)} on {run.cluster}" if other else ""
     parts = [fact("now", (words, "$text-warning"), (other_run, MUTED))]
     if launch.last_line:
         parts.append(fact("", (launch.last_line, MUTED)))

@@ -16,7 +16,7 @@ from llmb_tui.cluster.prompter import Prompter
 from llmb_tui.errors import LlmbError
 from llmb_tui.services import Services
 from llmb_tui.ui.background import background, run_in_thread
-from llmb_tui.ui.dialogs import Confirm
+from llmb_tui.ui.dialogs import ConfirmDialog
 from llmb_tui.ui.forms.form import ProfileForm
 from llmb_tui.ui.forms.forms import FORMS
 from llmb_tui.ui.key_order import KeyOrder
@@ -128,7 +128,7 @@ Values that you entered are kept."""
             return
         has_changed = any(form.is_mounted and form.has_changed for form in self._forms.values())
         question = line("Your changes are not saved. Leave without saving?")
-        if not has_changed or await self.app.push_screen_wait(Confirm("Leave", question, "Leave", "Stay")):
+        if not has_changed or await self.app.push_screen_wait(ConfirmDialog("Leave", question, "Leave", "Stay")):
             self.dismiss(None)
 
     @background(group="read", exclusive=True)

@@ -8,7 +8,7 @@ from typing import ClassVar
 from textual.binding import Binding, BindingType
 from textual.content import Content
 
-from llmb_tui.answers.disk import THING, largest_first, removal_question, removal_words, summary
+from llmb_tui.answers.disk import ITEM_COLUMNS, largest_first, removal_question, removal_words, summary
 from llmb_tui.cluster.profile import ClusterProfile
 from llmb_tui.cluster.prompter import Prompter
 from llmb_tui.cluster.session import Session
@@ -18,7 +18,7 @@ from llmb_tui.cluster_files.prune import held_by_suites, loaded_by_suites
 from llmb_tui.errors import LlmbError
 from llmb_tui.services import Services
 from llmb_tui.ui.background import background, run_detached, run_in_thread, show_failure
-from llmb_tui.ui.dialogs import Confirm
+from llmb_tui.ui.dialogs import ConfirmDialog
 from llmb_tui.ui.screens.table_screen import TableScreen
 from llmb_tui.ui.text import ERROR_MARK, MUTED, Part, error_line, line, lines, notify
 from llmb_tui.ui.widgets.keyed_table import MARK, KeyedTable
@@ -100,7 +100,7 @@ Records, plans and verdicts of runs stay on this machine."""
             notify(self.app, "No item is marked. Mark one with x first.", "warning")
             return
         question = _question(self._profile.name, things)
-        if await self.app.push_screen_wait(Confirm("Remove", question, "Remove", "Keep")):
+        if await self.app.push_screen_wait(ConfirmDialog("Remove", question, "Remove", "Keep")):
             self.workers.cancel_group(self, "disk")
             run_detached(self.app, self._remove([thing.path for thing in things]))
 
@@ -144,7 +144,7 @@ Records, plans and verdicts of runs stay on this machine."""
             self._say(("● ", "$text-success"), f"{result} {summary(things)}".lstrip())
         removable = {thing.path for thing in things if not thing.kept}
         self.marked = {key: thing for key, thing in self.marked.items() if key in removable}
-        self.take((MARK, *THING), {thing.path: thing for thing in things})
+        self.show_things((MARK, *ITEM_COLUMNS), {thing.path: thing for thing in things})
 
     def _list_by_size(self) -> tuple[InstallItem, ...]:
         """With sizes, the largest first. In a thread."""

@@ -26,11 +26,11 @@ from llmb_tui.launch.note import NO_NOTE, Note
 from llmb_tui.launch.run import Run
 from llmb_tui.services import Services
 from llmb_tui.ui.background import background, run_detached, run_in_thread, show_failure
-from llmb_tui.ui.dialogs import Confirm, NoteDialog
+from llmb_tui.ui.dialogs import ConfirmDialog, NoteDialog
 from llmb_tui.ui.screens.runs_screen import RunsScreen
-from llmb_tui.ui.text import MUTED, Part, line, lines, notices_words, notify
+from llmb_tui.ui.text import MUTED, Part, line, lines, notices_text, notify
 from llmb_tui.ui.widgets.keyed_table import Key, KeyedTable
-from llmb_tui.ui.widgets.run_header import jobs_of, what_runs
+from llmb_tui.ui.widgets.run_header import jobs_of, run_title
 from llmb_tui.ui.widgets.run_list import cancel_question, list_problems, screen_columns
 from llmb_tui.ui.widgets.status_bar import notice
 from llmb_tui.watch.state import RunRecord, RunsChanged
@@ -151,7 +151,7 @@ o lists runs that NVIDIA's llmb-run started, S lists suites."""
     @property
     def notice(self) -> str:
         policy, listed = self._services.policy, {record.run.cluster for record in self._records.values()}
-        return notices_words(
+        return notices_text(
             sorted(
                 (name, notice(each, policy.is_read_only(each)))
                 for name, each in self._profiles.items()
@@ -209,7 +209,7 @@ o lists runs that NVIDIA's llmb-run started, S lists suites."""
             return
         notes, run_id = self._services.notes, record.run.id
         before = self._notes.get(run_id, NO_NOTE)
-        answer = await self.app.push_screen_wait(NoteDialog(f"{what_runs(record.run)} · {run_id}", before))
+        answer = await self.app.push_screen_wait(NoteDialog(f"{run_title(record.run)} · {run_id}", before))
         if answer is None:
             return
         text, tags = answer
@@ -235,7 +235,7 @@ o lists runs that NVIDIA's llmb-run started, S lists suites."""
         if not (runs := self.to_cancel):
             notify(self.app, _NO_JOB, "warning")
             return
-        if await self.app.push_screen_wait(Confirm("Cancel", cancel_question(runs), "Cancel runs", "Keep runs")):
+        if await self.app.push_screen_wait(ConfirmDialog("Cancel", cancel_question(runs), "Cancel runs", "Keep runs")):
             run_detached(self.app, self._cancel(runs))
 
     async def _cancel(self, runs: Sequence[Run]) -> None:
@@ -296,7 +296,7 @@ o lists runs that NVIDIA's llmb-run started, S lists suites."""
         """Make new rows for the changed runs, and show all rows."""
         made = {run_id: row_from_record(self._records[run_id], self._notes.get(run_id, NO_NOTE)) for run_id in changed}
         rows: dict[Key, RunRow] = {run_id: made.get(run_id) or self.rows.things[run_id] for run_id in self._records}
-        self.take(self.columns, rows)
+        self.show_things(self.columns, rows)
         event = self._event or RunsChanged()
         problems = list_problems(event.silent, event.unreadable, self._open_notes)
         self.show_status(*([("! " + "  ".join(problems), "$text-warning")] if problems else []))
@@ -325,7 +325,7 @@ o lists runs that NVIDIA's llmb-run started, S lists suites."""
             return
         run = record.run
         rows = await run_in_thread(lambda: self._services.feed.records.last_lines(record, _LINES))
-        self.last_lines.border_title = line(f"last lines · {what_runs(run)}")
+        self.last_lines.border_title = line(f"last lines · {run_title(run)}")
         self.last_lines.border_subtitle = line(" · ".join(filter(None, (jobs_of(run), run.results))))
         none = "The local copy of the log was removed." if record.state.log_removed else "No log here yet."
         self.last_lines.update(lines(*map(line, rows)) if rows else line((none, MUTED)))

@@ -91,7 +91,7 @@ def about(layout: Layout) -> tuple[Paragraph, ...]:
 
 
 def _cells(layout: Layout) -> str:
-    return "".join(f"{units.optional(getattr(layout.parallelism, name)):>{width}}" for name, width in _COLUMNS)
+    return "".join(f"{units.number_or_dash(getattr(layout.parallelism, name)):>{width}}" for name, width in _COLUMNS)
 
 
 def _figures(layout: Layout) -> str:

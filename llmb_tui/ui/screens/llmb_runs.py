@@ -137,7 +137,9 @@ A run is judged by the preset of its release. Without such a preset it cannot be
         else:
             mark: Part = ("● ", "$text-success") if runs else "○ "
             self.show_status(mark, runs_summary(cluster, runs))
-        self.take(llmb_run_columns(time.time()), {f"{found.run.folder}{found.run.job_id}": found for found in runs})
+        self.show_things(
+            llmb_run_columns(time.time()), {f"{found.run.folder}{found.run.job_id}": found for found in runs}
+        )
         if runs:
             self.table.focus()
 

@@ -37,8 +37,8 @@ from llmb_tui.store.paths import expand_user, working_directory
 from llmb_tui.suites.suite import Suite
 from llmb_tui.ui.background import background, run_detached, run_in_thread
 from llmb_tui.ui.clipboard import copy
-from llmb_tui.ui.dialogs import AskLine
-from llmb_tui.ui.text import MUTED, error_content, heading, line, notices_words, notify, set_text
+from llmb_tui.ui.dialogs import InputDialog
+from llmb_tui.ui.text import MUTED, error_content, heading, line, notices_text, notify, set_text
 from llmb_tui.ui.widgets.answer_view import AnswerView
 from llmb_tui.ui.widgets.key_bar import KeyBar
 
@@ -70,7 +70,7 @@ class ResultView(Screen[None]):
         `is_export`: the user has confirmed an export, so the outcome is reported even if this screen is left before.
         """
         super().__init__()
-        self._notices = notices_words(notices)
+        self._notices = notices_text(notices)
         self._title = title
         self._head = line((f"◐ {title} …", MUTED))
         self._make_answer = make_answer
@@ -150,7 +150,7 @@ class ResultView(Screen[None]):
 async def ask_and_save(app: App[Any], charts: Sequence[Chart]) -> None:
     """Ask for a directory and write the charts there; call it in a worker."""
     words = line(f"Directory for {plural(len(charts), 'SVG file')}; existing files are not replaced.")
-    question = AskLine("Save charts", words, str(working_directory()), "enter: write · esc: cancel")
+    question = InputDialog("Save charts", words, str(working_directory()), "enter: write · esc: cancel")
     folder = await app.push_screen_wait(question)
     if folder and folder.strip():
         written = await run_in_thread(save_charts, charts, expand_user(folder.strip()))
@@ -207,11 +207,11 @@ def export_runs(
 
     Raises LlmbError; then no file is written.
     """
-    from llmb_tui.answers.evidence import exported  # loads zstd
+    from llmb_tui.answers.evidence import export_answer  # loads zstd
 
     file, anonymous = target
     manifest = services.exporter.export(run_ids, file, suites, anonymous=anonymous)
-    return exported(file, file.stat().st_size, manifest)
+    return export_answer(file, file.stat().st_size, manifest)
 
 
 def _newest_counted(group: ResultGroup) -> RunResult:

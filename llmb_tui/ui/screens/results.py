@@ -22,7 +22,7 @@ from llmb_tui.launch.note import Note
 from llmb_tui.services import Services
 from llmb_tui.ui.background import background, run_in_thread
 from llmb_tui.ui.screens.runs_screen import RunsScreen
-from llmb_tui.ui.text import MUTED, Part, lines, notices_words, notify
+from llmb_tui.ui.text import MUTED, Part, lines, notices_text, notify
 from llmb_tui.ui.widgets.chart_view import ChartView
 from llmb_tui.ui.widgets.keyed_table import Key, KeyedTable
 from llmb_tui.ui.widgets.result_texts import ListedResult, ResultList, ResultQuery, result_list
@@ -105,7 +105,7 @@ A step time is the mean of the runs that count: completed runs without options t
     @property
     def notice(self) -> str:
         clusters = self._list.clusters if self._list else ()
-        return notices_words((name, words) for name, words in self._notices() if name in clusters)
+        return notices_text((name, words) for name, words in self._notices() if name in clusters)
 
     @property
     def filter_words(self) -> list[str]:

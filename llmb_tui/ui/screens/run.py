@@ -30,11 +30,11 @@ from llmb_tui.preflight.report import Preflight
 from llmb_tui.services import Services
 from llmb_tui.ui.background import InternalError, background, run_detached, run_in_thread, show_failure
 from llmb_tui.ui.compositor import RowCompositor
-from llmb_tui.ui.dialogs import Confirm
+from llmb_tui.ui.dialogs import ConfirmDialog
 from llmb_tui.ui.text import MUTED, line, lines, notify
 from llmb_tui.ui.widgets.key_bar import KeyBar
 from llmb_tui.ui.widgets.log_pane import LogPane
-from llmb_tui.ui.widgets.run_header import LOG_IN, RunHeader, StageLine, job_text, notice_text, what_runs
+from llmb_tui.ui.widgets.run_header import LOG_IN, RunHeader, StageLine, job_text, notice_text, run_title
 from llmb_tui.ui.widgets.run_parts import Metrics, VerdictCard
 from llmb_tui.ui.widgets.status_bar import notice
 from llmb_tui.ui.widgets.step_chart import StepChart
@@ -159,10 +159,10 @@ Leaving this screen only stops watching; the job continues."""
     async def action_submit(self) -> None:
         if (run := self.training_run) is None:
             return
-        what = line("Submit ", (what_runs(run), "bold"), f" on {run.cluster}, with the settings that were confirmed?")
+        what = line("Submit ", (run_title(run), "bold"), f" on {run.cluster}, with the settings that were confirmed?")
         cost = f"Cost: {gpu_hours(run.plan.gpu_hours)} plus start-up. The cluster is checked first."
         question = lines(what, Content(""), line((cost, MUTED)))
-        if await self.app.push_screen_wait(Confirm("Submit", question, "Submit", "Not now")):
+        if await self.app.push_screen_wait(ConfirmDialog("Submit", question, "Submit", "Not now")):
             run_detached(self.app, self._submit(run))
 
     async def _submit(self, run: Run) -> None:
@@ -204,8 +204,8 @@ Leaving this screen only stops watching; the job continues."""
 
         if (run := self.training_run) is None:
             return
-        question = lines(line("Withdraw ", (what_runs(run), "bold"), "?"), line("It will never be submitted."))
-        if not await self.app.push_screen_wait(Confirm("Withdraw", question, "Withdraw", "Keep")):
+        question = lines(line("Withdraw ", (run_title(run), "bold"), "?"), line("It will never be submitted."))
+        if not await self.app.push_screen_wait(ConfirmDialog("Withdraw", question, "Withdraw", "Keep")):
             return
         with self._errors_shown():
             self.training_run = await run_in_thread(withdraw, self._services.runs, self._services.journal, run)
@@ -220,12 +220,14 @@ Leaving this screen only stops watching; the job continues."""
         question = lines(
             line("Cancel ", (words.named(run.job_ids), "bold"), f" on {run.cluster}?"),
             Content(""),
-            line(what_runs(run)),
+            line(run_title(run)),
             job_text(run, self.run_state or RunState(run.id)),
             Content(""),
             line((words.cancelling, MUTED)),
         )
-        if await self.app.push_screen_wait(Confirm("Cancel", question, f"Cancel {words.job}", f"Keep {words.job}")):
+        if await self.app.push_screen_wait(
+            ConfirmDialog("Cancel", question, f"Cancel {words.job}", f"Keep {words.job}")
+        ):
             run_detached(self.app, self._cancel(run))
 
     async def _cancel(self, run: Run) -> None:
@@ -250,7 +252,7 @@ Leaving this screen only stops watching; the job continues."""
             return
         job = run.words.named(run.job_ids[-1:])
         question = lines(line(capital(verb), " ", (job, "bold"), f" on {run.cluster}?"), line((consequence, MUTED)))
-        if await self.app.push_screen_wait(Confirm(capital(verb), question, capital(verb), "Not now")):
+        if await self.app.push_screen_wait(ConfirmDialog(capital(verb), question, capital(verb), "Not now")):
             run_detached(self.app, self._change(run, verb, job))
 
     async def _change(self, run: Run, verb: Literal["suspend", "resume"], job: str) -> None:

@@ -28,7 +28,7 @@ from llmb_tui.suites.suite_plan import Nodes, PlannedRow, SuitePlan
 from llmb_tui.suites.suites import SuiteChangedError
 from llmb_tui.ui.background import background, run_detached, run_in_thread
 from llmb_tui.ui.clipboard import copy
-from llmb_tui.ui.dialogs import AskLine, Confirm, Failure
+from llmb_tui.ui.dialogs import ConfirmDialog, Failure, InputDialog
 from llmb_tui.ui.screens.suite_dialogs import ConfirmHours, capacity, submit_question
 from llmb_tui.ui.text import MUTED, heading, line, lines, notify
 from llmb_tui.ui.widgets.key_bar import KeyBar
@@ -207,7 +207,7 @@ A row that cannot run has the mark ✗ and a reason. x excludes a row, or includ
         question, limit = submit_question(plan, self._capacity), self._services.policy.suite_gpu_hours
         if plan.gpu_hours > limit:
             return await self.app.push_screen_wait(ConfirmHours(question, plan.gpu_hours, limit)) is not None
-        return await self.app.push_screen_wait(Confirm("Submit", question, "Submit", "Not now")) is True
+        return await self.app.push_screen_wait(ConfirmDialog("Submit", question, "Submit", "Not now")) is True
 
     async def _submit(self, suite: Suite, *, new: bool) -> None:
         """Save the suite, submit it in a thread of the program, and open it unless this screen has been left."""
@@ -217,7 +217,7 @@ A row that cannot run has the mark ✗ and a reason. x excludes a row, or includ
             if not self.is_attached:
                 raise
             what = lines(line(error.what), line(error.why), Content(""), line("Submit this one as a second suite?"))
-            if await self.app.push_screen_wait(Confirm("Submit", what, "Submit second suite", "Not now")):
+            if await self.app.push_screen_wait(ConfirmDialog("Submit", what, "Submit second suite", "Not now")):
                 await self._submit(suite, new=True)
             return
         submissions = await run_in_thread(lambda: self._services.submissions)
@@ -239,13 +239,13 @@ A row that cannot run has the mark ✗ and a reason. x excludes a row, or includ
         title = "Write the suite"
         words = line("File for `llmb-tui suite`, which you can edit:")
         hint = "enter: write, and copy the submit command · esc: cancel"
-        file = await self.app.push_screen_wait(AskLine(title, words, f"{file_name(plan.suite.name)}.toml", hint))
+        file = await self.app.push_screen_wait(InputDialog(title, words, f"{file_name(plan.suite.name)}.toml", hint))
         if not file or not file.strip():
             return
         path = expand_user(file.strip())
         if await run_in_thread(path.exists):
             question = line(f"{path} already exists. Replace it?")
-            if not await self.app.push_screen_wait(Confirm(title, question, "Replace", "Keep")):
+            if not await self.app.push_screen_wait(ConfirmDialog(title, question, "Replace", "Keep")):
                 return
         await run_in_thread(write_atomic, path, suite_toml(plan.suite).encode())
         command = shlex.join(["llmb-tui", "suite", "submit", str(path)])

@@ -12,9 +12,9 @@ from llmb_tui.cluster.prompter import Prompter
 from llmb_tui.language.quantities import gpu_hours, gpu_hours_digits
 from llmb_tui.services import Services
 from llmb_tui.suites.suite_plan import Nodes, SuitePlan, nodes_of
-from llmb_tui.ui.dialogs import AskLine
+from llmb_tui.ui.dialogs import InputDialog
 from llmb_tui.ui.text import MUTED, line, lines
-from llmb_tui.ui.widgets.suite_texts import cost, takes
+from llmb_tui.ui.widgets.suite_texts import cost_parts, duration_parts
 
 
 def submit_question(plan: SuitePlan, nodes: Nodes) -> Content:
@@ -23,8 +23,8 @@ def submit_question(plan: SuitePlan, nodes: Nodes) -> Content:
     return lines(
         line("Submit ", (suite.name, "bold"), f" on {suite.cluster}?"),
         Content(""),
-        line(*cost(plan)),
-        line(*takes(plan, replace(nodes, askable=False))),
+        line(*cost_parts(plan)),
+        line(*duration_parts(plan, replace(nodes, askable=False))),
         line(suite.conduct),
         Content(""),
         line(("The cluster is checked before each run. Submitted runs continue after this program ends.", MUTED)),
@@ -43,7 +43,7 @@ def capacity(services: Services, profile: ClusterProfile, prompter: Prompter | N
     return nodes_of(services.clusters.inventory(profile, prompter).partitions, profile)
 
 
-class ConfirmHours(AskLine):
+class ConfirmHours(InputDialog):
     """Confirmation above the user's limit of GPU-hours: the user types their number."""
 
     def __init__(self, question: Content, hours: float, limit: float) -> None:

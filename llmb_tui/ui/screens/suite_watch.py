@@ -20,7 +20,7 @@ from llmb_tui.suites.suite_file import file_name
 from llmb_tui.suites.suite_progress import OVER, RowProgress, SuiteProgress, log_to_read, progress_of
 from llmb_tui.ui.background import background, errors_shown, run_detached, run_in_thread
 from llmb_tui.ui.clipboard import copy
-from llmb_tui.ui.dialogs import Confirm, Failure
+from llmb_tui.ui.dialogs import ConfirmDialog, Failure
 from llmb_tui.ui.screens.runs_screen import RunsScreen
 from llmb_tui.ui.screens.suite_dialogs import capacity
 from llmb_tui.ui.text import MUTED, Part, line, lines, notify
@@ -182,7 +182,7 @@ A verdict compares a run with the step time that was expected before it, by the 
             line(f"It has {plural(active, 'active run')} and {plural(unsent, 'run')} not submitted."),
             line(("Finished runs are kept.", MUTED)),
         )
-        if await self.app.push_screen_wait(Confirm("Cancel", question, "Cancel suite", "Keep suite")):
+        if await self.app.push_screen_wait(ConfirmDialog("Cancel", question, "Cancel suite", "Keep suite")):
             run_detached(self.app, self._cancel(suite))
 
     async def _cancel(self, suite: Suite) -> None:
@@ -331,7 +331,7 @@ A verdict compares a run with the step time that was expected before it, by the 
         if (progress := self.progress) is None:
             return
         _, labels = names(progress.plan.suite.rows)
-        self.take(self._columns, progress_things(progress, labels))
+        self.show_things(self._columns, progress_things(progress, labels))
         self.sums.parts = progress_sums(progress, self._sending)
         self.refresh_bindings()
 

@@ -80,7 +80,7 @@ class SuitesScreen(TableScreen[ListedSuite, str | None]):
             self.show_status(ERROR_MARK, error_line(error))
             return
         self.show_status(*([] if things else [("No suites yet. S plans one in step 3 or 6 of the wizard.", MUTED)]))
-        self.take(COLUMNS, things)
+        self.show_things(COLUMNS, things)
 
     def _suites(self) -> list[ListedSuite]:
         """Read the suites; blocks."""

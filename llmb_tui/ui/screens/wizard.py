@@ -166,9 +166,9 @@ Tab and shift+tab go from field to field, and to texts that scroll."""
     def watch_state(self, state: WizardState | None) -> None:
         if state is None:
             return
-        from llmb_tui.wizard.gates import refused
+        from llmb_tui.wizard.gates import disabled_actions
 
-        refused_actions = refused(state)
+        refused_actions = disabled_actions(state)
         if refused_actions != self._refused:
             self._refused = refused_actions
             self.refresh_bindings()
@@ -194,9 +194,9 @@ Tab and shift+tab go from field to field, and to texts that scroll."""
                 getattr(self, f"action_{name}")(*parameters)
 
     def action_go(self, step: int) -> None:
-        from llmb_tui.wizard.events import StepTaken
+        from llmb_tui.wizard.events import StepSelected
 
-        self.dispatch(StepTaken(StepId(step)))
+        self.dispatch(StepSelected(StepId(step)))
 
     def action_leave_field(self) -> None:
         self.body.pane.focus_first()
@@ -317,18 +317,18 @@ Tab and shift+tab go from field to field, and to texts that scroll."""
 
     def _show(self, effect: effects.Dialog) -> None:
         """Open a question, a list or another screen over the wizard; its answer is an event."""
-        from llmb_tui.ui.dialogs import Confirm, Failure
-        from llmb_tui.ui.panes.review import agreement
+        from llmb_tui.ui.dialogs import ConfirmDialog, Failure
+        from llmb_tui.ui.panes.review import confirmation_question
         from llmb_tui.wizard import effects, events
 
         services, prompter = self._services, self._prompter
         match effect:
             case effects.ShowFailure(error):
-                self.app.push_between_words(lambda: Failure(error), lambda _: self.dispatch(events.FailureRead()))
+                self.app.push_between_words(lambda: Failure(error), lambda _: self.dispatch(events.FailureDismissed()))
             case effects.AskToSubmit(prepared, starts):
-                question = Confirm("Submit", agreement(prepared.request, starts), "Submit")
-                self._ask(question, lambda _: events.SubmitAgreed(prepared, time.monotonic()))
-            case effects.AskForKeys(request, wanted):
+                question = ConfirmDialog("Submit", confirmation_question(prepared.request, starts), "Submit")
+                self._ask(question, lambda _: events.SubmitConfirmed(prepared, time.monotonic()))
+            case effects.AskForApiKeys(request, wanted):
                 from llmb_tui.ui.screens.keys import KeysDialog
 
                 if self.app.types_for_s and isinstance(self.focused, Input):
@@ -382,13 +382,13 @@ Tab and shift+tab go from field to field, and to texts that scroll."""
 
     @background(group="variables", exclusive=True)
     async def _confirm_variables(self, site: SiteVariables) -> None:
-        from llmb_tui.ui.dialogs import Confirm
+        from llmb_tui.ui.dialogs import ConfirmDialog
         from llmb_tui.ui.panes.cluster import variable_questions
         from llmb_tui.wizard.events import ProfileSaved
 
         env = dict(site.profile.env)
         for question, variables in variable_questions(site):
-            if await self.app.push_screen_wait(Confirm("Site variables", question, "Use", "Skip")):
+            if await self.app.push_screen_wait(ConfirmDialog("Site variables", question, "Use", "Skip")):
                 env |= variables
         profile = replace(site.profile, env=tuple(env.items()))
         if profile == site.profile:

@@ -10,7 +10,7 @@ from textual.content import Content
 from llmb_tui.answers.answer import Answer
 from llmb_tui.answers.blocks import Block, Text
 from llmb_tui.answers.writers.rows import Row, Spans, rows
-from llmb_tui.ui.text import CELL_STYLES, STYLES, hanging, line
+from llmb_tui.ui.text import CELL_STYLES, STYLES, hanging_paragraph, line
 from llmb_tui.ui.widgets.texts import FixedLines, Scroller
 
 
@@ -50,7 +50,7 @@ def answer_rows(blocks: tuple[Block, ...], width: int) -> list[Content]:
 
 def _wrapped(row: Row, width: int) -> list[Content]:
     if row.body:
-        return hanging(_content(row.head), _content(row.body), width)
+        return hanging_paragraph(_content(row.head), _content(row.body), width)
     return [_content(row.head)]
 
 

@@ -9,7 +9,7 @@ from textual.widget import Widget
 from llmb_tui.analysis.chart import Chart
 from llmb_tui.answers.writers.chart_rows import chart_rows
 from llmb_tui.answers.writers.plot import terminal_glyphs
-from llmb_tui.ui.text import painted
+from llmb_tui.ui.text import chart_content
 
 
 class ChartView(Widget):
@@ -27,4 +27,6 @@ class ChartView(Widget):
         if self.chart is None:
             return Content("")
         size = self.content_size
-        return painted(chart_rows(self.chart, (size.width, size.height), terminal_glyphs(), self.this, local=True))
+        return chart_content(
+            chart_rows(self.chart, (size.width, size.height), terminal_glyphs(), self.this, local=True)
+        )

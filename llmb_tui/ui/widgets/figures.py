@@ -11,9 +11,9 @@ from textual.reactive import var
 from llmb_tui.language.quantities import (
     days,
     gigabytes,
-    given,
     gpu_hours,
     percent,
+    plain_number,
     share,
     step_time,
     step_time_range,
@@ -23,7 +23,7 @@ from llmb_tui.language.quantities import (
 from llmb_tui.language.states import Severity, memory_label, severity_label
 from llmb_tui.language.text import plural
 from llmb_tui.ui import units
-from llmb_tui.ui.text import MUTED, STYLES, Part, hanging, line
+from llmb_tui.ui.text import MUTED, STYLES, Part, hanging_paragraph, line
 from llmb_tui.ui.widgets.texts import WrappedLines
 
 if TYPE_CHECKING:
@@ -77,7 +77,7 @@ def figures(plan: Plan, measured: ClusterEstimate | None, width: int) -> list[Co
 def strip(plan: Plan, measured: ClusterEstimate | None) -> list[Content]:
     """The most important figures in three lines."""
     p = plan.parallelism
-    table = " ".join(f"{name.upper()} {units.optional(getattr(p, name))}{_mark(plan, name)}" for name in _TABLE)
+    table = " ".join(f"{name.upper()} {units.number_or_dash(getattr(p, name))}{_mark(plan, name)}" for name in _TABLE)
     first = line(table, (f" · {plan.nodes} × {plan.gpus_per_node} · seq {p.seq_len}", MUTED))
     memory = (
         f"memory {_memory_used(plan)}   {memory_label(plan.memory.verdict).word}" if plan.memory else "memory unknown"
@@ -134,7 +134,7 @@ def _table(plan: Plan, width: int) -> list[Content]:
     """The parallelism table in two lines, and a legend. Overridden values and those unlike the README's are marked."""
     marks = {name: _mark(plan, name) for name in _TABLE}
     cells: list[Part] = [
-        (f"{units.optional(getattr(plan.parallelism, name))}{marks[name]}".rjust(_cell(width)), "bold")
+        (f"{units.number_or_dash(getattr(plan.parallelism, name))}{marks[name]}".rjust(_cell(width)), "bold")
         for name in _TABLE
     ]
     marks |= {name: _mark(plan, name) for name in ("seq_len", "layers")}
@@ -165,17 +165,17 @@ def _expected(e: Estimate, width: int) -> list[Content]:
     """Step time, method, band and anchor; long texts wrap and are never cut."""
     from llmb_tui.language.states import method_phrase
 
-    drawn = units.track(e.step_time_s, e.low_s, e.high_s, 15)
+    drawn = units.band_position(e.step_time_s, e.low_s, e.high_s, 15)
     method = method_phrase(e.method)
     basis = f": {e.basis}" if e.basis and e.basis not in method else ""
     return [
-        *hanging(
+        *hanging_paragraph(
             _row("step time", (e.step_time_text, "bold"), "   "),
             line((method, "$text-accent"), (basis, MUTED)),
             width,
         ),
         _row("band", f"{drawn}  {step_time_range(e.low_s, e.high_s)}"),
-        *hanging(_row("based on"), line((e.anchor, MUTED)), width),
+        *hanging_paragraph(_row("based on"), line((e.anchor, MUTED)), width),
     ]
 
 
@@ -189,16 +189,19 @@ def _measured_here(measured: ClusterEstimate | None, width: int) -> list[Content
     value = (step_time(measured.step_time_s), "bold")
     return [
         _row("cluster", value, f"   {step_time_range(measured.low_s, measured.high_s)}"),
-        *hanging(line("  "), line((measured.label, "$text-accent"), (f": {runs}", MUTED)), width),
+        *hanging_paragraph(line("  "), line((measured.label, "$text-accent"), (f": {runs}", MUTED)), width),
     ]
 
 
 def _throughput(plan: Plan, e: Estimate, width: int) -> list[Content]:
-    rates = [[tokens_per_s(e.tokens_per_s)], [f"{tflops(e.tflops_per_gpu)} of {given(e.peak_tflops)} TFLOPS/GPU"]]
+    rates = [
+        [tokens_per_s(e.tokens_per_s)],
+        [f"{tflops(e.tflops_per_gpu)} of {plain_number(e.peak_tflops)} TFLOPS/GPU"],
+    ]
     mfu: list[list[Part]] = [[percent(e.mfu_pct)]]
     if plan.published is not None:
         differs = abs(plan.published.mfu_pct - e.mfu_pct) > _MFU_TOLERANCE
-        readme_value = f"NVIDIA's README: {given(plan.published.mfu_pct)} %"
+        readme_value = f"NVIDIA's README: {plain_number(plan.published.mfu_pct)} %"
         mfu.append([(readme_value, "$text-warning" if differs else MUTED)])
     return [*_flow("tokens/s", rates, width), *_flow("MFU", mfu, width)]
 
@@ -208,14 +211,14 @@ def _resources(plan: Plan, width: int) -> list[Content]:
     training: list[Part] = [days(plan.estimate.days_per_1t_tokens) if plan.estimate else _NONE]
     size: Part = ("size not published", MUTED)
     if plan.checkpoint_gb is not None:
-        size = f"{given(plan.checkpoint_gb)} GB"
+        size = f"{plain_number(plan.checkpoint_gb)} GB"
     memory: list[Part] = [("unknown", MUTED)]
     if plan.memory is not None:
         label = memory_label(plan.memory.verdict)
         memory = [f"{_memory_used(plan)}   ", (label.word, STYLES[label.tone])]
     return [
         *_flow("1T tokens", [training, [("checkpoint ", MUTED), size]], width),
-        *hanging(_row("memory"), line(*memory), width),
+        *hanging_paragraph(_row("memory"), line(*memory), width),
         _row("this run", _cost_text(plan)),
     ]
 

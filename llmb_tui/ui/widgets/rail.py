@@ -9,7 +9,7 @@ from textual.content import Content
 from textual.reactive import var
 
 from llmb_tui.language.states import mark_label
-from llmb_tui.ui.text import MUTED, STYLES, hanging, line, state_mark
+from llmb_tui.ui.text import MUTED, STYLES, hanging_paragraph, line, state_mark
 from llmb_tui.ui.widgets.texts import WrappedLines
 from llmb_tui.wizard.steps import TITLES, StepId, StepStatus
 
@@ -55,7 +55,9 @@ class Rail(WrappedLines):
                 glyph, style = "▸", "bold"
             rows.append((line((glyph, style), " ", (TITLES[status.step], "bold" if current else "")), status.step))
             if status.summary:
-                rows += [(row, status.step) for row in hanging(line("  "), line((status.summary, MUTED)), width)]
+                rows += [
+                    (row, status.step) for row in hanging_paragraph(line("  "), line((status.summary, MUTED)), width)
+                ]
             if roomy:
                 rows.append((Content(""), status.step))
         return rows

@@ -45,7 +45,7 @@ def header_lines(run: Run, notice: str, state: RunState, width: int) -> tuple[Co
     link, short = link_text(state), link_text(state, short=True)
     mark = line("  ", (f" {notice} ", "reverse")) if notice else Content("")
     room = width - mark.cell_length - short.cell_length - 2
-    left = line((what_runs(run), "bold"), " · ", run.cluster).truncate(max(room, 0), ellipsis=True) + mark
+    left = line((run_title(run), "bold"), " · ", run.cluster).truncate(max(room, 0), ellipsis=True) + mark
     room = max(width - left.cell_length - 2, short.cell_length)
     if link.cell_length > room:
         link = link.truncate(room, ellipsis=True) if state.link == "lost" else short
@@ -53,7 +53,7 @@ def header_lines(run: Run, notice: str, state: RunState, width: int) -> tuple[Co
     return line(left, " " * gap, link), job_text(run, state).truncate(width, ellipsis=True)
 
 
-def what_runs(run: Run) -> str:
+def run_title(run: Run) -> str:
     """Configuration of a run, such as `nemotron4 15b fp8 · 64 × H100`."""
     selection = run.plan.selection
     return run_label(selection.workload, selection.size, selection.dtype, selection.scale, selection.gpu)

@@ -14,7 +14,7 @@ from textual.widget import Widget
 from llmb_tui.answers.writers import plot
 from llmb_tui.answers.writers.plot import UNICODE, Glyphs, Part
 from llmb_tui.language.quantities import percent_digits, step_time_digits
-from llmb_tui.ui.text import painted
+from llmb_tui.ui.text import chart_content
 
 if TYPE_CHECKING:
     from llmb_tui.plan.over_scale import AtScale
@@ -128,4 +128,4 @@ class ScaleChart(Widget):
 
     def render(self) -> Content:
         size = self.content_size
-        return painted(scale_lines(self.points, self.chosen, (size.width, size.height), plot.terminal_glyphs()))
+        return chart_content(scale_lines(self.points, self.chosen, (size.width, size.height), plot.terminal_glyphs()))

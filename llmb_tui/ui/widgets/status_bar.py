@@ -41,7 +41,7 @@ class StatusBar(Widget):
     def watch_state(self, state: WizardState | None) -> None:
         if state is None:
             return
-        from llmb_tui.wizard.gates import observed
+        from llmb_tui.wizard.gates import read_only_reason
 
         full, profile = state.proposal.full, state.proposal.profile
         workload = (full.recipe or "").partition("@")[0]
@@ -52,7 +52,7 @@ class StatusBar(Widget):
         if name != self.cluster:
             self.health = None  # it belongs to the connection of the cluster before
         self.cluster, self.link = name, link
-        self.notice = notice(profile, bool(observed(state))) if profile else ""
+        self.notice = notice(profile, bool(read_only_reason(state))) if profile else ""
 
     def render(self) -> Content:
         """The name left, the selection in the middle, the cluster right; without room the selection is left out."""

@@ -15,7 +15,7 @@ from llmb_tui.language.states import method_phrase
 from llmb_tui.language.ticks import round_steps
 from llmb_tui.launch.run import Run
 from llmb_tui.plan.plan import Estimate
-from llmb_tui.ui.text import painted
+from llmb_tui.ui.text import chart_content
 from llmb_tui.ui.widgets.run_parts import RunCard
 from llmb_tui.watch.state import RunState
 
@@ -147,7 +147,7 @@ class StepChart(RunCard):
             (self.content_size.width, self.content_size.height),
             plot.terminal_glyphs(),
         )
-        return painted(lines)
+        return chart_content(lines)
 
     def _entitle(self) -> None:
         if self.training_run is not None:

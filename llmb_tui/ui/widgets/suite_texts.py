@@ -122,13 +122,13 @@ def draft_sums(plan: DraftPlan, nodes: Nodes) -> tuple[Paragraph, ...]:
         return (fact("✗ no runs", "All rows are excluded."),)
     return (
         *_blockers(plan),
-        fact("cost", *cost(plan.sent)),
-        fact("time", *takes(plan.sent, nodes)),
+        fact("cost", *cost_parts(plan.sent)),
+        fact("time", *duration_parts(plan.sent, nodes)),
         fact("submission", plan.sent.suite.conduct),
     )
 
 
-def cost(plan: SuitePlan) -> tuple[Part, ...]:
+def cost_parts(plan: SuitePlan) -> tuple[Part, ...]:
     """Number of runs and their GPU-hours."""
     most = f", at most {gpu_hours_digits(plan.most_gpu_hours)} by the time limits"
     unknown = f"; {plural(plan.without_estimate, 'run')} without an estimate by the time limit"
@@ -139,7 +139,7 @@ def cost(plan: SuitePlan) -> tuple[Part, ...]:
     )
 
 
-def takes(plan: SuitePlan, nodes: Nodes) -> tuple[Part, ...]:
+def duration_parts(plan: SuitePlan, nodes: Nodes) -> tuple[Part, ...]:
     """Duration of the steps of all runs, in sequence and in parallel on the free nodes."""
     parts: list[Part] = [f"{duration(plan.serial_s)} in sequence"]
     if nodes.free is None:

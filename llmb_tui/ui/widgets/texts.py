@@ -21,7 +21,7 @@ from textual.widget import Widget
 from textual.widgets import Static
 
 from llmb_tui.language.states import Severity, severity_label
-from llmb_tui.ui.text import MUTED, STYLES, Part, hanging, line, lines, state_mark
+from llmb_tui.ui.text import MUTED, STYLES, Part, hanging_paragraph, line, lines, state_mark
 
 if TYPE_CHECKING:
     from llmb_tui.plan.plan import Problem
@@ -114,7 +114,7 @@ class FixedLines(WrappedLines):
 
 def folded(paragraphs: Iterable[Paragraph], width: int) -> list[Content]:
     """Lines of paragraphs, wrapped to the width."""
-    return [row for head, body in paragraphs for row in hanging(head, body, width)]
+    return [row for head, body in paragraphs for row in hanging_paragraph(head, body, width)]
 
 
 def fact(name: str, *parts: Part) -> Paragraph:

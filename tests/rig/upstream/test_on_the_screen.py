@@ -7,7 +7,7 @@ from textual.widgets import Static
 
 from llmb_tui.services import Services
 from llmb_tui.ui.app import LlmbApp
-from llmb_tui.ui.dialogs import Confirm
+from llmb_tui.ui.dialogs import ConfirmDialog
 from llmb_tui.ui.screens.run import RunScreen
 from llmb_tui.wizard.steps import StepId
 from tests.kit.pilot import marks, on_top, shown_run_state, until
@@ -44,7 +44,7 @@ async def test_grok1_of_25_02(make_operator: MakeOperator) -> None:
         await until(pilot, lambda: "sbatch -A llmbench" in str(script.content), "the command is there")
         command = str(script.content)
         await pilot.press("enter")
-        await on_top(pilot, Confirm)
+        await on_top(pilot, ConfirmDialog)
         await pilot.press("y")
         await on_top(pilot, RunScreen)
         await until(pilot, lambda: shown_run_state(pilot).stage == "done", "the run is done")

@@ -15,7 +15,7 @@ from llmb_tui.answers.answer import Answer
 from llmb_tui.errors import LlmbError
 from llmb_tui.evidence.export import Exporter
 from llmb_tui.evidence.verify import verify
-from llmb_tui.ui.dialogs import AskLine, ExportDialog, Failure
+from llmb_tui.ui.dialogs import ExportDialog, Failure, InputDialog
 from llmb_tui.ui.screens.report import ReportScreen
 from llmb_tui.ui.screens.result_view import ResultView, save_charts
 from llmb_tui.ui.screens.results import ResultsScreen
@@ -85,7 +85,7 @@ async def test_scaling_draws_its_charts_and_writes_them_as_svg(open_results: Ope
         assert "Scaling: nemotron4@25.04 15b fp8 · H100, eos" in text_of(app, "#view-head")
         assert "tokens/s of a GPU" in on_screen(app)
         await pilot.press("v")
-        await on_top(pilot, AskLine)
+        await on_top(pilot, InputDialog)
         app.screen.query_one(Input).value = str(tmp_path)
         await pilot.press("enter")
         await until(pilot, lambda: len(list(tmp_path.glob("*.svg"))) == 2, "the files")
@@ -174,7 +174,7 @@ async def test_a_missing_directory_is_reported_in_a_dialog(open_results: OpenRes
         await pilot.press("s")
         await until(pilot, lambda: "save" in actions(app.screen), "the charts")
         await pilot.press("v")
-        await on_top(pilot, AskLine)
+        await on_top(pilot, InputDialog)
         app.screen.query_one(Input).value = folder
         await pilot.press("enter")
         await on_top(pilot, Failure)
@@ -221,7 +221,7 @@ async def test_the_chart_over_time_is_written_as_svg(open_results: OpenResults, 
         await pilot.press("down", "down", "enter")
         await until(pilot, lambda: "save" in actions(app.screen), "the chart")
         await pilot.press("v")
-        await on_top(pilot, AskLine)
+        await on_top(pilot, InputDialog)
         app.screen.query_one(Input).value = str(tmp_path)
         await pilot.press("enter")
         await until(pilot, (tmp_path / "history.svg").is_file, "the file")
@@ -299,7 +299,7 @@ async def test_an_export_continues_and_is_reported_after_the_view_is_closed(
     assert file.exists() is not fails
 
 
-@pytest.mark.parametrize(("keys", "dialog"), [(("e",), ExportDialog), (("down", "down", "enter", "v"), AskLine)])
+@pytest.mark.parametrize(("keys", "dialog"), [(("e",), ExportDialog), (("down", "down", "enter", "v"), InputDialog)])
 async def test_without_a_working_directory_the_home_directory_is_suggested(
     open_results: OpenResults, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, keys: tuple[str, ...], dialog: type
 ) -> None:

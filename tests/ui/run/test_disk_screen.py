@@ -19,7 +19,7 @@ from llmb_tui.cluster_files.housekeeping import Removal
 from llmb_tui.errors import LlmbError
 from llmb_tui.launch.policy import Policy
 from llmb_tui.services import Services
-from llmb_tui.ui.dialogs import Confirm, Failure
+from llmb_tui.ui.dialogs import ConfirmDialog, Failure
 from llmb_tui.ui.screens.disk import DiskScreen
 from llmb_tui.ui.widgets.keyed_table import KeyedTable
 from tests.kit.pilot import SIZE, on_screen, on_top, text_of, until
@@ -86,12 +86,12 @@ async def test_marked_items_are_removed_after_a_confirmation_and_kept_items_show
         await pilot.press("down", "x")
         assert f"{IMAGE}   x: mark" in text_of(app, "#list-about")
         await pilot.press("D")
-        await on_top(pilot, Confirm)
+        await on_top(pilot, ConfirmDialog)
         assert "This cannot be undone" in on_screen(app)
         await pilot.press("n")
         assert (install / IMAGE).exists()
         await pilot.press("D")
-        await on_top(pilot, Confirm)
+        await on_top(pilot, ConfirmDialog)
         await pilot.press("y")
         await until(pilot, lambda: "1 item removed." in text_of(app, "#list-status"), "it is removed")
         await listed(pilot, app, 1)
@@ -104,7 +104,7 @@ async def test_an_item_that_is_needed_since_it_was_listed_is_kept(open_disk: Ope
     async with app.run_test(size=SIZE) as pilot:
         await listed(pilot, app, 2)
         await pilot.press("down", "x", "D")
-        await on_top(pilot, Confirm)
+        await on_top(pilot, ConfirmDialog)
         queue(install, "8")
         await pilot.press("y")
         await on_top(pilot, Failure)
@@ -114,7 +114,7 @@ async def test_an_item_that_is_needed_since_it_was_listed_is_kept(open_disk: Ope
         assert "cannot be removed" in text_of(app, "#list-status")
         queue(install, "")
         await pilot.press("D")
-        await on_top(pilot, Confirm)
+        await on_top(pilot, ConfirmDialog)
         await pilot.press("y")
         await until(pilot, lambda: "1 item removed." in text_of(app, "#list-status"), "it is removed")
         assert not (install / IMAGE).exists()
@@ -170,7 +170,7 @@ async def test_the_result_of_a_removal_is_reported_after_the_screen_is_closed(
     async with app.run_test(size=SIZE) as pilot:
         await listed(pilot, app, 2)
         await pilot.press("down", "x", "D")
-        await on_top(pilot, Confirm)
+        await on_top(pilot, ConfirmDialog)
         await pilot.press("y")
         await until(pilot, lambda: "removing" in text_of(app, "#list-status"), "it is being removed")
         await pilot.press("q")
@@ -196,7 +196,7 @@ async def test_no_key_hides_the_result_of_a_removal(open_disk: OpenDisk, monkeyp
     async with app.run_test(size=SIZE) as pilot:
         await listed(pilot, app, 2)
         await pilot.press("down", "x", "D")
-        await on_top(pilot, Confirm)
+        await on_top(pilot, ConfirmDialog)
         await pilot.press("y")
         await until(pilot, lambda: "removing" in text_of(app, "#list-status"), "it is being removed")
         actions = ("mark", "remove", "read", "leave")

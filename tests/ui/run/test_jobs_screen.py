@@ -24,7 +24,7 @@ from llmb_tui.cluster.slurm.cluster import SlurmCluster
 from llmb_tui.errors import LlmbError
 from llmb_tui.launch.policy import Policy
 from llmb_tui.launch.run import Cancel, Run
-from llmb_tui.ui.dialogs import Confirm, Failure
+from llmb_tui.ui.dialogs import ConfirmDialog, Failure
 from llmb_tui.ui.screens.jobs import JobsScreen, JobTable
 from llmb_tui.ui.screens.run import RunScreen
 from llmb_tui.ui.widgets.keyed_table import fit_columns, make_row
@@ -280,7 +280,7 @@ async def test_all_confirmed_runs_are_cancelled_after_the_list_is_closed(
     async with app.run_test(size=SIZE) as pilot:
         await listed(pilot, app, 6)
         await pilot.press("x", "down", "x", "c")
-        await on_top(pilot, Confirm)
+        await on_top(pilot, ConfirmDialog)
         await pilot.press("y")
         await on_top(pilot, JobsScreen)
         await pilot.press("c")
@@ -400,7 +400,7 @@ async def test_failed_cancels_are_reported_in_one_error(open_jobs: OpenJobs, mon
     async with app.run_test(size=SIZE) as pilot:
         await listed(pilot, app, 6)
         await pilot.press("x", "down", "x", "c")
-        await on_top(pilot, Confirm)
+        await on_top(pilot, ConfirmDialog)
         await pilot.press("y")
         await on_top(pilot, Failure)
         said = on_screen(app)

@@ -17,7 +17,7 @@ from llmb_tui.suites.suite import Suite
 from llmb_tui.suites.suite_file import read_suite
 from llmb_tui.suites.suite_plan import SuitePlan
 from llmb_tui.suites.suites import SuiteChangedError, Suites
-from llmb_tui.ui.dialogs import AskLine, Confirm, Failure
+from llmb_tui.ui.dialogs import ConfirmDialog, Failure, InputDialog
 from llmb_tui.ui.screens.suite import DraftRows, SuiteScreen
 from llmb_tui.ui.screens.suite_dialogs import ConfirmHours
 from llmb_tui.ui.screens.suite_watch import SuiteWatchScreen
@@ -149,13 +149,13 @@ async def test_a_confirmation_with_the_gpu_hours_submits_the_suite(open_suite: O
     async with app.run_test(size=SIZE) as pilot:
         screen = await planned(pilot, 3)
         await pilot.press("s")
-        await on_top(pilot, Confirm)
+        await on_top(pilot, ConfirmDialog)
         assert f"3 runs: {sent_of(screen).gpu_hours:.1f} GPU-hours" in on_screen(app)
         await pilot.press("escape")
         await on_top(pilot, SuiteScreen)
         assert not services.suites.all()
         await pilot.press("s")
-        await on_top(pilot, Confirm)
+        await on_top(pilot, ConfirmDialog)
         await pilot.press("y")
         await on_top(pilot, SuiteWatchScreen)
         (kept,) = services.suites.all()
@@ -192,7 +192,7 @@ async def test_a_confirmed_suite_is_submitted_after_its_screen_is_closed(
     async with app.run_test(size=SIZE) as pilot:
         await planned(pilot, 3)
         await pilot.press("s")
-        await on_top(pilot, Confirm)
+        await on_top(pilot, ConfirmDialog)
         burst(pilot, "y", "q")
         await until(pilot, lambda: not any(isinstance(one, SuiteScreen) for one in app.screen_stack), "it is left")
         left.set()
@@ -266,12 +266,12 @@ async def test_it_is_written_as_the_file_that_the_verb_reads(
     app, _ = open_suite(THREE)
     async with app.run_test(size=SIZE) as pilot:
         screen = await planned(pilot, 3)
-        for asks in (AskLine, Confirm):
+        for asks in (InputDialog, ConfirmDialog):
             await pilot.press("w")
-            await on_top(pilot, AskLine)
+            await on_top(pilot, InputDialog)
             await pilot.press("enter")
-            if asks is Confirm:
-                await on_top(pilot, Confirm)
+            if asks is ConfirmDialog:
+                await on_top(pilot, ConfirmDialog)
                 await pilot.press("y")
             await on_top(pilot, SuiteScreen)
             await until(pilot, lambda: app.clipboard == "llmb-tui suite submit nemotron4-15b-fp8.toml", "the command")
@@ -287,9 +287,9 @@ async def test_a_file_that_cannot_be_written_is_reported(
     async with app.run_test(size=SIZE) as pilot:
         await planned(pilot, 3)
         await pilot.press("w")
-        await on_top(pilot, AskLine)
+        await on_top(pilot, InputDialog)
         await pilot.press("enter")
-        await on_top(pilot, Confirm)
+        await on_top(pilot, ConfirmDialog)
         await pilot.press("y")
         await on_top(pilot, Failure)
         await pilot.press("escape")
@@ -305,7 +305,7 @@ async def test_a_file_in_the_home_of_an_unknown_user_is_refused(
     async with app.run_test(size=SIZE) as pilot:
         await planned(pilot, 3)
         await pilot.press("w")
-        await on_top(pilot, AskLine)
+        await on_top(pilot, InputDialog)
         app.screen.query_one(Input).value = "~no-such-user/suite.toml"
         await pilot.press("enter")
         await on_top(pilot, Failure)

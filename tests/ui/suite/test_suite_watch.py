@@ -18,7 +18,7 @@ from llmb_tui.language.states import Stage, Submission, state_label
 from llmb_tui.launch.policy import Policy
 from llmb_tui.suites.submissions import SuiteSubmissionProgress
 from llmb_tui.suites.suite_progress import log_to_read
-from llmb_tui.ui.dialogs import Confirm, ExportDialog, Failure
+from llmb_tui.ui.dialogs import ConfirmDialog, ExportDialog, Failure
 from llmb_tui.ui.screens.report import ReportScreen
 from llmb_tui.ui.screens.result_view import ResultView
 from llmb_tui.ui.screens.run import RunScreen
@@ -126,7 +126,7 @@ async def test_a_suite_is_cancelled_after_a_confirmation(open_watch: OpenWatch) 
         for answer in ("n", "y"):
             assert services.sender.cancelled == []
             await pilot.press("c")
-            await on_top(pilot, Confirm)
+            await on_top(pilot, ConfirmDialog)
             assert "2 active runs and 1 run not submitted" in on_screen(app)
             await pilot.press(answer)
             await on_top(pilot, SuiteWatchScreen)
@@ -142,7 +142,7 @@ async def test_the_result_of_a_cancel_is_reported(open_watch: OpenWatch, refuses
     async with app.run_test(size=SIZE, notifications=True) as pilot:
         await read(pilot)
         await pilot.press("c")
-        await on_top(pilot, Confirm)
+        await on_top(pilot, ConfirmDialog)
         await pilot.press("y")
         await on_top(pilot, Failure if refuses else SuiteWatchScreen)
         said = "not known yet" if refuses else "2 runs cancelled"
@@ -176,7 +176,7 @@ async def test_a_rejected_run_can_be_submitted_again_or_cancelled(open_watch: Op
         await until(pilot, lambda: "1 run · s: submit again" in text_of(app, "#watch-sums"), "what can be done")
         assert {"resume", "cancel"} <= actions(screen)
         await pilot.press("c")
-        await on_top(pilot, Confirm)
+        await on_top(pilot, ConfirmDialog)
         assert "0 active runs and 1 run not submitted" in on_screen(app)
         await pilot.press("y")
         await on_top(pilot, SuiteWatchScreen)

@@ -20,7 +20,7 @@ from llmb_tui.preflight.report import Check, Preflight
 from llmb_tui.request import RunRequest
 from llmb_tui.ui.wizard_effects import wizard_rules
 from llmb_tui.wizard.answers import answers_from_selection
-from llmb_tui.wizard.events import StepTaken
+from llmb_tui.wizard.events import StepSelected
 from llmb_tui.wizard.state import ClusterState, WizardState
 from llmb_tui.wizard.steps import StepId
 from llmb_tui.wizard.update import open_wizard, update
@@ -88,7 +88,7 @@ def state_at(
     state, _ = open_wizard(
         wizard_rules(CATALOG, Policy()), answers_from_selection(selection, profile.name, procedure), (profile,)
     )
-    state, _ = update(state, StepTaken(step))
+    state, _ = update(state, StepSelected(step))
     return replace(state, cluster=cluster)
 
 

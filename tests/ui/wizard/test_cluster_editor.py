@@ -21,7 +21,7 @@ from llmb_tui.demo.cluster import DemoCluster
 from llmb_tui.errors import LlmbError
 from llmb_tui.services import Services
 from llmb_tui.ui.app import LlmbApp
-from llmb_tui.ui.dialogs import Confirm, HostKey
+from llmb_tui.ui.dialogs import ConfirmDialog, HostKey
 from llmb_tui.ui.forms.slurm import SlurmForm
 from llmb_tui.ui.screens.cluster_editor import ClusterEditor
 from llmb_tui.ui.screens.wizard import WizardScreen
@@ -241,12 +241,12 @@ async def test_no_single_key_discards_typed_values(services: Services) -> None:
         app.screen.query_one("#gpu-request").focus()  # not a text field, so q is a key
         for leaves, stays in (("escape", "escape"), ("escape", "enter"), ("q", "n")):
             await pilot.press(leaves)
-            await on_top(pilot, Confirm)
+            await on_top(pilot, ConfirmDialog)
             await pilot.press(stays)
             await on_top(pilot, ClusterEditor)
         assert app.screen.query_one("#profile-partition", Input).value == "debug"
         await pilot.press("escape")
-        await on_top(pilot, Confirm)
+        await on_top(pilot, ConfirmDialog)
         await pilot.press("y")
         await on_top(pilot, WizardScreen)
     assert services.clusters.profile(EOS.name) == EOS

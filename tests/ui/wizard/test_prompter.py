@@ -10,7 +10,7 @@ from textual.widgets import Input
 
 from llmb_tui.ui import key_order
 from llmb_tui.ui.app import LlmbApp
-from llmb_tui.ui.dialogs import AskLine, Secret
+from llmb_tui.ui.dialogs import InputDialog, Secret
 from llmb_tui.ui.screens.jobs import JobsScreen
 from llmb_tui.ui.text import plain
 from tests.kit.pilot import loaded, on_top, until
@@ -50,8 +50,8 @@ async def test_question_waits_for_a_pause_of_typing(
     asking = threading.Thread(target=lambda: app.prompter.answer("Password: ", False), daemon=True)
     async with app.run_test(size=(80, 24)) as pilot:
         await loaded(pilot)
-        app.push_screen(AskLine("A name", plain("of anything")))
-        await on_top(pilot, AskLine)
+        app.push_screen(InputDialog("A name", plain("of anything")))
+        await on_top(pilot, InputDialog)
         field = app.screen.query_one(Input)
         await pilot.press(*"half")
         asking.start()
@@ -60,7 +60,7 @@ async def test_question_waits_for_a_pause_of_typing(
             await on_top(pilot, Secret)
         else:
             await pilot.press(*" a word")
-            assert (field.value, type(app.screen)) == ("half a word", AskLine)
+            assert (field.value, type(app.screen)) == ("half a word", InputDialog)
 
 
 async def test_question_that_opened_without_focus_takes_the_next_keys(app: LlmbApp) -> None:

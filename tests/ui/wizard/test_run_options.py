@@ -12,7 +12,7 @@ from llmb_tui.plan.make import plan
 from llmb_tui.plan.selection import NOTHING_MORE, OPTIONS, RunOptions, Selection
 from llmb_tui.services import Services
 from llmb_tui.ui.app import LlmbApp
-from llmb_tui.ui.panes.review import agreement, review_facts
+from llmb_tui.ui.panes.review import confirmation_question, review_facts
 from llmb_tui.ui.panes.scale import ScalePane
 from llmb_tui.ui.screens.wizard import WizardScreen
 from llmb_tui.ui.widgets.choices import Switches
@@ -205,8 +205,8 @@ def test_confirmation_names_the_options() -> None:
     with_options, plain = (state_at(StepId.REVIEW, chosen).proposal.request for chosen in (with_both, LLAMA))
     assert with_options is not None
     assert plain is not None
-    assert "with NCCL trace and save checkpoint" in str(agreement(with_options))
-    assert "with" not in str(agreement(plain))
+    assert "with NCCL trace and save checkpoint" in str(confirmation_question(with_options))
+    assert "with" not in str(confirmation_question(plain))
 
 
 @SIZES

@@ -7,7 +7,7 @@ import pytest
 from llmb_tui.services import Services
 from llmb_tui.store.settings import Settings, load_settings
 from llmb_tui.ui.app import LlmbApp
-from llmb_tui.ui.dialogs import Help
+from llmb_tui.ui.dialogs import HelpDialog
 from llmb_tui.ui.screen_settings import keys_by_id, screen_faults
 from tests.kit.pilot import loaded
 
@@ -21,9 +21,9 @@ async def test_keys_follow_the_settings(services: Services) -> None:
     async with app.run_test() as pilot:
         await loaded(pilot)
         await pilot.press("question_mark")
-        assert not isinstance(app.screen, Help)
+        assert not isinstance(app.screen, HelpDialog)
         await pilot.press("f2")
-        assert isinstance(app.screen, Help)
+        assert isinstance(app.screen, HelpDialog)
 
 
 async def test_a_set_theme_is_shown_and_a_chosen_one_kept(services: Services) -> None:

@@ -18,7 +18,7 @@ from llmb_tui.launch.run import Run
 from llmb_tui.services import Services
 from llmb_tui.store.paths import UserPaths
 from llmb_tui.ui.app import LlmbApp
-from llmb_tui.ui.dialogs import Confirm, Failure
+from llmb_tui.ui.dialogs import ConfirmDialog, Failure
 from llmb_tui.ui.panes.review import LaunchLine, run_facts
 from llmb_tui.ui.screens.run import RunScreen
 from llmb_tui.ui.screens.wizard import WizardScreen
@@ -114,7 +114,7 @@ async def launching(pilot: Pilot[None]) -> WizardScreen:
     wizard = await at_procedures(pilot)
     await at_review(pilot, wizard, "down")
     await pilot.press("s")
-    await on_top(pilot, Confirm)
+    await on_top(pilot, ConfirmDialog)
     await pilot.press("y")
     await until(
         pilot, lambda: any("Importing" in str(one.parts) for one in wizard.query(LaunchLine)), "the message is shown"
@@ -131,7 +131,7 @@ async def test_confirmation_names_the_effect_and_defaults_to_no(services: Slow, 
         await at_review(pilot, wizard, "down")
         assert str(wizard.query_one("#script-text", Static).content) == command()
         await pilot.press("enter")
-        await on_top(pilot, Confirm)
+        await on_top(pilot, ConfirmDialog)
         said = " ".join(on_screen(app).replace("│", " ").split())
         assert "launch.sh is started on the login node, detached and at most once" in said
         assert "up to three jobs" in said

@@ -14,7 +14,7 @@ from textual.pilot import Pilot
 
 from llmb_tui.store.paths import UserPaths
 from llmb_tui.ui.app import LlmbApp
-from llmb_tui.ui.dialogs import Confirm
+from llmb_tui.ui.dialogs import ConfirmDialog
 from llmb_tui.ui.screens.wizard import WizardScreen
 from llmb_tui.wizard.state import Launch
 from llmb_tui.wizard.steps import StepId
@@ -46,7 +46,7 @@ def test_the_question(snap_compare: Any, services: Open) -> None:
     async def drive(pilot: Pilot[None]) -> None:
         await reviewed(pilot)
         await pilot.press("s")
-        await on_top(pilot, Confirm)
+        await on_top(pilot, ConfirmDialog)
 
     assert snap_compare(LlmbApp(services), terminal_size=SMALL, run_before=drive)
 

@@ -19,7 +19,7 @@ from llmb_tui.plan.selection import Selection
 from llmb_tui.request import RunRequest
 from llmb_tui.store.paths import UserPaths
 from llmb_tui.ui.app import LlmbApp
-from llmb_tui.ui.dialogs import Confirm
+from llmb_tui.ui.dialogs import ConfirmDialog
 from llmb_tui.ui.panes.review import review_facts
 from llmb_tui.ui.panes.scale import ScalePane
 from llmb_tui.ui.screens.keys import KeysDialog
@@ -209,7 +209,7 @@ async def test_direct_procedure_is_submitted_and_copied(services: Open) -> None:
         assert app.clipboard.startswith("llmb-tui submit ")
         assert "--procedure" not in app.clipboard
         await pilot.press("s")
-        await on_top(pilot, Confirm)
+        await on_top(pilot, ConfirmDialog)
 
 
 async def test_cluster_is_probed_and_installed_for_upstream(services: Open) -> None:

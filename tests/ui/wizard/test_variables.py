@@ -5,7 +5,7 @@ from __future__ import annotations
 from llmb_tui.preflight.report import NETWORK_VARIABLES, PATH_VARIABLES, Check, Preflight
 from llmb_tui.services import Services
 from llmb_tui.ui.app import LlmbApp
-from llmb_tui.ui.dialogs import Confirm
+from llmb_tui.ui.dialogs import ConfirmDialog
 from llmb_tui.wizard.state import ClusterState
 from tests.kit.pilot import SIZE, at_scale, know, on_screen, on_top, until
 from tests.ui.wizard.found_states import EOS
@@ -26,7 +26,7 @@ async def test_each_variable_is_confirmed_and_only_confirmed_ones_are_saved(serv
         await pilot.press("4")
         await know(pilot, wizard, ClusterState(link="connected", preflight=CHECKS))
         await pilot.press("v")
-        await on_top(pilot, Confirm)
+        await on_top(pilot, ConfirmDialog)
         assert "NCCL_IB_HCA=mlx5_0" in on_screen(app)
         await pilot.press("y")
         await until(pilot, lambda: "LD_LIBRARY_PATH" in on_screen(app), "the second question")

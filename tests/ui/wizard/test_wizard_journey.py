@@ -19,7 +19,7 @@ from llmb_tui.plan.make import plan
 from llmb_tui.services import Services
 from llmb_tui.store.paths import UserPaths
 from llmb_tui.ui.app import LlmbApp
-from llmb_tui.ui.dialogs import Confirm, HostKey, Secret
+from llmb_tui.ui.dialogs import ConfirmDialog, HostKey, Secret
 from llmb_tui.ui.screens.jobs import JobsScreen
 from llmb_tui.ui.screens.run import RunScreen
 from llmb_tui.ui.screens.wizard import WizardScreen
@@ -55,7 +55,7 @@ async def journey(pilot: Pilot[None]) -> WizardScreen:
     assert step_of(pilot) is StepId.REVIEW
     await until(pilot, lambda: "#SBATCH" in str(wizard.query_one("#script-text").render()), "the script is shown")
     await pilot.press("enter")
-    await on_top(pilot, Confirm)
+    await on_top(pilot, ConfirmDialog)
     return wizard
 
 
@@ -75,7 +75,7 @@ async def test_a_saved_cluster_from_the_first_step_to_the_run_and_back_again(
         assert services.runs.all() == ()
 
         await pilot.press("enter")
-        await on_top(pilot, Confirm)
+        await on_top(pilot, ConfirmDialog)
         await pilot.press("y")
         await on_top(pilot, RunScreen)
         (run,) = services.runs.all()

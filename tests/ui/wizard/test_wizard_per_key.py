@@ -17,7 +17,7 @@ from textual.widgets import Input, Static
 from llmb_tui.plan.make import plan
 from llmb_tui.services import Services
 from llmb_tui.ui.app import LlmbApp
-from llmb_tui.ui.dialogs import Help
+from llmb_tui.ui.dialogs import HelpDialog
 from llmb_tui.ui.screens.jobs import JobsScreen
 from llmb_tui.ui.screens.wizard import WizardScreen
 from llmb_tui.ui.widgets.choices import ChoiceList
@@ -61,7 +61,7 @@ async def test_a_scroll_is_one_frame(services: Services, monkeypatch: pytest.Mon
     async with app.run_test(size=(80, 24)) as pilot:
         await loaded(pilot)
         await pilot.press("question_mark")
-        await until(pilot, lambda: isinstance(app.screen, Help), "help is open")
+        await until(pilot, lambda: isinstance(app.screen, HelpDialog), "help is open")
         await pilot.pause()
         scroller = next(widget for widget in app.screen.walk_children(Widget) if widget.max_scroll_y > 0)
         scroller.scroll_end()
@@ -213,7 +213,7 @@ async def test_no_timer_runs_on_a_hidden_screen(app: LlmbApp) -> None:
         await until(pilot, lambda: not active_timers(wizard), "the wizard rests")
         assert active_timers(jobs)
         await pilot.press("question_mark")
-        await on_top(pilot, Help)
+        await on_top(pilot, HelpDialog)
         await until(pilot, lambda: not active_timers(jobs), "the list rests")
         await pilot.press("escape", "escape")
         await on_top(pilot, WizardScreen)
