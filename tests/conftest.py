@@ -97,7 +97,7 @@ def _warm_renderer() -> Iterator[None]:
     """Scripts are rendered without importing NeMo-Run each time, which takes three seconds."""
     with pytest.MonkeyPatch.context() as monkeypatch:
         command = (*Warm.python(), "-m", "llmb_tui.launch.direct.render_worker")
-        monkeypatch.setattr("llmb_tui.launch.direct.render._COMMAND", command)
+        monkeypatch.setattr("llmb_tui.launch.direct.render.COMMAND", command)
         yield
 
 
@@ -126,7 +126,7 @@ def _presets_once() -> Iterator[None]:
 def _cold_renderer(monkeypatch: pytest.MonkeyPatch) -> None:
     """The process that renders is Python itself, as it is outside of tests."""
     command = (sys.executable, "-m", "llmb_tui.launch.direct.render_worker")
-    monkeypatch.setattr("llmb_tui.launch.direct.render._COMMAND", command)
+    monkeypatch.setattr("llmb_tui.launch.direct.render.COMMAND", command)
 
 
 @pytest.fixture(scope="session")

@@ -19,9 +19,9 @@ from textual.widgets import Input
 T = TypeVar("T")
 
 _LOOK_S = 0.05
-"""While a key waits, this often is looked whether the widget that has the one before it is still there."""
-_PAUSE_S = 1.0
-"""Who types into a field and pauses for so long is not in the middle of a word."""
+"""Interval of the check whether the widget that handles the previous key still exists."""
+PAUSE_S = 1.0
+"""A pause of typing that is longer than any within a word, seconds."""
 _EDITS = frozenset({"backspace", "delete"})
 _LEAVES_FIELD = frozenset({"enter", "tab", "shift+tab", "escape"})
 
@@ -47,7 +47,7 @@ class KeyOrder(App[None]):
     @property
     def types_for_s(self) -> float:
         """For how long yet a dialog would get keys that are meant for the field below it; 0.0 while nobody types."""
-        return max(0.0, self._typed_at + _PAUSE_S - time.monotonic())
+        return max(0.0, self._typed_at + PAUSE_S - time.monotonic())
 
     def push_between_words(self, dialog: Callable[[], Screen[T]], answered: Callable[[T | None], None]) -> None:
         """Open a dialog that no key has asked for: it waits for who types, whose next keys are meant for the field."""

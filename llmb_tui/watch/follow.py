@@ -77,7 +77,7 @@ _BLOCK = 1 << 16
 _RENEW_EVERY_S = 60.0
 """After this time the remote command is restarted with a proof as soon as no data arrives."""
 _FIRST_PAUSE_S = 2.0
-_LONGEST_PAUSE_S = 10.0
+LONGEST_PAUSE_S = 10.0
 """Shortest and longest pause before a file that is missing, unreadable or unwritable is tried again."""
 
 
@@ -229,7 +229,7 @@ class Follower:
 
     def _try_later(self) -> None:
         self._not_before = time.monotonic() + self._pause_s
-        self._pause_s = min(2 * self._pause_s, _LONGEST_PAUSE_S)
+        self._pause_s = min(2 * self._pause_s, LONGEST_PAUSE_S)
 
     def _end_tail(self) -> None:
         if self._tail is not None:

@@ -32,7 +32,8 @@ _AFTER_ERROR_S = 1.0
 _LOOK_EVERY_S = 5.0
 """Interval of searching for the log of a restart that Slurm has already counted."""
 _BATCH_TAIL = 65536
-_CATCH_UP_S = 60.0
+CATCH_UP_S = 60.0
+"""Time in which a log must be copied to its end after its job has ended, seconds."""
 PATIENCE_S = 60.0
 """If a log stays unreadable for this long after its job has ended, copying ends without it."""
 _GOOD_NEWS_S = 60.0
@@ -225,7 +226,7 @@ class LogFeed(threading.Thread):
 
     def _copy_the_rest(self) -> bool:
         """Copy the current content of the log; False if that takes too long."""
-        ends = time.monotonic() + _CATCH_UP_S
+        ends = time.monotonic() + CATCH_UP_S
         missing = self._behind()
         while missing > 0 and not self._stop_event.is_set():
             if time.monotonic() > ends:

@@ -246,7 +246,7 @@ def test_the_home_of_a_user_that_there_is_not_stays_as_it_is(tmp_path: Path) -> 
 
 
 def test_a_configuration_that_hangs_is_given_up(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(openssh, "_RESOLVE_DEADLINE_S", 0.5)
+    monkeypatch.setattr(openssh, "RESOLVE_DEADLINE_S", 0.5)
     started = tmp_path / "started"
     with pytest.raises(SshConfigError, match="Match exec"):
         asked(tmp_path, f'Match exec "echo $$ > {started}; sleep 60"\n  User alice\n')

@@ -196,8 +196,8 @@ def test_an_unused_link_is_not_made_again(
     node: LoginNode, opened: Callable[[SlurmCluster], SlurmCluster], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     looks: list[str] = []
-    monkeypatch.setattr(reconnector, "_LOOK_EVERY_S", 0.05)
-    monkeypatch.setattr(reconnector, "_WANTED_S", 0.0)
+    monkeypatch.setattr(reconnector, "LOOK_EVERY_S", 0.05)
+    monkeypatch.setattr(reconnector, "WANTED_S", 0.0)
     session = opened(SlurmCluster(node.profile()))
     session.run(["true"])
     node.cut()
@@ -218,7 +218,7 @@ def test_an_unused_link_is_not_made_again(
 def test_an_unreachable_host_is_tried_again_by_itself_and_the_note_says_when(
     node: LoginNode, opened: Callable[[SlurmCluster], SlurmCluster], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(reconnector, "_LOOK_EVERY_S", 0.05)
+    monkeypatch.setattr(reconnector, "LOOK_EVERY_S", 0.05)
     session = opened(SlurmCluster(node.profile()))
     session.run(["true"])
     there = session.profile

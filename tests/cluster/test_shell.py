@@ -110,7 +110,7 @@ def test_it_ends_when_the_line_falls_silent_and_another_one_takes_its_place(
 def test_the_heartbeat_keeps_it(node: LoginNode, monkeypatch: pytest.MonkeyPatch) -> None:
     """Thirty times: a machine that is busy may miss some."""
     monkeypatch.setattr(shell, "SILENCE_S", 3)
-    monkeypatch.setattr(heartbeat, "_ASK_EVERY_S", 0.1)
+    monkeypatch.setattr(heartbeat, "ASK_EVERY_S", 0.1)
     connection = connect(node.profile(), NonInteractivePrompter())
     pid = shell_of(connection)
     connection.run(["sleep", "3.5"])

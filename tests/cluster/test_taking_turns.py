@@ -51,7 +51,7 @@ def test_received_bytes_of_a_stream_are_returned_before_its_error(connection: Co
 
 
 def test_a_stream_has_its_turn_first(connection: Connection, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(channel_slots, "_TURN_S", 3600.0)
+    monkeypatch.setattr(channel_slots, "TURN_S", 3600.0)
     stream = begun(connection)
     with pytest.raises(DeadlineError):
         connection.run(["true"], deadline_s=1)
@@ -60,7 +60,7 @@ def test_a_stream_has_its_turn_first(connection: Connection, monkeypatch: pytest
 
 
 def test_streams_take_turns_too(connection: Connection, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(channel_slots, "_TURN_S", 0.1)
+    monkeypatch.setattr(channel_slots, "TURN_S", 0.1)
     first = begun(connection)
     second = begun(connection)
     with pytest.raises(StreamPreemptedError):
@@ -70,7 +70,7 @@ def test_streams_take_turns_too(connection: Connection, monkeypatch: pytest.Monk
 
 
 def test_the_oldest_stream_gives_way(node: LoginNode, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(channel_slots, "_TURN_S", 0.1)
+    monkeypatch.setattr(channel_slots, "TURN_S", 0.1)
     node.max_sessions = 3
     connection = connect(node.profile(), NonInteractivePrompter())
     streams = [begun(connection) for _ in range(3)]
@@ -103,8 +103,8 @@ def test_the_number_of_sessions_after_a_refusal_is_forgotten_in_time(
     connection.run(["true"], deadline_s=30)
     stream.close()
     node.max_sessions = 10
-    monkeypatch.setattr(channel_slots, "_TURN_S", 3600.0)
-    monkeypatch.setattr(channel_slots, "_BELIEVED_S", 0.0)
+    monkeypatch.setattr(channel_slots, "TURN_S", 3600.0)
+    monkeypatch.setattr(channel_slots, "BELIEVED_S", 0.0)
     streams = [begun(connection), begun(connection)]
     assert [one.read(0.1) for one in streams] == [None, None]
     connection.close()

@@ -386,7 +386,7 @@ def test_a_foreign_name_is_counted_and_not_touched(place: Place, name: str) -> N
 
 
 def test_items_beyond_the_limit_are_counted(place: Place, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("llmb_tui.cluster_files.housekeeping._MOST", 2)
+    monkeypatch.setattr("llmb_tui.cluster_files.housekeeping.MOST", 2)
     found, more = install_items(place.session, CATALOG, (), {})
     assert (len(found), more) == (2, 2)
 

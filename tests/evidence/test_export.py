@@ -156,8 +156,8 @@ def test_a_file_that_exists_is_not_overwritten_and_no_part_of_one_stays(
 def test_a_log_whose_archive_could_not_be_verified_is_named(
     laptop: Laptop, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("llmb_tui.evidence.pack._ALWAYS_FINE", 1 << 20)
-    monkeypatch.setattr("llmb_tui.evidence.pack._RATIO", 2)
+    monkeypatch.setattr("llmb_tui.evidence.pack.ALWAYS_FINE", 1 << 20)
+    monkeypatch.setattr("llmb_tui.evidence.pack.RATIO", 2)
     laptop.add(log=log_text() + "the same warning\n" * 100_000)
     with pytest.raises(LlmbError, match="could not be verified") as caught:
         laptop.export(tmp_path / "a.tar.zst")

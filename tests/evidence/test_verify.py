@@ -27,7 +27,7 @@ from llmb_tui.launch.upstream.procedure import upstream_spec
 from llmb_tui.plan.selection import RunOptions, Selection
 from llmb_tui.store.paths import UserPaths
 from llmb_tui.toml.read import builtin_dir
-from tests.evidence.evidence_files import SEAL, forged, members, packed, sealed, tar_of, tar_with, written
+from tests.evidence.evidence_files import SEAL, forged, members, packed, sealed, tar_of, tar_with, written, zstd
 from tests.evidence.evidence_runs import GOLDEN, SITE, Laptop, log_text
 from tests.kit.runs import NEMOTRON, intended_run, request_for
 from tests.launch.launch_cases import ROWS, RUN_ID
@@ -548,22 +548,27 @@ def test_a_bomb_is_not_unpacked(archive: Path, tmp_path: Path, monkeypatch: pyte
     manifest = unpack(archive, inside)
     (inside / _LOG).write_bytes(b"\0" * (40 << 20))
     bomb = written(manifest, inside, tmp_path / "bomb.tar.zst")
-    monkeypatch.setattr("llmb_tui.evidence.pack._ALWAYS_FINE", 8 << 20)
+    monkeypatch.setattr("llmb_tui.evidence.pack.ALWAYS_FINE", 8 << 20)
     assert "logs cannot explain" in refused(bomb.read_bytes(), tmp_path)
     tar = tar_of(archive.read_bytes())
-    asked: list[int] = []
-    from llmb_tui.evidence.pack import _Content
+    longer, unpacked = packed(tar + b"\0" * (40 << 20)), list[int]()
+    decompressor = zstd.ZstdDecompressor
 
-    unpack_ = _Content._unpack
+    class Counted:
+        def __init__(self) -> None:
+            self.real = decompressor()
 
-    def counted(content: _Content, data: bytes) -> None:
-        before = len(content._out)
-        unpack_(content, data)
-        asked.append(len(content._out) - before)
+        def decompress(self, data: bytes, max_length: int = -1) -> bytes:
+            piece: bytes = self.real.decompress(data, max_length)
+            unpacked.append(len(piece))
+            return piece
 
-    monkeypatch.setattr(_Content, "_unpack", counted)
-    assert refused(packed(tar + b"\0" * (40 << 20)), tmp_path) == "Something follows the last member."
-    assert sum(asked) <= len(tar) + 1
+        def __getattr__(self, name: str) -> Any:
+            return getattr(self.real, name)
+
+    monkeypatch.setattr(zstd, "ZstdDecompressor", Counted)
+    assert refused(longer, tmp_path) == "Something follows the last member."
+    assert sum(unpacked) <= len(tar) + 1
 
 
 @pytest.mark.parametrize("kind", [tarfile.SYMTYPE, tarfile.LNKTYPE, tarfile.CHRTYPE, tarfile.FIFOTYPE, tarfile.DIRTYPE])

@@ -50,7 +50,7 @@ class Person:
 
     def call(self, *words: str, secret: str | None = None, code: int = 0) -> Completed:
         variables = {"APP_SECRET": secret} if secret else {}
-        secret_of._known.clear()  # another program begins
+        secret_of.known_secrets.clear()  # another program begins
         # keyring has none here, and says so.
         nowhere = {"PYTHON_KEYRING_BACKEND": "keyring.backends.fail.Keyring"}
         done = verbs.run(words, {**verbs.environment(self.home), **variables, **nowhere})
@@ -88,8 +88,8 @@ class Person:
 def person(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Person]:
     for name in ("https_proxy", "HTTPS_PROXY", "all_proxy", "ALL_PROXY"):
         monkeypatch.delenv(name, raising=False)
-    monkeypatch.setattr(secret_of, "_known", {})
-    monkeypatch.setattr("llmb_tui.cluster.runai.api._FIRST_PAUSE_S", 0.0)
+    monkeypatch.setattr(secret_of, "known_secrets", {})
+    monkeypatch.setattr("llmb_tui.cluster.runai.api.FIRST_PAUSE_S", 0.0)
     every = documents.credentials
 
     def with_values() -> Any:

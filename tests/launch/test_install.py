@@ -20,6 +20,7 @@ from llmb_tui.catalog.catalog import Catalog
 from llmb_tui.cluster.failures import DeadlineError
 from llmb_tui.cluster.link import Completed
 from llmb_tui.cluster.remote_text import remote_text
+from llmb_tui.cluster.session import Session
 from llmb_tui.cluster.slurm.cluster import SlurmCluster
 from llmb_tui.cluster.slurm.profile import SlurmProfile
 from llmb_tui.demo.cluster import DemoCluster
@@ -103,7 +104,7 @@ def make_installer(stage: Stage, catalog: Catalog, make_plan: MakePlan) -> MakeI
 
 @pytest.fixture(autouse=True)
 def _look_often(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("llmb_tui.launch.install._LOOK_EVERY_S", 0.2)
+    monkeypatch.setattr("llmb_tui.launch.install.LOOK_EVERY_S", 0.2)
 
 
 class InBackground:
@@ -324,7 +325,7 @@ def test_a_directory_that_cannot_be_made_is_reported(stage: Stage, make_installe
 def test_a_step_that_does_not_start_is_reported(
     stage: Stage, make_installer: MakeInstaller, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("llmb_tui.launch.install._STARTS_WITHIN_S", 0.5)
+    monkeypatch.setattr("llmb_tui.launch.install.STARTS_WITHIN_S", 0.5)
     replace_command(stage.cluster.root, "nohup", "")
     with pytest.raises(LlmbError, match="Directories: the step did not start"):
         make_installer().run(lambda _: None, threading.Event())
@@ -400,8 +401,12 @@ def test_an_unanswered_start_is_reported_and_finally_given_up(
     make_installer: MakeInstaller, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The cluster can be looked at, and nothing can be written there."""
-    monkeypatch.setattr("llmb_tui.launch.install._LINK_PATIENCE_S", 0.2)
-    monkeypatch.setattr(Installer, "_start", lambda *_: DeadlineError("No answer in time."))
+    monkeypatch.setattr("llmb_tui.launch.install.LINK_PATIENCE_S", 0.2)
+
+    def unanswered(*_: object, **__: object) -> None:
+        raise DeadlineError("No answer in time.")
+
+    monkeypatch.setattr(Session, "run_script", unanswered)
     silences: list[LlmbError] = []
     with pytest.raises(DeadlineError):
         make_installer().run(lambda _: None, threading.Event(), silences.append)

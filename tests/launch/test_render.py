@@ -325,7 +325,7 @@ def test_a_warm_renderer_that_was_killed_is_started_again(
 def test_an_idle_warm_renderer_is_ended(
     spec: LaunchSpec, monkeypatch: pytest.MonkeyPatch, started: list[subprocess.Popen[bytes]]
 ) -> None:
-    monkeypatch.setattr(room, "_IDLE_S", 0.0)
+    monkeypatch.setattr(room, "IDLE_S", 0.0)
     WarmRenderer()(spec)
     assert started[0].wait(60) is not None
 

@@ -387,7 +387,7 @@ def test_an_interrupted_submission_reports_its_state(
     def interrupt(*_: object) -> None:
         raise KeyboardInterrupt
 
-    name = {"prepare": "llmb_tui.launch.login_node._prepare", "probe": "llmb_tui.launch.submission_status.probe"}[when]
+    name = {"prepare": "llmb_tui.launch.login_node.prepare", "probe": "llmb_tui.launch.submission_status.probe"}[when]
     monkeypatch.setattr(name, interrupt)
     with pytest.raises(LlmbError, match=says) as caught:
         stage.submit()

@@ -75,7 +75,7 @@ async def test_what_a_key_removes_holds_none_that_come_behind() -> None:
 async def test_who_presses_a_key_that_is_no_text_is_not_typing(
     monkeypatch: pytest.MonkeyPatch, key: str, types: bool
 ) -> None:
-    monkeypatch.setattr(key_order, "_PAUSE_S", 3600.0)
+    monkeypatch.setattr(key_order, "PAUSE_S", 3600.0)
     app = Fields()
     async with app.run_test() as pilot:
         app.query_one("#first").focus()

@@ -65,7 +65,7 @@ def test_only_lines_after_the_newest_step_are_searched(
 
 
 def test_the_unsearched_data_is_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(parse, "_UNSEARCHED", 100)
+    monkeypatch.setattr(parse, "UNSEARCHED", 100)
     parser = StepParser("nemo2")
     for line in ("KeyError: 'first'\n", "x" * 90 + "\n", "KeyError: 'second'\n", "y" * 90 + "\n"):
         parser.feed(line.encode())

@@ -390,7 +390,7 @@ def test_who_says_nothing_for_a_while_is_not_written_to(
         return [args for group, args in lines if group in groups and "<defunct>" not in args]
 
     monkeypatch.setattr(remotelog, "SILENCE_S", 1)
-    monkeypatch.setattr(remotelog, "_KEEPALIVE_EVERY_S", 1e9)
+    monkeypatch.setattr(remotelog, "KEEPALIVE_EVERY_S", 1e9)
     remote.write_bytes(os.urandom(size))
     follower = follow()
     pump_until(follower, lambda: bool(running()) and follower.copied > 0)
@@ -450,7 +450,7 @@ def test_bytes_are_copied_whatever_perl_is_set_to(
     variable: str,
     value: str,
 ) -> None:
-    monkeypatch.setattr(remotelog, "_NEAR_S", 0.0)
+    monkeypatch.setattr(remotelog, "NEAR_S", 0.0)
     monkeypatch.setenv(variable, value)
     for gap in ("é\n".encode(), b"a line that is like the others\n" * 300_000):
         append(remote, gap)
@@ -506,7 +506,7 @@ def test_a_long_gap_is_compressed_by_what_is_faster_than_the_line(
     near_s: float,
     started: str,
 ) -> None:
-    monkeypatch.setattr(remotelog, "_NEAR_S", near_s)
+    monkeypatch.setattr(remotelog, "NEAR_S", near_s)
     said = packers(*has)
     remote.write_bytes(b"first\n")
     follower = follow()
@@ -529,7 +529,7 @@ def test_damaged_bytes_are_an_error_and_are_not_copied(
     monkeypatch: pytest.MonkeyPatch,
     packer: str,
 ) -> None:
-    monkeypatch.setattr(remotelog, "_NEAR_S", 0.0)
+    monkeypatch.setattr(remotelog, "NEAR_S", 0.0)
     monkeypatch.setitem(_PACKERS, packer, "cat > /dev/null; echo nonsense, and nothing that was compressed")
     packers(packer)
     remote.write_bytes(b"a line that is like the others\n" * 300_000)

@@ -225,7 +225,7 @@ def test_a_closed_session_ends_every_following(slurm: Slurm, open_lookout: OpenL
 def test_a_look_that_was_asked_for_while_one_is_on_its_way_follows_it(
     slurm: Slurm, open_lookout: OpenLookout, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(job_poller, "_SOONEST", 0.0)
+    monkeypatch.setattr(job_poller, "SOONEST", 0.0)
     slurm.jobs = {"1": job("1", "PENDING")}
     poller, inbox = open_lookout(1000.0), Inbox()
     slurm.may_answer.clear()

@@ -30,7 +30,6 @@ from llmb_tui.store.paths import UserPaths
 from llmb_tui.watch.events import WatchEvent
 from llmb_tui.watch.job_poller import JobPoller
 from llmb_tui.watch.monitor import Monitor
-from llmb_tui.watch.monitor import _receive as monitor_receive
 from llmb_tui.watch.run_records import RunRecords
 from llmb_tui.watch.state import RunState
 from tests.cluster.login_node import Person
@@ -307,11 +306,12 @@ def test_stop_is_heeded_within_half_a_second(
     """After it, news is waited for once more, and never longer than that."""
     waits: list[float] = []
 
-    def receive(inbox: SimpleQueue[WatchEvent], timeout_s: float) -> list[WatchEvent]:
-        waits.append(timeout_s)
-        return monitor_receive(inbox, timeout_s)
+    class Inbox(SimpleQueue[WatchEvent]):
+        def get(self, block: bool = True, timeout: float | None = None) -> WatchEvent:
+            waits.append(threading.TIMEOUT_MAX if timeout is None else timeout)
+            return super().get(block, timeout)
 
-    monkeypatch.setattr("llmb_tui.watch.monitor._receive", receive)
+    monkeypatch.setattr("llmb_tui.watch.monitor.SimpleQueue", Inbox)
     fault(site.cluster, "hang-at-step", "10")
     watching = watch(site.launch())
     watching.wait_for(lambda state: state.progress.steps_done == 10)

@@ -121,7 +121,7 @@ class Following:
 def _site(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, speed: float) -> Iterator[Watched]:
     for name in ("https_proxy", "HTTPS_PROXY", "all_proxy", "ALL_PROXY"):
         monkeypatch.delenv(name, raising=False)
-    monkeypatch.setattr("llmb_tui.cluster.runai.api._FIRST_PAUSE_S", 0.01)
+    monkeypatch.setattr("llmb_tui.cluster.runai.api.FIRST_PAUSE_S", 0.01)
     with runai_site(tmp_path / "runai", speed=speed) as site:
         made = Watched(tmp_path, site)
         yield made

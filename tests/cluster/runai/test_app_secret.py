@@ -44,7 +44,7 @@ class Ring(KeyringBackend):
 @pytest.fixture
 def ring(monkeypatch: pytest.MonkeyPatch) -> Iterator[Ring]:
     monkeypatch.delenv("APP_SECRET", raising=False)
-    monkeypatch.setattr(secret_of, "_known", {})
+    monkeypatch.setattr(secret_of, "known_secrets", {})
     before, made = keyring.get_keyring(), Ring()
     keyring.set_keyring(made)
     yield made
@@ -61,7 +61,7 @@ def test_it_is_taken_from_the_environment_then_from_the_keyring(ring: Ring, monk
     assert AppSecret(PROFILE)() is None
     ring.set_password("llmb-tui", f"runai {PROFILE.app_id} at {PROFILE.place}", CANARY)
     assert AppSecret(PROFILE)() == CANARY
-    secret_of._known.clear()
+    secret_of.known_secrets.clear()
     monkeypatch.setenv("APP_SECRET", "another")
     assert AppSecret(PROFILE)() == "another"
 

@@ -42,7 +42,7 @@ def api(profile: RunaiProfile, waits: list[float]) -> Iterator[RunaiApi]:
             waits.append(timeout or 0.0)
             return self.is_set()
 
-    api._closed = Hurried()
+    api.closed = Hurried()
     with contextlib.closing(api):
         yield api
 

@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import contextlib
+import time
 from collections.abc import Callable, Iterator
 from dataclasses import replace
+from email.utils import formatdate
+from http.server import BaseHTTPRequestHandler
 from typing import Any
 
 import pytest
@@ -34,7 +37,7 @@ def started(tmp_path_factory: pytest.TempPathFactory) -> Iterator[FaultySite]:
 @pytest.fixture
 def demo(started: FaultySite, monkeypatch: pytest.MonkeyPatch) -> FaultySite:
     """The site, without what earlier tests did to it."""
-    monkeypatch.setattr("llmb_tui.cluster.runai.api._FIRST_PAUSE_S", 0.0)
+    monkeypatch.setattr("llmb_tui.cluster.runai.api.FIRST_PAUSE_S", 0.0)
     started.faults.clear()
     return started
 
@@ -184,10 +187,10 @@ def test_a_failed_question_is_not_a_missing_permission(look: Look, demo: FaultyS
 
 @pytest.mark.parametrize(("ahead_s", "words"), [(120, "behind of"), (-120, "ahead of")])
 def test_a_clock_that_is_off(look: Look, monkeypatch: pytest.MonkeyPatch, ahead_s: float, words: str) -> None:
-    from llmb_tui.cluster.runai import api
+    def date(_handler: object, _timestamp: float | None = None) -> str:
+        return formatdate(time.time() + ahead_s, usegmt=True)
 
-    date = api._date
-    monkeypatch.setattr(api, "_date", lambda text: (date(text) or 0.0) + ahead_s)
+    monkeypatch.setattr(BaseHTTPRequestHandler, "date_time_string", date)
     stands(look(None), "clock", "warning", words.split(maxsplit=1)[0], "at most 1 min", "NTP")
 
 

@@ -81,7 +81,7 @@ def test_a_line_that_is_cut_in_the_middle(site: Site) -> None:
 
 def test_a_line_that_does_not_come_back(site: Site, monkeypatch: pytest.MonkeyPatch) -> None:
     """More than may be on its way when the line is cut: a window of 2 MiB, and what was read before."""
-    monkeypatch.setattr("llmb_tui.cluster_files.fetch._TRIES", 2)
+    monkeypatch.setattr("llmb_tui.cluster_files.fetch.TRIES", 2)
     data = random.Random(4).randbytes(9 * MEGABYTE)
     site.leave("profile_1.nsys-rep", data)
     left = site.left()

@@ -51,8 +51,8 @@ def line(login: Rig) -> Iterator[Line]:
 @pytest.fixture
 def quick(monkeypatch: pytest.MonkeyPatch) -> None:
     """A heartbeat that loses its patience after three seconds."""
-    monkeypatch.setattr(heartbeat, "_ASK_EVERY_S", 0.5)
-    monkeypatch.setattr(heartbeat, "_PATIENCE_S", 2.5)
+    monkeypatch.setattr(heartbeat, "ASK_EVERY_S", 0.5)
+    monkeypatch.setattr(heartbeat, "PATIENCE_S", 2.5)
 
 
 class Owner:

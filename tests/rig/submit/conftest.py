@@ -32,8 +32,8 @@ def laptop(tmp_path: Path) -> Laptop:
 @pytest.fixture(autouse=True)
 def _impatient(monkeypatch: pytest.MonkeyPatch) -> None:
     """This Slurm takes jobs quickly, so less time than by default settles what was lost."""
-    monkeypatch.setattr("llmb_tui.launch.login_node._TAKEN_WITHIN_S", 10.0)
-    monkeypatch.setattr("llmb_tui.launch.login_node._ASK_AGAIN_AFTER_S", 0.2)
+    monkeypatch.setattr("llmb_tui.launch.login_node.TAKEN_WITHIN_S", 10.0)
+    monkeypatch.setattr("llmb_tui.launch.login_node.ASK_AGAIN_AFTER_S", 0.2)
 
 
 @pytest.fixture

@@ -27,7 +27,7 @@ _LISTENS = "0A"
 def test_the_controller_hangs_when_sbatch_asks_it(trial: Trial, monkeypatch: pytest.MonkeyPatch) -> None:
     """Of nine submissions three are killed while they wait, three lose their SSH session, and all time out."""
     monkeypatch.setattr(DirectDelivery, "answers_within_s", 1.0)
-    monkeypatch.setattr("llmb_tui.launch.login_node._TAKEN_WITHIN_S", 40.0)
+    monkeypatch.setattr("llmb_tui.launch.login_node.TAKEN_WITHIN_S", 40.0)
     # An sbatch gives up after ten seconds: none starts before each has its session, and its files are written.
     together, begin = threading.Barrier(AT_ONCE + 1), DirectDelivery.begin
 

@@ -26,7 +26,7 @@ def by_hand(trial: Trial, name: str, folder: str) -> str:
 
 def test_the_controller_hangs_when_sbatch_asks_it(batch: Trial, monkeypatch: pytest.MonkeyPatch) -> None:
     """Of three launches one is killed while it waits, and the others time out."""
-    monkeypatch.setattr("llmb_tui.launch.login_node._TAKEN_WITHIN_S", 40.0)
+    monkeypatch.setattr("llmb_tui.launch.login_node.TAKEN_WITHIN_S", 40.0)
     for whom in (WITH_ALL, None):
         run = batch.new()
         with Held(batch.rig, "before") as held:

@@ -65,7 +65,7 @@ def home(installed: SlurmProfile, line: Line, tmp_path: Path, monkeypatch: pytes
     """Of an operator whose cluster is the rig over a line."""
     monkeypatch.delenv("SSH_AUTH_SOCK", raising=False)
     monkeypatch.setattr("llmb_tui.services.Timing", lambda: QUICK)
-    monkeypatch.setattr("llmb_tui.launch.login_node._TAKEN_WITHIN_S", 10.0)
+    monkeypatch.setattr("llmb_tui.launch.login_node.TAKEN_WITHIN_S", 10.0)
     save_profile(tmp_path / "config" / "clusters", line.profile(installed))
     return tmp_path
 

@@ -515,9 +515,11 @@ async def test_frames_that_share_no_line_come_less_often(log: Path, monkeypatch:
         source = Growing(1000)
         view.show(source)
         monkeypatch.setattr(view, "set_timer", lambda delay, _callback: pauses.append(delay))
+        view.will_look()
+        view.flush_pending()
+        pauses.clear()
         for more in (view.size.height - 1, view.size.height, 1):
             source.lines += more
-            view._frame = None
             view.grown()
         some, all_of_them, one = pauses
         assert some == one < all_of_them <= 0.5

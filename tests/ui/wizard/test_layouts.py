@@ -317,7 +317,7 @@ class Held:
 async def test_a_long_comparison_says_so_and_can_be_left(app: LlmbApp, monkeypatch: pytest.MonkeyPatch) -> None:
     held = Held()
     monkeypatch.setattr(layouts_room, "layouts", held)
-    monkeypatch.setattr(layouts_screen, "_PATIENCE_S", 0.0)
+    monkeypatch.setattr(layouts_screen, "PATIENCE_S", 0.0)
     async with app.run_test(size=SIZE) as pilot:
         wizard = await at_scale(pilot)
         await pilot.press("ctrl+l")

@@ -46,7 +46,7 @@ async def test_who_waits_for_an_answer_is_let_go_when_the_wizard_comes_to_the_fr
 async def test_a_question_waits_for_who_types_into_a_field(
     app: LlmbApp, monkeypatch: pytest.MonkeyPatch, pause_s: float
 ) -> None:
-    monkeypatch.setattr(key_order, "_PAUSE_S", pause_s)
+    monkeypatch.setattr(key_order, "PAUSE_S", pause_s)
     asking = threading.Thread(target=lambda: app.prompter.answer("Password: ", False), daemon=True)
     async with app.run_test(size=(80, 24)) as pilot:
         await loaded(pilot)
