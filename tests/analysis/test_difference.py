@@ -115,7 +115,7 @@ def test_no_secret_is_shown() -> None:
     assert not any(word in repr(found) for word in ("aB3", "bC4", "0123456789abcdef", "pass-word", "tea"))
 
 
-def test_a_script_of_ours_has_nothing_to_hide() -> None:
+def test_our_script_has_nothing_to_hide() -> None:
     for path in SCRIPT.parent.glob("*.sh"):
         assert without_secrets(path.read_text()) == path.read_text(), path.name
 

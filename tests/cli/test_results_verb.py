@@ -13,6 +13,7 @@ from typing import Any
 
 import pytest
 
+from llmb_tui.cluster.batch import ask as ask_cluster
 from llmb_tui.cluster.remote_text import remote_text
 from llmb_tui.cluster.session import Session
 from llmb_tui.cluster.slurm.profile import SlurmProfile
@@ -21,7 +22,6 @@ from llmb_tui.plan.make import plan
 from llmb_tui.services import Services
 from llmb_tui.store.paths import UserPaths
 from llmb_tui.suites.suite import make_suite
-from llmb_tui.watch import find_logs
 from tests.kit import verbs
 from tests.kit.runs import CATALOG, NEMOTRON, make_run
 from tests.kit.unprivileged import not_root
@@ -276,14 +276,14 @@ def test_a_log_on_a_cluster_that_cannot_be_read_is_none_without_steps(
     Services(places).clusters.save(near)
     folder = tmp_path / "logs"
     folder.mkdir()
-    ask, file = find_logs.ask, folder / "log-a.t_2_0.out"
+    file = folder / "log-a.t_2_0.out"
 
     def gone(session: Session, script: str, *arguments: Any, **options: Any) -> list[tuple[str, str, str]]:
         if script == remote_text("progress_lines.sh"):
             file.unlink()
-        return ask(session, script, *arguments, **options)
+        return ask_cluster(session, script, *arguments, **options)
 
-    monkeypatch.setattr(find_logs, "ask", gone)
+    monkeypatch.setattr("llmb_tui.watch.find_logs.ask", gone)
     for job in (1, 2, 3):
         (folder / f"log-a.t_{job}_0.out").write_text(log())
     done = verbs.run(("results", f"near:{folder}", "--rule", rule, "--json"), verbs.environment(home))

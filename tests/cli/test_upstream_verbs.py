@@ -216,7 +216,9 @@ def test_one_of_which_it_is_not_known_is_said_with_how_to_ask(
     assert f"llmb-tui watch {run.id}" in said
 
 
-def test_what_is_not_installed_is_not_submitted(services: ActionRequested, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_run_that_is_not_installed_is_not_submitted(
+    services: ActionRequested, capsys: pytest.CaptureFixture[str]
+) -> None:
     services.asked.steps = (StepState("setup-x", "setup.sh of the recipe", "missing"),)
     assert call(*SUBMIT, "--yes") == 1
     assert "Not installed yet: setup.sh of the recipe." in capsys.readouterr().err

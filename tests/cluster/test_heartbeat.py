@@ -162,4 +162,4 @@ def test_closing_wakes_a_thread_that_waits_for_bytes(monkeypatch: pytest.MonkeyP
 
 def test_a_dead_line_is_noticed_within_15_seconds() -> None:
     """By its parts: a question just answered, the next one's patience, and the look that finds it at its end."""
-    assert heartbeat._ASK_EVERY_S + heartbeat._PATIENCE_S + heartbeat._CHECK_EVERY_S < 15
+    assert heartbeat.ASK_EVERY_S + heartbeat.PATIENCE_S + heartbeat.CHECK_EVERY_S < 15

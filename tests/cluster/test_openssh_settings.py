@@ -14,7 +14,7 @@ from llmb_tui.cluster.login_profile import NO_SSH_CONFIG
 from llmb_tui.cluster.slurm.profile import SlurmProfile
 from llmb_tui.cluster.ssh import openssh
 from llmb_tui.cluster.ssh.openssh import METHODS, HostSettings, jump_route, resolve, settings_of
-from tests.kit.homeless import make_homeless
+from tests.kit.unknown_user import use_unknown_user_id
 from tests.kit.waiting import until
 
 PROFILE = SlurmProfile(name="eos", host="eos", account="", partition="", install_dir="/x")
@@ -76,7 +76,7 @@ def test_a_host_is_typed_in_the_usual_ways(
 def test_an_unknown_local_user_must_be_set_in_the_profile(
     tmp_path: Path, with_ssh: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    make_homeless(monkeypatch)
+    use_unknown_user_id(monkeypatch)
     for name in ("LOGNAME", "USER", "LNAME", "USERNAME"):
         monkeypatch.delenv(name, raising=False)
     config = write(tmp_path, "IdentityFile %d/key-of-%r\n") if with_ssh else NO_SSH_CONFIG

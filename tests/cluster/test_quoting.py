@@ -73,7 +73,7 @@ def test_one_line_returns_printable_text(value: str) -> None:
 @pytest.mark.parametrize(
     "value", ["a\nb", "a\rb", "a\0b", "\x1b[31m", "tab\t", "\u2028", "a\u202eb", "a\u034fb", "\x85", "\udc80"]
 )
-def test_one_line_refuses_the_rest_and_says_which_value(value: str) -> None:
+def test_one_line_refuses_the_rest_and_names_the_value(value: str) -> None:
     with pytest.raises(LlmbError, match="the partition") as caught:
         one_line(value, "the partition")
     assert caught.value.exit_code == 1

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import importlib
 import json
 import random
 import re
 import shutil
+import sys
 import tarfile
 from collections import Counter
 from collections.abc import Callable, Iterator
@@ -27,7 +29,7 @@ from llmb_tui.launch.upstream.procedure import upstream_spec
 from llmb_tui.plan.selection import RunOptions, Selection
 from llmb_tui.store.paths import UserPaths
 from llmb_tui.toml.read import builtin_dir
-from tests.evidence.evidence_files import SEAL, forged, members, packed, sealed, tar_of, tar_with, written, zstd
+from tests.evidence.evidence_files import SEAL, forged, members, packed, sealed, tar_of, tar_with, written
 from tests.evidence.evidence_runs import GOLDEN, SITE, Laptop, log_text
 from tests.kit.runs import NEMOTRON, intended_run, request_for
 from tests.launch.launch_cases import ROWS, RUN_ID
@@ -82,7 +84,7 @@ def differing(file: Path, run_id: str = RUN_ID) -> set[str]:
     return {one.what for one in verification.findings if one.outcome == "differs" and one.run in (run_id, "")}
 
 
-def test_honest_archives_pass(laptop: Laptop, tmp_path: Path, tell: Callable[[str], None]) -> None:
+def test_honest_archives_pass(laptop: Laptop, tmp_path: Path, print_at_end: Callable[[str], None]) -> None:
     sets = [(RUN_ID,), (RUN_ID, "slow", "failed", "nan")]
     passed = Counter[str]()
     for number, runs in enumerate(sets):
@@ -91,7 +93,7 @@ def test_honest_archives_pass(laptop: Laptop, tmp_path: Path, tell: Callable[[st
             laptop.export(file, *runs, anonymous=anonymous)
             assert verify(file).agrees
             passed["anonymous" if anonymous else "with names"] += 1
-    tell(f"honest archives that passed: {passed.total()} of {2 * len(sets)}")
+    print_at_end(f"honest archives that passed: {passed.total()} of {2 * len(sets)}")
 
 
 def test_findings_of_a_verification(archive: Path) -> None:
@@ -444,7 +446,7 @@ KINDS: dict[str, tuple[int, Callable[[bytes, random.Random], bytes]]] = {
 }
 
 
-def test_every_tampered_archive_is_found(archive: Path, tmp_path: Path, tell: Callable[[str], None]) -> None:
+def test_every_tampered_archive_is_found(archive: Path, tmp_path: Path, print_at_end: Callable[[str], None]) -> None:
     data = archive.read_bytes()
     assert packed(tar_of(data))[:4] == data[:4]
     found = Counter[str]()
@@ -454,8 +456,8 @@ def test_every_tampered_archive_is_found(archive: Path, tmp_path: Path, tell: Ca
             assert tampered != data
             assert refused(tampered, tmp_path), (kind, seed)
             found[kind] += 1
-    tell(f"tampered archives that were found: {found.total()} of {sum(times for times, _ in KINDS.values())}")
-    tell(", ".join(f"{kind} {count}" for kind, count in found.items()))
+    print_at_end(f"tampered archives that were found: {found.total()} of {sum(times for times, _ in KINDS.values())}")
+    print_at_end(", ".join(f"{kind} {count}" for kind, count in found.items()))
 
 
 def test_an_archive_packed_by_the_test_is_accepted(archive: Path, tmp_path: Path) -> None:
@@ -552,6 +554,7 @@ def test_a_bomb_is_not_unpacked(archive: Path, tmp_path: Path, monkeypatch: pyte
     assert "logs cannot explain" in refused(bomb.read_bytes(), tmp_path)
     tar = tar_of(archive.read_bytes())
     longer, unpacked = packed(tar + b"\0" * (40 << 20)), list[int]()
+    zstd = importlib.import_module("compression.zstd" if sys.version_info >= (3, 14) else "backports.zstd")
     decompressor = zstd.ZstdDecompressor
 
     class Counted:

@@ -36,7 +36,7 @@ def program(path: Path, text: str) -> Path:
     return path
 
 
-def test_a_python_that_makes_no_environments_is_told_in_a_line_and_leaves_none(checkout: Path) -> None:
+def test_a_python_that_makes_no_environments_is_reported_in_one_line_and_leaves_none(checkout: Path) -> None:
     python = program(
         checkout / "python", 'case "$2" in *version_info*) exit 0 ;; esac\n[ "$1" = -c ] || mkdir .venv\nexit 1'
     )
@@ -47,7 +47,7 @@ def test_a_python_that_makes_no_environments_is_told_in_a_line_and_leaves_none(c
     assert not (checkout / ".venv").exists()
 
 
-def test_a_python_that_is_too_old_is_told_in_a_line_and_leaves_no_environment(checkout: Path) -> None:
+def test_a_python_that_is_too_old_is_reported_in_one_line_and_leaves_no_environment(checkout: Path) -> None:
     """The real check on the Python of the tests, as if the project asked for a later one."""
     project = checkout / "pyproject.toml"
     project.write_text(project.read_text().replace(f">={OLDEST}", ">=4.1"))

@@ -203,7 +203,7 @@ Change = Callable[[RunaiProfile], RunaiProfile]
     ids=["closed-port", "unknown-name", "untrusted", "no-ca-file", "project", "claim", "node-pool"],
 )
 @pytest.mark.parametrize("verb", ["doctor", "submit"])
-def test_what_is_wrong_ends_in_a_sentence_with_the_mend(  # noqa: PLR0917
+def test_each_error_ends_in_a_sentence_with_the_remedy(  # noqa: PLR0917
     person: Person, change: Change, code: int, what: str, mend: str, verb: str
 ) -> None:
     save_profile(tmp_path_places(person.home).clusters, change(person.site.profile))

@@ -209,7 +209,7 @@ def test_two_runs_at_once_import_once(stage: Stage, make_installer: MakeInstalle
     assert stage.calls() == 1
 
 
-def test_a_failed_step_says_why_and_can_be_tried_again(stage: Stage, make_installer: MakeInstaller) -> None:
+def test_a_failed_step_gives_its_reason_and_can_be_tried_again(stage: Stage, make_installer: MakeInstaller) -> None:
     (stage.folder / "fail").write_text("yes")
     stage.go()
     states = make_installer().run(lambda _: None, threading.Event())
@@ -302,7 +302,7 @@ def test_a_check_that_is_killed_on_the_login_node_is_repeated(
     assert [silence.what for silence in silences] == ["The install steps could not be checked."]
 
 
-def test_an_image_that_somebody_else_put_there_is_used(stage: Stage, make_installer: MakeInstaller) -> None:
+def test_an_image_that_another_user_put_there_is_used(stage: Stage, make_installer: MakeInstaller) -> None:
     stage.image.parent.mkdir(parents=True)
     stage.image.write_bytes(b"hsqs")
     states = make_installer().run(lambda _: None, threading.Event())
@@ -341,9 +341,7 @@ def test_without_enroot_on_the_login_node_the_import_is_a_job(stage: Stage, make
     assert any(states[1].detail.startswith("Job 1") for states in run.changes)
 
 
-def test_a_job_that_slurm_clears_up_after_is_not_taken_for_the_next_attempt(
-    stage: Stage, make_installer: MakeInstaller
-) -> None:
+def test_a_completing_job_is_not_taken_for_the_next_attempt(stage: Stage, make_installer: MakeInstaller) -> None:
     node_bin = stage.cluster.root / "node-bin"
     (stage.cluster.root / "bin/enroot").rename(node_bin / "enroot")
     (stage.folder / "fail").write_text("yes")

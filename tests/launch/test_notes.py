@@ -58,7 +58,7 @@ def test_keys_of_a_newer_version_are_kept(runs: Runs, notes: Notes) -> None:
 
 
 @pytest.mark.parametrize("text", ["", "{", "[]", '{"note": 1, "tags": {}}', "\xff", "x" * 70000])
-def test_a_damaged_file_says_nothing(runs: Runs, notes: Notes, text: str) -> None:
+def test_a_damaged_file_gives_no_values(runs: Runs, notes: Notes, text: str) -> None:
     (runs.folder("one") / "note.json").write_bytes(text.encode("latin-1"))
     assert (notes.of("one"), notes.all()) == (Note(), {})
 
@@ -114,7 +114,7 @@ def test_an_unknown_run_gets_no_note(notes: Notes) -> None:
 
 
 @pytest.mark.usefixtures("runs")
-def test_the_verb_says_and_changes_it_and_jobs_shows_it(tmp_path: Path) -> None:
+def test_the_verb_prints_and_changes_it_and_jobs_shows_it(tmp_path: Path) -> None:
     def answer(*words: str) -> str:
         said = verbs.run(words, verbs.environment(tmp_path))
         assert (said.returncode, said.stderr) == (0, "")

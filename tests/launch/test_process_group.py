@@ -71,7 +71,7 @@ def end_group(leader: subprocess.Popen[bytes]) -> None:
 
 
 @pytest.mark.parametrize("shell", SHELLS)
-def test_a_leader_says_for_its_group_that_it_lives(ps: Listing, leader: subprocess.Popen[bytes], shell: str) -> None:
+def test_a_leader_reports_that_its_group_is_alive(ps: Listing, leader: subprocess.Popen[bytes], shell: str) -> None:
     assert ps.lives(shell, leader.pid)
     assert ps.asked == 0
 

@@ -20,7 +20,7 @@ def running(cached: int = 0, written: int = 0, layers: int = 0, of: int = 0) -> 
     return f"= running {written} {cached} {layers} {of} -\n|[INFO] Downloading {of} missing layers...\n"
 
 
-def test_a_download_says_bytes_layers_and_the_time_that_is_left() -> None:
+def test_a_download_reports_bytes_layers_and_the_remaining_time() -> None:
     pace, total = step_rate(), 20_000_000_000
     for now, cached in ((100.0, 0), (110.0, 2_000_000_000)):
         state = state_of(STEP, read_probes(running(cached, 0, 7, 66), 1)[0], total, pace, now)
@@ -29,7 +29,7 @@ def test_a_download_says_bytes_layers_and_the_time_that_is_left() -> None:
     assert state.detail == "[INFO] Downloading 66 missing layers..."
 
 
-def test_no_time_is_left_out_of_thin_air() -> None:
+def test_no_remaining_time_is_invented() -> None:
     pace = step_rate()
     for now in (100.0, 130.0):
         state = state_of(STEP, read_probes(running(5_000_000_000, 0, 7, 66), 1)[0], None, pace, now)
@@ -37,7 +37,7 @@ def test_no_time_is_left_out_of_thin_air() -> None:
     assert state.seconds_left is None
 
 
-def test_writing_the_image_says_how_much_is_written() -> None:
+def test_writing_the_image_reports_how_much_is_written() -> None:
     state = state_of(
         STEP, read_probes(running(9_000_000_000, 3_100_000_000, 67, 66), 1)[0], 9_000_000_000, step_rate(), 0.0
     )
@@ -45,7 +45,7 @@ def test_writing_the_image_says_how_much_is_written() -> None:
     assert state.bytes_of is None
 
 
-def test_a_waiting_job_says_why_and_since_when_it_may_start() -> None:
+def test_a_waiting_job_has_a_reason_and_the_time_since_it_may_start() -> None:
     found = read_probes("= waiting 0 0 0 0 17\n?Resources|2026-11-21T12:00:00\n", 1)[0]
     state = state_of(STEP, found, None, step_rate(), 0.0)
     assert state.status == "running"

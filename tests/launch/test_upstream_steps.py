@@ -67,7 +67,7 @@ def test_another_gpu_type_is_set_up_again_if_the_script_depends_on_it(catalog: C
     assert by_gpu[0].results != by_gpu[1].results
 
 
-def test_the_setup_is_a_job_if_the_readme_says_so(catalog: Catalog, make_plan: MakePlan) -> None:
+def test_the_setup_is_a_job_if_the_readme_requires_one(catalog: Catalog, make_plan: MakePlan) -> None:
     profile = replace(PROFILE, gpu_request="gres", qos="short")
     in_job = steps_of(catalog, make_plan, "nemotron4-25.04", profile)["setup"].in_job
     assert in_job

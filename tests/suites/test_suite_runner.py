@@ -112,7 +112,7 @@ def test_a_line_that_breaks_before_anything_is_sent_is_tried_again(stage: Stage)
     assert once_each(stage, suite)
 
 
-def test_another_trouble_ends_the_program_and_leaves_the_rest_to_the_next(stage: Stage) -> None:
+def test_another_error_ends_the_program_and_leaves_the_rest_to_the_next(stage: Stage) -> None:
     stage.outcomes[3] = LlmbError("The disk is full.")
     suite = stage.suites.keep(suite_of())
     with pytest.raises(LlmbError, match="disk is full"):
@@ -377,7 +377,7 @@ def test_nothing_is_submitted_if_a_row_cannot_start(stage: Stage) -> None:
     assert once_each(stage, suite)
 
 
-def test_the_same_content_is_gone_on_with_and_another_refused(stage: Stage) -> None:
+def test_the_same_content_continues_and_another_is_refused(stage: Stage) -> None:
     suite = stage.suites.keep(suite_of())
     assert stage.suites.keep(suite_of()) == suite
     with pytest.raises(SuiteChangedError) as raised:
@@ -405,7 +405,7 @@ def test_a_suite_is_asked_for_its_runs(stage: Stage) -> None:
         assert raised.value.exit_code == 1
 
 
-def test_who_watches_reads_the_log_of_a_run_that_took_the_place_of_another(stage: Stage) -> None:
+def test_a_watcher_reads_the_log_of_a_run_that_replaced_another(stage: Stage) -> None:
     suite = stage.suites.keep(suite_of(2))
     stage.go(suite)
     fresh = stage.suites.with_new_run(suite.id, suite.rows[0])

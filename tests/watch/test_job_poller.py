@@ -87,9 +87,11 @@ class Inbox:
         return self._queue.get(timeout=DEADLINE_S)
 
     def until(self, condition: Callable[[WatchEvent], object]) -> WatchEvent:
-        while not condition(news := self.next()):
-            pass
-        return news
+        def fitting() -> list[WatchEvent]:
+            news = self.next()
+            return [news] if condition(news) else []
+
+        return until(fitting, look_waits=True)[0]
 
     def job(self, condition: Callable[[Job], object] = lambda _: True) -> Job:
         news = self.until(lambda news: isinstance(news, JobUpdated) and news.job is not None and condition(news.job))

@@ -127,9 +127,9 @@ def started() -> Iterator[list[Feed]]:
 
 @pytest.fixture(autouse=True)
 def _without_pauses(monkeypatch: pytest.MonkeyPatch) -> None:
-    for pause in ("_BETWEEN_PROOFS_S", "_AFTER_ERROR_S", "_PUMP_S"):
+    for pause in ("BETWEEN_PROOFS_S", "AFTER_ERROR_S", "PUMP_S"):
         monkeypatch.setattr(logfeed, pause, 0.001)
-    for pause in ("_FIRST_PAUSE_S", "_LONGEST_PAUSE_S"):
+    for pause in ("FIRST_PAUSE_S", "LONGEST_PAUSE_S"):
         monkeypatch.setattr(follow, pause, 0.001)
 
 

@@ -60,7 +60,7 @@ def test_notes_stay_until_their_condition_ends(reducer: RunReducer) -> None:
     assert (state.link, state.link_note, state.slurm_note) == ("live", "", "")
 
 
-def test_the_log_says_how_fast_it_goes_and_since_when_it_is_silent(reducer: RunReducer, plan: Plan) -> None:
+def test_the_log_shows_its_rate_and_since_when_it_is_silent(reducer: RunReducer, plan: Plan) -> None:
     reducer.take(JobUpdated(RUNNING))
     for steps, at in ((10, 100.0), (20, 120.0)):
         reducer.take(read(plan, steps, at))

@@ -14,7 +14,6 @@ from queue import SimpleQueue
 import pytest
 
 from llmb_tui.catalog.catalog import Catalog
-from llmb_tui.cluster.prompter import Prompter
 from llmb_tui.cluster.slurm.cluster import SlurmCluster
 from llmb_tui.demo.cluster import DemoCluster
 from llmb_tui.errors import LlmbError
@@ -35,9 +34,10 @@ from llmb_tui.watch.state import RunState
 from tests.cluster.login_node import Person
 from tests.kit.demo import clear_faults, drop_connections, end_jobs, fault, refuse
 from tests.kit.runs import NEMOTRON, direct_spec, intended_run, request_for
+from tests.kit.waiting import DEADLINE_S, until
+from tests.kit.watching import Watching
 
 SPEED = 300.0
-DEADLINE_S = 60.0
 IMAGE = b"hsqs, simulated"
 HYDRA = Selection("grok1", "25.02", "314b", "h100", "bf16", 64)
 
@@ -114,46 +114,6 @@ def site(cluster: DemoCluster, tmp_path: Path, catalog: Catalog, monkeypatch: py
         session.close()
     clear_faults(cluster)
     end_jobs(cluster)
-
-
-class Watching:
-    """A monitor in a thread of its own, and every state that it published."""
-
-    def __init__(self, monitor: Monitor, prompter: Prompter | None = None) -> None:
-        self.states: list[RunState] = []
-        self.times: list[float] = []
-        self.stop = threading.Event()
-        self.result: RunState | None = None
-        self._monitor = monitor
-        self._prompter = prompter
-        self._thread = threading.Thread(target=self._watch, daemon=True)
-        self._thread.start()
-
-    def wait_for(self, condition: Callable[[RunState], object]) -> RunState:
-        """The first published state that fits."""
-        ends = time.monotonic() + DEADLINE_S
-        seen = 0
-        while True:
-            for state in self.states[seen:]:
-                if condition(state):
-                    return state
-                seen += 1
-            assert time.monotonic() < ends, f"no such state; the last is {self.states[-1:]}"
-            assert self._thread.is_alive() or seen < len(self.states), f"it ended without: {self.states[-1:]}"
-            time.sleep(0.01)
-
-    def end(self) -> RunState:
-        """The state that `watch` returned."""
-        self._thread.join(DEADLINE_S)
-        assert self.result is not None, f"it goes on: {self.states[-1:]}"
-        return self.result
-
-    def _watch(self) -> None:
-        self.result = self._monitor.watch(self._publish, self.stop, self._prompter)
-
-    def _publish(self, state: RunState) -> None:
-        self.times.append(time.monotonic())
-        self.states.append(state)
 
 
 @pytest.fixture
@@ -452,12 +412,20 @@ def test_a_watch_that_is_stopped_does_not_wait_for_an_answer(site: Site) -> None
         may_answer.set()
 
 
+def until_single(site: Site, run: Run, condition: Callable[[RunState], bool]) -> RunState:
+    """State after single queries, once it fulfils the condition."""
+
+    def queried() -> RunState | None:
+        state = site.monitor(run).once()
+        return state if condition(state) else None
+
+    return until(queried, "a single query shows such a state")
+
+
 def test_a_single_query_copies_the_current_log(site: Site) -> None:
     fault(site.cluster, "hang-at-step", "10")
     run = site.launch()
-    ends = time.monotonic() + DEADLINE_S
-    while (state := site.monitor(run).once()).progress.steps_done < 10:
-        assert time.monotonic() < ends, state
+    state = until_single(site, run, lambda state: state.progress.steps_done >= 10)
     assert state.job is not None
     assert (state.stage, state.job.state, state.link) == ("measuring", "RUNNING", "live")
     fault(site.cluster, "controller-down")
@@ -466,8 +434,7 @@ def test_a_single_query_copies_the_current_log(site: Site) -> None:
     assert "squeue" in noted.slurm_note
     fault(site.cluster, "controller-down", None)
     site.session().cancel(run.job_ids[0])
-    while (state := site.monitor(run).once()).stage != "cancelled":
-        assert time.monotonic() < ends, state
+    state = until_single(site, run, lambda state: state.stage == "cancelled")
     assert "after 10 of 50 steps" in state.no_verdict
 
 

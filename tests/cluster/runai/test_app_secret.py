@@ -67,7 +67,7 @@ def test_it_is_taken_from_the_environment_then_from_the_keyring(ring: Ring, monk
 
 
 @pytest.mark.parametrize(("variable", "other"), [("APP_ID", "somebody"), ("BASE_URL", "https://other.example")])
-def test_that_of_another_application_is_not_sent(
+def test_the_secret_of_another_application_is_not_sent(
     ring: Ring, monkeypatch: pytest.MonkeyPatch, variable: str, other: str
 ) -> None:
     ring.set_password("llmb-tui", f"runai {PROFILE.app_id} at {PROFILE.place}", CANARY)

@@ -372,7 +372,7 @@ class TestLogin:
         for say in grants:
             plane.grant = lambda _, say=say: say  # type: ignore[misc]
             api = RunaiApi(profile, lambda: SECRET)
-            api._closed.set()
+            api.closed.set()
             with pytest.raises(LlmbError) as caught:
                 api.log_in()
             assert SECRET not in "".join(traceback.format_exception(caught.value)) + repr(vars(api)) + caplog.text
@@ -400,7 +400,9 @@ class TestRepeating:
         assert caught.value.why == "It answered: maintenance (HTTP 503)"
         assert waits == [0.5, 1.0, 2.0]
 
-    def test_it_waits_as_long_as_the_server_says(self, plane: ControlPlane, api: RunaiApi, waits: list[float]) -> None:
+    def test_it_waits_as_long_as_the_server_requests(
+        self, plane: ControlPlane, api: RunaiApi, waits: list[float]
+    ) -> None:
         date = email.utils.formatdate(time.time() + 9, usegmt=True)
         now = email.utils.formatdate(time.time(), usegmt=True)
         plane.on(

@@ -112,7 +112,7 @@ def test_each_gpu_has_one_process_with_the_entry_script_and_its_settings(pod: Po
     assert json.loads((folder / "configs/plan.json").read_text())["steps"] == 50
 
 
-def test_without_an_operators_variables_a_node_is_its_own_master(node: Pod) -> None:
+def test_without_the_operators_variables_a_node_is_its_own_master(node: Pod) -> None:
     assert node.run().returncode == 0
     asked = (node.out / "torchrun").read_text()
     assert "--node-rank\n0\n--master-addr\nlocalhost\n--master-port\n29500\n" in asked

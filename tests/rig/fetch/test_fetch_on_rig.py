@@ -99,7 +99,7 @@ def test_a_line_that_does_not_come_back(site: Site, monkeypatch: pytest.MonkeyPa
     assert (site.here / "profile_1.nsys-rep").read_bytes() == data
 
 
-def test_a_program_that_is_ended_goes_on_the_next_time(site: Site) -> None:
+def test_a_program_that_was_ended_continues_at_the_next_start(site: Site) -> None:
     data = random.Random(2).randbytes(3 * MEGABYTE)
     site.leave("profile_1.nsys-rep", data)
     part = site.here / "profile_1.nsys-rep.part"

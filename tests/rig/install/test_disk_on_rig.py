@@ -29,7 +29,7 @@ def kept(site: Site) -> dict[str, str | None]:
     return {thing["name"]: thing["kept"] for thing in disk(site)["things"]}
 
 
-def test_an_image_and_a_run_go_once_nothing_needs_them_any_more(site: Site, rig: Rig) -> None:
+def test_an_image_and_a_run_are_deleted_once_nothing_needs_them(site: Site, rig: Rig) -> None:
     services = site.services()
     assert [state.status for state in site.run()] == ["done", "done", "done"]
     precious = rig.new_dir() / "precious"

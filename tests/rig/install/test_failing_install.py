@@ -58,7 +58,7 @@ def test_a_fault_of_enroot_is_quoted_and_explained(site: Site, fault: str) -> No
     assert [state.status for state in site.run()] == DONE
 
 
-def test_a_full_disk_is_said_and_nothing_is_left_half(site: Site, rig: Rig) -> None:
+def test_a_full_disk_is_reported_and_leaves_no_partial_file(site: Site, rig: Rig) -> None:
     with rig.full_disk(site.install):
         state = failed_image(site.run())
         assert "No space left on device" in state.detail
@@ -70,7 +70,7 @@ def test_a_full_disk_is_said_and_nothing_is_left_half(site: Site, rig: Rig) -> N
         assert [state.status for state in site.run()] == DONE
 
 
-def test_a_disk_that_is_full_to_the_brim_is_said(site: Site, rig: Rig) -> None:
+def test_a_completely_full_disk_is_reported(site: Site, rig: Rig) -> None:
     with rig.full_disk(site.install):
         assert site.installer().probe()[0].status == "missing"
         with rig.knob("import-s", "20"):
@@ -85,7 +85,7 @@ def test_a_disk_that_is_full_to_the_brim_is_said(site: Site, rig: Rig) -> None:
         assert [state.status for state in site.run()] == DONE
 
 
-def test_an_install_directory_that_is_not_ours_is_said(site: Site) -> None:
+def test_an_install_directory_of_another_user_is_reported(site: Site) -> None:
     site.install.chmod(0o700)
     site.rig.as_root(["chown", "root", str(site.install)], check=True)
     with pytest.raises(LlmbError, match="install directory cannot be written") as caught:
@@ -94,7 +94,7 @@ def test_an_install_directory_that_is_not_ours_is_said(site: Site) -> None:
     assert "Choose an install directory" in caught.value.fix
 
 
-def test_a_job_that_slurm_refuses_is_said(site: Site, rig: Rig) -> None:
+def test_a_job_that_slurm_refuses_is_reported(site: Site, rig: Rig) -> None:
     profile = rig.profile(install_dir=str(site.install), account="nobodys")
     with enroot_on_nodes_only(rig):
         state = failed_image(site.run(profile))
@@ -103,7 +103,7 @@ def test_a_job_that_slurm_refuses_is_said(site: Site, rig: Rig) -> None:
     assert "account" in state.fix
 
 
-def test_a_controller_that_is_down_is_said(site: Site, rig: Rig) -> None:
+def test_a_controller_that_is_down_is_reported(site: Site, rig: Rig) -> None:
     with enroot_on_nodes_only(rig), rig.controller_down():
         state = failed_image(site.run())
     assert "Unable to contact slurm controller" in state.detail
@@ -122,7 +122,7 @@ def verb(site: Site, *words: str, stdin: str = "") -> subprocess.CompletedProces
 SELECTION = "-w nemotron4@25.04 -s 15b --gpu h100 -d fp8 --scale 16".split()
 
 
-def test_the_verb_says_how_to_give_a_key_where_the_registry_wants_one(site: Site, rig: Rig) -> None:
+def test_the_verb_explains_how_to_give_a_key_if_the_registry_requires_one(site: Site, rig: Rig) -> None:
     name = site.profile.name
     with rig.knob("needs-key", "nvapi-the-right-one"):
         refused = verb(site, "install", name, *SELECTION)
@@ -140,7 +140,7 @@ def test_the_verb_says_how_to_give_a_key_where_the_registry_wants_one(site: Site
     )
 
 
-def test_the_verb_asks_at_a_terminal_tries_the_key_and_goes_on(site: Site, rig: Rig) -> None:
+def test_the_verb_asks_at_a_terminal_tries_the_key_and_continues(site: Site, rig: Rig) -> None:
     site.services().clusters.close()
     with rig.knob("needs-key", "nvapi-the-right-one"), Terminal(site, "install", site.profile.name, *SELECTION) as user:
         user.until("Make one at https://org.ngc.nvidia.com/setup/api-keys.")

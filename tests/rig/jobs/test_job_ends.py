@@ -44,7 +44,7 @@ def test_a_node_that_fails_is_named(site: Site) -> None:
     assert "cn003" in line or "NODE FAILURE" in line
 
 
-def test_a_requeued_job_goes_on_in_a_second_log(site: Site) -> None:
+def test_a_requeued_job_continues_in_a_second_log(site: Site) -> None:
     watched = site.watch("echo start ${SLURM_RESTART_COUNT:-0}; [ ${SLURM_RESTART_COUNT:-0} = 1 ] || sleep 600")
     watched.running()
     site.rig.as_operator(["scontrol", "requeue", watched.job_id], check=True)
@@ -91,7 +91,7 @@ def test_out_of_host_memory(site: Site) -> None:
     assert "oom-kill event" in line or "exceeded memory limit" in line
 
 
-def test_one_rank_that_fails_takes_the_others_along(site: Site) -> None:
+def test_one_rank_that_fails_ends_the_others(site: Site) -> None:
     line = "[rank1]: torch.OutOfMemoryError: CUDA out of memory. Tried to allocate 2.00 GiB."
     command = f"if [ $SLURM_PROCID = 1 ]; then sleep 1; echo '{line}'; exit 1; fi; sleep 600"
     final = site.watch(command, *TWO_TASKS).end()
@@ -126,7 +126,7 @@ def test_an_output_file_that_cannot_be_written(site: Site) -> None:
     )
 
 
-def test_who_cancelled_a_job_is_said(site: Site) -> None:
+def test_the_user_who_cancelled_a_job_is_named(site: Site) -> None:
     watched = site.watch("echo begins; sleep 600")
     watched.running()
     site.rig.as_root(["scancel", watched.job_id], check=True)

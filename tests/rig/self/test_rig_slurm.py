@@ -88,6 +88,6 @@ def test_tidying_leaves_no_job_and_no_fault(rig: Rig) -> None:
     assert (rig.knobs / "speed").read_text() != "1"
 
 
-def test_without_accounting_sacct_says_so(rig_without_accounting: Rig) -> None:
+def test_without_accounting_sacct_reports_it(rig_without_accounting: Rig) -> None:
     assert "Slurm accounting storage is disabled" in rig_without_accounting.as_operator("sacct").stderr
     assert rig_without_accounting.as_operator("srun hostname").stdout == "cn001\n"

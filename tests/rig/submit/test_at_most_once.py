@@ -220,7 +220,7 @@ def test_a_batch_launch_is_killed_at_any_moment(batch: Trial) -> None:
     assert batch.tally.ended == {"submitted": 7, "withdrawn": 1}
 
 
-def test_nobody_waits_for_a_launch_that_is_dead(batch: Trial) -> None:
+def test_a_dead_launch_is_not_waited_for(batch: Trial) -> None:
     """The first had made no job, the second has, and no third comes that would take its lock away."""
     for moment in ("before", "after"):
         launch_killed(batch, moment, WITH_ALL)

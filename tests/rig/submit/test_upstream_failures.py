@@ -58,7 +58,7 @@ def test_a_controller_that_cannot_be_asked_first_stops_the_launch(batch: Trial) 
     assert batch.tally.ended == {"refused": 1}
 
 
-def test_slurms_own_refusal_is_told_in_its_words(batch: Trial, nemo_run: Trial) -> None:
+def test_slurms_refusal_is_quoted(batch: Trial, nemo_run: Trial) -> None:
     for trial in (batch, nemo_run):
         command = spec_of(trial.new()).command.replace("llmbench", "nobody")
         trial.runs.clear()
@@ -72,7 +72,7 @@ def test_slurms_own_refusal_is_told_in_its_words(batch: Trial, nemo_run: Trial) 
         assert trial.remembered(run).submission == "refused"
 
 
-def test_a_launch_that_fails_before_sbatch_says_why(nemo_run: Trial) -> None:
+def test_a_launch_that_fails_before_sbatch_gives_its_reason(nemo_run: Trial) -> None:
     root = Path(spec_of(nemo_run.new()).root)
     nemo_run.runs.clear()
     (metadata,) = (root.parent.parent / "venvs").glob("*/lib/python3*/site-packages/pyarrow-*/METADATA")
@@ -99,7 +99,7 @@ def test_a_scale_that_the_script_does_not_know(nemo_run: Trial) -> None:
     nemo_run.settle()
 
 
-def test_jobs_by_hand_are_not_taken_for_the_launchs(batch: Trial) -> None:
+def test_manual_jobs_are_not_taken_for_the_launchs(batch: Trial) -> None:
     """Of another name, from another folder, and one of the same kind that was there before."""
     root = spec_of(batch.new()).root
     batch.runs.clear()
@@ -118,7 +118,7 @@ def test_jobs_by_hand_are_not_taken_for_the_launchs(batch: Trial) -> None:
         batch.runs.clear()
 
 
-def test_a_job_by_hand_that_cannot_be_told_apart_leaves_the_run_unknown(batch: Trial) -> None:
+def test_a_manual_job_that_cannot_be_distinguished_leaves_the_run_unknown(batch: Trial) -> None:
     run = batch.new()
     with Held(batch.rig, "after") as held:
         thread = batch.submit_in_background(run)
@@ -136,7 +136,7 @@ def test_a_job_by_hand_that_cannot_be_told_apart_leaves_the_run_unknown(batch: T
     assert len(batch.intents.jobs([run])[run.id]) == 1
 
 
-def test_a_job_by_hand_does_not_matter_to_a_launch_that_names_its_own(batch: Trial, nemo_run: Trial) -> None:
+def test_a_manual_job_does_not_matter_to_a_launch_that_names_its_jobs(batch: Trial, nemo_run: Trial) -> None:
     for trial in (batch, nemo_run):
         run = trial.new()
         with Held(trial.rig, "after") as held:
@@ -148,7 +148,7 @@ def test_a_job_by_hand_does_not_matter_to_a_launch_that_names_its_own(batch: Tri
         trial.settle()
 
 
-def test_nemo_runs_experiment_tells_a_lost_launch_from_one_by_hand(nemo_run: Trial) -> None:
+def test_nemo_runs_experiment_distinguishes_a_lost_launch_from_a_manual_one(nemo_run: Trial) -> None:
     """The same command by hand, a moment later: the time in the experiment's name is after the launch was over."""
     run = nemo_run.new()
     with Held(nemo_run.rig, "before") as held:

@@ -144,9 +144,9 @@ def jobs_of(rig: Rig, runs: Runs) -> dict[str, int]:
 
 
 def test_each_is_sent_once_though_the_line_is_cut_and_the_program_killed(
-    rig: Rig, home: Path, line: Line, tell: Callable[[str], None]
+    rig: Rig, home: Path, line: Line, print_at_end: Callable[[str], None]
 ) -> None:
-    chance = random.Random(seed(tell))
+    chance = random.Random(seed(print_at_end))
     suite, runs = keep(home), Runs(UserPaths(home / "config", home / "state"))
     killed = 0
     with cut_again_and_again(line, chance):
@@ -168,7 +168,9 @@ def test_each_is_sent_once_though_the_line_is_cut_and_the_program_killed(
     assert sum(jobs.values()) == 12
     assert {run.submission for run in runs.all()} <= {"submitted", "withdrawn"}
     assert (watched.returncode, last["counts"]["done"], last["over"]) == (0, 12, True)
-    tell(f"a suite of 12: {line.cuts} cuts, {killed} kills, {len(jobs) - 12} sent again, {sum(jobs.values())} jobs")
+    print_at_end(
+        f"a suite of 12: {line.cuts} cuts, {killed} kills, {len(jobs) - 12} sent again, {sum(jobs.values())} jobs"
+    )
 
 
 def test_a_chain_runs_one_after_the_other_by_slurm(rig: Rig, home: Path) -> None:

@@ -110,7 +110,7 @@ class Operator:
         """Watch a run in a thread, as the screen does."""
         services = Services(self.places, timing=Timing(look_every_s=1.0))
         poller = services.clusters.poller(CLUSTER)
-        self.watching.append(Watched(services.feed.monitor(run.id), poller, run.job_ids[-1]).start())
+        self.watching.append(Watched(services.feed.monitor(run.id), poller, run.job_ids[-1]))
         return self.watching[-1]
 
     def requeue(self, run: Run) -> None:
