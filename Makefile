@@ -26,12 +26,12 @@ TESTS ?= tests/rig tests/ui tests/journey
 
 # No rig and no demo cluster; of the screens, the whole way through the wizard, and all of a suite's.
 PORTABLE := $(addprefix tests/,language catalog plan wizard diagnosis fit store cluster watch house) \
-	$(addprefix tests/,analysis suites evidence cluster_files answers) \
+	$(addprefix tests/,analysis suites evidence cluster_files answers release) \
 	tests/ui/wizard/test_wizard_journey.py tests/ui/suite \
 	--ignore tests/watch/test_watch_monitor.py --ignore-glob '*_on_demo*'
 
 .PHONY: demo test quick portable test-pythons steady campaign test-nemo test-upstream cluster lint types contracts bench fit \
-	lock clean
+	lock wheel clean
 
 demo: $(VENV)/.ready
 	@$(BIN)/llmb-tui demo
@@ -139,5 +139,9 @@ lock: $(VENV)/.ready
 	$(BIN)/uv pip compile $(LOCK) --quiet --universal --python-version $(OLDEST) --extra dev --no-emit-index-url --no-header \
 		--no-annotate --generate-hashes --excludes requirements-excluded.txt pyproject.toml -o requirements.lock
 
+# The file of a release, in dist/.
+wheel: $(VENV)/.ready
+	$(BIN)/hatchling build --target wheel
+
 clean:
-	rm -rf $(VENV) $(PYTHONS:%=.venv-%) .bench .nemo .upstream .wheels
+	rm -rf dist $(VENV) $(PYTHONS:%=.venv-%) .bench .nemo .upstream .wheels

@@ -1,3 +1,3 @@
 """llmb-tui: benchmark LLM pretraining on a GPU cluster from a terminal."""
 
-__version__ = "0.1.0"
+__version__ = "1.0.0"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import errno
+import os
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:  # importing `typing` takes a tenth of `--help`
@@ -44,6 +45,12 @@ class LlmbError(Exception):
     def __str__(self) -> str:
         """The three parts as lines, without the empty ones."""
         return "\n".join(part for part in (self.what, self.why, self.fix) if part)
+
+
+def remedy_in(text: str) -> str:
+    """Remedy for the system error that another program's message quotes in English; empty if it quotes none."""
+    words = text.lower()
+    return next((fix for number, fix in _FIXES.items() if os.strerror(number).lower() in words), "")
 
 
 def error_with_remedy(error: OSError, action: str = "use", path: Path | None = None) -> LlmbError | None:

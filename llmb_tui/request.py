@@ -21,7 +21,7 @@ class RunRequest:
     profile: ClusterProfile
     procedure: ProcedureId = DEFAULT_PROCEDURE
     dependency: str = ""
-    """Jobs that its job waits for, in the syntax of `sbatch --dependency`; only the direct procedure supports it."""
+    """Jobs that its job waits for, in the syntax of `sbatch --dependency`; only our script supports it."""
 
     @property
     def slurm(self) -> SlurmProfile:

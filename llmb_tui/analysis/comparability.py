@@ -1,4 +1,4 @@
-"""`assess_comparability`: decides whether runs may be compared, and for what; differences become refusals or warnings. Pure.
+"""`assess_comparability`: decides whether runs may be compared, and for what. Differences are refusals or warnings.
 
 A step time depends on everything that `_ASPECTS` lists. The purpose of a comparison decides which aspects may differ:
 the number of GPUs between scales, the precision between precisions. Any other difference is a refusal if it makes the

@@ -65,7 +65,7 @@ class Group:
     @property
     def label(self) -> str:
         """Short text of configuration, cluster and procedure."""
-        where = f"{self.cluster}, {PROCEDURES[self.procedure].name}"
+        where = f"{self.cluster}, {PROCEDURES[self.procedure].title}"
         return f"{self.configuration.label}, {self.configuration.release} on {where}"
 
     @cached_property

@@ -128,7 +128,7 @@ def _launch(sources: RunSources) -> dict[str, str] | None:
 
 
 def _environment(sources: RunSources) -> dict[str, str] | None:
-    """Environment variables; None for NVIDIA's own scripts, which set their own and have none in the spec."""
+    """Environment variables; None for NVIDIA's scripts, which set their own and have none in the spec."""
     env = getattr(sources.run.spec, "env", None)
     return None if env is None else {name: _plain(value, sources.run) for name, value in env}
 

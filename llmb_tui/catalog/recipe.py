@@ -109,7 +109,7 @@ class Model:
     load_min_gpus: dict[str, Count] = field(default_factory=dict)
     """Smallest tested scale for loading a checkpoint, by GPU type."""
     gated_access: tuple[str, ...] = ()
-    """Model hub repositories that NVIDIA's own scripts need access to."""
+    """Model hub repositories that NVIDIA's scripts need access to."""
     hub_tokenizer: str | None = None
     """Model hub repository of the model's tokenizer, if a run can use it instead of a tokenizer without download."""
     note: str | None = None
@@ -291,7 +291,7 @@ class Recipe:
     settings: tuple[SettingsGroup, ...] = ()
     """All settings of a launch, in groups with their sources."""
     upstream: UpstreamScripts | None = None
-    """Facts of the recipe's own scripts."""
+    """Facts of the recipe's scripts."""
     printed_flops: Flops | None = None
     """Formula of the README's MFU, if NVIDIA corrected it later; `flops` is the corrected one."""
     precision_variants: dict[str, PrecisionVariant] = field(default_factory=dict)

@@ -56,7 +56,7 @@ def fill_from(run: Run, arguments: argparse.Namespace) -> None:
                 setattr(arguments, name, value if value is True else str(value))
     procedure = PROCEDURES[run.procedure]
     if arguments.procedure is None and not procedure.starts_runs:
-        print_status(f"Run {run.id} was started by {procedure.name}; this one is not, and need not be like it.")
+        print_status(f"Run {run.id} was started by {procedure.title}; this one is not, and need not be like it.")
     elif arguments.procedure is None:
         arguments.procedure = run.procedure if procedure.flag_help else DEFAULT_PROCEDURE
     if arguments.cluster is None:

@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from llmb_tui.cluster.failures import AnswerTooLongError
-from llmb_tui.errors import LlmbError
+from llmb_tui.errors import LlmbError, remedy_in
 from llmb_tui.language.quantities import duration
 from llmb_tui.language.states import LinkState
 from llmb_tui.language.text import clean
@@ -203,7 +203,7 @@ class Link(Commands):
             raise LlmbError(
                 f"Could not write {clean(path)} on {self.host}.",
                 clean(result.stderr.strip()) or "Not all of the file arrived.",
-                "Check the directory's permissions, and the free space and quota there.",
+                remedy_in(result.stderr),
             )
 
 

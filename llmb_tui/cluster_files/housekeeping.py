@@ -359,7 +359,7 @@ def _why_run_stays(run: Run, queued: Sequence[str], cluster: str, kind: ItemKind
     procedure = PROCEDURES[run.procedure]
     return [
         (run.cluster != cluster, f"Run {run.id} belongs to cluster {run.cluster}."),
-        (not procedure.starts_runs, f"It was started by {procedure.name}."),
+        (not procedure.starts_runs, f"It was started by {procedure.title}."),
         (run.submission in ("unknown", "intended"), f"Run {run.id} is {state_label(run.submission).word}."),
         (run.is_active or bool({*run.job_ids} & {*queued}), f"Run {run.id} is active by its last known state."),
         (unread, f"Its log may not have been read to its end: `llmb-tui watch {run.id}` reads it."),

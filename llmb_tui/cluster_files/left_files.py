@@ -59,7 +59,7 @@ def list_left(session: Session, run: Run, kinds: frozenset[FileKind]) -> LeftFil
     fix = "It may have been removed or moved there; the copy of the log on this machine is kept."
     failed = partial(LlmbError, what, fix=fix, exit_code=1)
     parts = ask(session, remote_text("left_files.sh"), MOST, folder, failed=failed, deadline_s=_DEADLINE_S)
-    # Runs of a Hydra recipe by NVIDIA's own scripts share one folder, and name their files by the job.
+    # Runs of a Hydra recipe by NVIDIA's scripts share one folder, and name their files by the job.
     shared = run.spec is not None and run.spec.shares_folder
     return parse_listing(parts, kinds, run.job_ids if shared else ())
 

@@ -59,9 +59,9 @@ def df(store: Store, arguments: list[str]) -> int:
 
 
 def git(_: Store, arguments: list[str]) -> int:
-    """Fetch nothing: the upstream procedure would install gigabytes on the user's own machine, so it ends here."""
+    """Refuse the download: NVIDIA's scripts would install gigabytes on the user's own machine."""
     for word in filter(_ELSEWHERE.fullmatch, arguments):
-        reason = "the demo cluster has no internet; choose the direct procedure"
+        reason = "the demo cluster has no internet; choose our script"
         raise RefusedError(f"fatal: unable to access '{word}': {reason}", 128)
     return _real("git", arguments)
 

@@ -32,7 +32,7 @@ def accounting_findings(run: Run, result: RunResult, text: str) -> Iterator[Find
     # The queue and accounting may have different words for the same failure.
     if run.job_state and (last.state == _WELL) is not (run.job_state == _WELL):
         wrong.append(f"it ended as {last.state}, but the record has {run.job_state}")
-    if not last.name.startswith(run.job_name):  # for NVIDIA's own scripts only its beginning is known
+    if not last.name.startswith(run.job_name):  # for NVIDIA's scripts only its beginning is known
         wrong.append("it has another name")
     if last.nodes is not None and last.nodes != run.plan.nodes:
         wrong.append(f"it had {last.nodes} nodes, the plan has {run.plan.nodes}")

@@ -137,7 +137,7 @@ def _estimate_words(estimate: Estimate) -> str:
 def _settings_finding(run: Run, recipe: Recipe) -> Finding:
     what, spec = "settings against preset", run.spec
     if spec is None or spec.variables is None:
-        words = "NVIDIA's own scripts set them, and the archive does not contain these scripts."
+        words = "NVIDIA's scripts set them, and the archive does not contain these scripts."
         return Finding(run.id, what, "unknown", words)
     settings = _settings_of(run, recipe)
     if settings is None:

@@ -283,7 +283,9 @@ def _refuse_existing(file: Path) -> None:
     if os.path.lexists(file):
         raise LlmbError(f"{file} exists and is not overwritten.", "", "Name another file, or remove it.", exit_code=1)
     if not file.parent.is_dir():
-        raise LlmbError(f"There is no directory {file.parent}.", "", "Create it, or name another one.", exit_code=1)
+        raise LlmbError(
+            f"The directory {file.parent} does not exist.", "", "Create it, or enter another path.", exit_code=1
+        )
 
 
 def _write(manifest: Manifest, folder: Path, file: Path) -> None:

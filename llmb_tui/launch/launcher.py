@@ -93,7 +93,7 @@ class Launcher:
         return replace(self, cluster_of=cache(lambda profile: self.cluster_of(profile).with_answer_cache()))
 
     def prepare(self, request: RunRequest, prompter: Prompter | None = None, run_id: str | None = None) -> PreparedRun:
-        """Prepare a request for submission. The direct procedure takes seconds to render its script.
+        """Prepare a request for submission. Our script takes seconds to render its script.
 
         The cluster is asked for its Slurm version if that matters; `prompter` answers the questions of that login.
         `run_id`: an id that was assigned before; None: a new one.

@@ -17,7 +17,7 @@ from llmb_tui.cluster.remote_text import remote_text
 from llmb_tui.cluster.session import Session, login_node
 from llmb_tui.cluster.slurm.client import partitions
 from llmb_tui.cluster.slurm.partition import Partition
-from llmb_tui.errors import LlmbError
+from llmb_tui.errors import LlmbError, remedy_in
 from llmb_tui.language.text import clean
 from llmb_tui.launch import submission_status
 from llmb_tui.launch.delivery import Jobs, OnStatus, Outcome
@@ -225,9 +225,9 @@ def prepare(session: Session, preparation: Preparation) -> None:
         )
     if result.exit_code:
         raise LlmbError(
-            f"The run's folder could not be made: {preparation.folder}",
+            f"Could not create the run's folder {preparation.folder}.",
             clean(result.stderr).strip(),
-            "Free some space, or choose an install directory that you may write to.",
+            remedy_in(result.stderr),
         )
     put = remote_text("inside.sh", "put.sh")
     for path, text in preparation.files:
@@ -237,5 +237,5 @@ def prepare(session: Session, preparation: Preparation) -> None:
             raise LlmbError(
                 f"Could not write {clean(path)} on {session.profile.name}.",
                 clean(result.stderr).strip(),
-                "Check the directory's permissions, and the free space and quota there.",
+                remedy_in(result.stderr),
             )

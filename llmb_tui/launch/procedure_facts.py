@@ -20,10 +20,8 @@ class ProcedureFacts:
     """Kind of cluster profile that it supports."""
     spec: type[Spec] | None
     """Type of its runs' specs; None if they have none."""
-    name: str
-    """Name that people read, such as `NVIDIA's own scripts`."""
     title: str
-    """Name for places where the context does not show that it is a procedure."""
+    """Name that people read, such as `our script`."""
     started_by: str
     """Sentence of a report: how the run was launched, and the consequence for its settings."""
     flag_help: str = ""

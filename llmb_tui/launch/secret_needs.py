@@ -25,14 +25,14 @@ def registry_key(plan: Plan) -> tuple[SecretNeed, ...]:
 
 
 def hub_token(request: RunRequest, *, required: bool, more: str = "") -> tuple[SecretNeed, ...]:
-    """Model hub token, for NVIDIA's own scripts (`more` extends its reason) or for an option of the run."""
+    """Model hub token, for NVIDIA's scripts (`more` extends its reason) or for an option of the run."""
     recipe, options = request.recipe, request.plan.options
     scripts = (recipe.upstream.setup, recipe.upstream.launch) if recipe.upstream else ()
     if not (options.hub_tokenizer or any(script.needs_hub_token for script in scripts)):
         return ()
     model = recipe.models.get(request.plan.selection.size)
     opens = model.gated_access if model else ()
-    why = f"NVIDIA's own scripts download the tokenizer from the model hub. {more}".rstrip()
+    why = f"NVIDIA's scripts download the tokenizer from the model hub. {more}".rstrip()
     if options.hub_tokenizer and model and model.hub_tokenizer:
         opens = (model.hub_tokenizer,)
         why = f"The run downloads the tokenizer of {model.hub_tokenizer} from the model hub."

@@ -33,7 +33,7 @@ class ResolvedSettings:
     tasks_per_numa_node: int | None = None
     segment: int | None = None
     differs: tuple[str, ...] = ()
-    """Differences from NVIDIA's own scripts, a few words each."""
+    """Differences from NVIDIA's scripts, a few words each."""
 
 
 def refuse_errors(what: str, problems: Iterable[Problem]) -> None:

@@ -104,7 +104,7 @@ def _as_stored(spec: type[SpecType]) -> type[SpecType]:
 @_as_stored
 @dataclass(frozen=True, slots=True)
 class LaunchSpec(OwnScriptSpec):
-    """One job of the direct procedure, before it is rendered. Paths are on the cluster."""
+    """One job of our script, before it is rendered. Paths are on the cluster."""
 
     job_words: ClassVar[JobWords] = SLURM_WORDS
     run_id: str
@@ -189,7 +189,7 @@ class LaunchSpec(OwnScriptSpec):
 @_as_stored
 @dataclass(frozen=True, slots=True)
 class UpstreamSpec(Spec):
-    """One launch of NVIDIA's own scripts, before it starts. Paths are on the cluster."""
+    """One launch of NVIDIA's scripts, before it starts. Paths are on the cluster."""
 
     job_words: ClassVar[JobWords] = SLURM_WORDS
     run_id: str

@@ -36,7 +36,7 @@ class ClusterResult:
     """Time of the last line of its log, Unix time."""
     procedure: ProcedureId
     procedure_title: str
-    """Title of its procedure, such as `direct procedure`."""
+    """Title of its procedure, such as `our script`."""
 
 
 @dataclass(frozen=True, slots=True)

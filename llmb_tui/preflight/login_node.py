@@ -151,7 +151,7 @@ def _python(answers: Answers, needs: Needs) -> Check:
     text = "; ".join(words) or "none"
     if not needs.venv:
         least = f"{needs.python} or newer, " if needs.python else ""
-        return ok("python", "Python", text, f"{least}only for NVIDIA's own scripts" if needs.known else "any")
+        return ok("python", "Python", text, f"{least}only for NVIDIA's scripts" if needs.known else "any")
     required = needs.python or "3.10.12"
     needed = f"{required}{'' if needs.python_only else ' or newer'}, for the environment"
     versions = [version for version, has_venv in pythons.values() if has_venv] + [version for _, version in modules]

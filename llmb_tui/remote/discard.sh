@@ -22,7 +22,7 @@ if ! descend .llmb-tui; then exit 3; fi
 [ ! -O . ] || chmod +t .
 mkdir -m 700 "./${trash##*/}" 2>/dev/null
 if ! enter_trash "$trash"; then
-    echo "$root/$trash is no directory of its own." >&2
+    echo "$root/$trash is not a directory of this user." >&2
     exit 3
 fi
 exec 7<.

@@ -2,7 +2,7 @@
 #
 #     \036TOKEN log FILE        then its size in bytes
 #     \036TOKEN beside FILE     and for files next to it that describe the training: llmb-run's, and the plan of the
-#                               direct procedure, at most BYTES + 1 bytes of the file
+#                               our script, at most BYTES + 1 bytes of the file
 #     \036TOKEN closed FOLDER   then find's messages about folders below it that cannot be read, one per line
 #     \036TOKEN more            at the end, if there are more than MOST logs
 #

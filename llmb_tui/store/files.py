@@ -34,7 +34,9 @@ def make_private_directory(path: Path) -> None:
             missing.append(missing[-1].parent)
         if (home := missing[-1]).name.startswith("~") and len(home.parts) == 1 and not home.exists():
             # The path meant a user's home directory; here it would create a directory with this name.
-            raise LlmbError(f"There is no directory {home}.", "", "Create it, or enter another path.", exit_code=1)
+            raise LlmbError(
+                f"The directory {home} does not exist.", "", "Create it, or enter another path.", exit_code=1
+            )
         for directory in reversed(missing):
             directory.mkdir(mode=0o700, exist_ok=True)
 

@@ -92,7 +92,7 @@ def _place(variable: str, of_platform: Callable[[], str]) -> Path:
         return Path(path or of_platform()).expanduser().absolute()
     except (RuntimeError, OSError) as error:
         # `~` of an unknown user, no home directory at all, or a working directory that was removed.
-        what = f"There is no directory {path}." if path else "There is no home directory."
+        what = f"The directory {path} does not exist." if path else "The home directory is unknown."
         why = f"{error}" if path else f"HOME is not set, and the user id {os.getuid()} has no entry."
         fix = f"Set {CONFIG_VARIABLE} and {STATE_VARIABLE} to absolute paths, or change to an existing directory."
         raise LlmbError(what, why, fix, exit_code=1) from error

@@ -14,4 +14,4 @@ class Timing:
     look_every_s: float = 10.0
     """Between queries of Slurm about the jobs of a cluster, while something changes; see `job_poller`."""
     settle_every_s: float = 10.0
-    """Between queries about an unknown submission: a launch by the recipe's own scripts takes minutes."""
+    """Between queries about an unknown submission: a launch by the recipe's scripts takes minutes."""

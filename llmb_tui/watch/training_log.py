@@ -27,7 +27,7 @@ class TrainingLog:
     run: LlmbRun | None = None
     """The run as llmb-run describes it next to the log."""
     plan: str = ""
-    """Text of the plan file that the direct procedure leaves next to the log."""
+    """Text of the plan file that our script leaves next to the log."""
     note: str = ""
     """Reason why the log was only read in part; empty if it was read whole."""
 

@@ -79,7 +79,7 @@ def procedures(rules: Rules, previews: Mapping[ProcedureId, LaunchPreview]) -> t
 
     def choice(name: ProcedureId, preview: LaunchPreview) -> Choice:
         errors = (problem.reason for problem in preview.problems if problem.severity == "error")
-        return Choice(name, rules.procedures[name].name, preview.detail, next(errors, None))
+        return Choice(name, rules.procedures[name].title, preview.detail, next(errors, None))
 
     return tuple(choice(name, preview) for name, preview in previews.items())
 
@@ -131,7 +131,7 @@ def details(catalog: Catalog, full: Answers) -> tuple[tuple[str, str], ...]:
         ("result rule", "last step" if rule.kind == "last" else f"mean of iterations {rule.first} to {rule.last}"),
     ]
     if model.gated_access:
-        facts.append(("access", f"NVIDIA's own scripts need {', '.join(model.gated_access)}"))
+        facts.append(("access", f"NVIDIA's scripts need {', '.join(model.gated_access)}"))
     return tuple(facts)
 
 

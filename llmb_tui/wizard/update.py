@@ -144,7 +144,7 @@ def _as_before(state: WizardState, run: Run) -> tuple[str, Literal["information"
     if state.proposal.profile is None:
         return f"As run {run.id}, but cluster {run.cluster} is not saved any more: choose another one.", "warning"
     if state.procedure != run.procedure:
-        names = [state.rules.procedures[name].name for name in (run.procedure, state.procedure)]
+        names = [state.rules.procedures[name].title for name in (run.procedure, state.procedure)]
         return f"As run {run.id}, but it was started by {names[0]}, and this one is by {names[1]}.", "warning"
     return f"As run {run.id}. Change what should be otherwise.", "information"
 

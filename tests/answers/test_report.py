@@ -259,7 +259,7 @@ RUNAI = RunaiSpec(
         ("runai", RUNAI, "a Run:ai workload"),
         ("runai", RUNAI, "No NUMA binding."),
         ("llmb", None, "settings are only partly known"),
-        ("upstream", None, "NVIDIA's own scripts, unchanged"),
+        ("upstream", None, "NVIDIA's scripts, unchanged"),
     ],
 )
 def test_each_procedure_says_in_what_it_deviates(procedure: ProcedureId, spec: RunaiSpec | None, said: str) -> None:

@@ -129,7 +129,7 @@ def _said(home: Path, words: tuple[str, ...]) -> str:
 _TEXTS = (
     "reasons against rule words note anchor label lines reason fix blocks made what why error left_out unknown kept"
 )
-PROSE = frozenset([*_TEXTS.split(), "caveat"])
+PROSE = frozenset([*_TEXTS.split(), "caveat", "unpaired"])
 """Keys of texts that may change: `blocks`, `made` of reports; `what`, `why`, `error` of errors. Their form is kept."""
 
 
@@ -147,6 +147,7 @@ def difference(before: Any, now: Any, at: str = "$", *, values: bool = True) -> 
         if list(before) != list(now):
             return f"{at}: keys {list(before)} are {list(now)}"
         prose = PROSE | {"found"} if "what" in before else PROSE  # `found` of a validity check is data
+        prose |= {"name"} if "configuration" in before else set()  # a group's label
         found = (difference(before[key], now[key], f"{at}.{key}", values=values and key not in prose) for key in before)
     elif isinstance(before, list) and not (values and len(before) != len(now)):
         found = (

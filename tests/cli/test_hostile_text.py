@@ -113,11 +113,11 @@ def test_help_is_there_whatever_the_terminal_can_show(tmp_path: Path) -> None:
 
 def test_directories_that_cannot_be_found(tmp_path: Path) -> None:
     done = _sh("config path", tmp_path, LLMB_TUI_STATE_DIR="~nosuchuser/x")
-    assert (done.returncode, "There is no directory ~nosuchuser/x." in done.stderr) == (1, True)
+    assert (done.returncode, "The directory ~nosuchuser/x does not exist." in done.stderr) == (1, True)
     gone = tmp_path / "gone"
     gone.mkdir()
     done = _sh("config path", gone, before="rmdir ../gone &&", LLMB_TUI_STATE_DIR="state")
-    assert (done.returncode, "There is no directory state." in done.stderr) == (1, True)
+    assert (done.returncode, "The directory state does not exist." in done.stderr) == (1, True)
 
 
 def _sh(how: str, folder: Path, before: str = "", **more: str) -> subprocess.CompletedProcess[str]:

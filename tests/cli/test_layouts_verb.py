@@ -124,7 +124,7 @@ def test_a_run_of_the_same_configuration_is_measured_here(call: Call, ended: Cal
     cluster = ended(64, 2.75)
     here = json.loads(call(*PLAN, "--json", "--cluster", cluster).stdout)["measured_here"]
     assert here["step_time_s"] == 2.75
-    assert here["basis"] == "1 run of this configuration on this cluster, direct procedure"
+    assert here["basis"] == "1 run of this configuration on this cluster, our script"
 
 
 def test_a_cluster_without_runs_and_one_that_is_not_known(call: Call) -> None:

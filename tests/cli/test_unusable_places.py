@@ -137,7 +137,7 @@ def test_without_a_home_the_answer_is_a_document_that_says_what_to_set(
         monkeypatch.delenv(name, raising=False)
     assert main([*words, "--json"]) == 1
     document = json.loads(capsys.readouterr().out)
-    assert (document["error"]["what"], document["id"]) == ("There is no home directory.", None)
+    assert (document["error"]["what"], document["id"]) == ("The home directory is unknown.", None)
     assert CONFIG_VARIABLE in document["error"]["fix"]
 
 

@@ -1,4 +1,4 @@
-"""NVIDIA's own scripts by the verbs: the command to the letter, what stands against it, and submitting it."""
+"""NVIDIA's scripts by the verbs: the command to the letter, what stands against it, and submitting it."""
 
 from __future__ import annotations
 

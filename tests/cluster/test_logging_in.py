@@ -326,7 +326,7 @@ def test_host_keys_of_a_user_that_there_is_not_are_none_and_none_is_added(
     profile = replace(node.profile(), known_hosts="~no-such-user/known_hosts")
     with pytest.raises(HostKeyUnknownError, match="~no-such-user"):
         log_in(node, profile=profile)
-    with pytest.raises(LlmbError, match="There is no directory ~no-such-user"):
+    with pytest.raises(LlmbError, match="The directory ~no-such-user"):
         log_in(node, Person(accepts=True), profile)
     assert list((tmp_path / "here").iterdir()) == []
 

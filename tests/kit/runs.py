@@ -133,7 +133,7 @@ def start_late(session: Session, place: SubmissionDir) -> None:
 
 
 def direct_spec(run: Run) -> LaunchSpec:
-    """What a run by the direct procedure was submitted from."""
+    """What a run by our script was submitted from."""
     return run.spec_as(LaunchSpec)
 
 

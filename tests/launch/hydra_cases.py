@@ -1,4 +1,4 @@
-"""Settings of the training by NVIDIA's own scripts of the Hydra recipes, and by a run of ours."""
+"""Settings of the training by NVIDIA's scripts of the Hydra recipes, and by a run of ours."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Outputs of launches by NVIDIA's own scripts, and the specs that they belong to."""
+"""Outputs of launches by NVIDIA's scripts, and the specs that they belong to."""
 
 from __future__ import annotations
 

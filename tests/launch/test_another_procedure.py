@@ -27,7 +27,6 @@ def test_every_id_of_a_procedure_is_registered_and_has_words_and_an_implementati
     assert set(OLD_PROCEDURES.values()) <= set(PROCEDURES)
     for name, facts in PROCEDURES.items():
         assert facts.id == name
-        assert facts.name
         assert facts.title
         assert facts.started_by.endswith(".")
         assert Procedure in type(procedure(name)).__mro__
@@ -87,7 +86,7 @@ print([(choice.label, choice.detail) for choice in procedures(rules, previews)])
 
 
 def test_a_new_procedure_is_a_choice_of_the_wizard(program: Program) -> None:
-    assert "('toy loop', 'trains nothing')" in program.python("-c", CHOICES)
+    assert "('toy procedure', 'trains nothing')" in program.python("-c", CHOICES)
 
 
 def test_a_new_procedure_is_offered_with_its_words(program: Program) -> None:

@@ -1,4 +1,4 @@
-"""Needs of a run apart from its nodes: the hub and a token, and for NVIDIA's own scripts a Python."""
+"""Needs of a run apart from its nodes: the hub and a token, and for NVIDIA's scripts a Python."""
 
 from __future__ import annotations
 

@@ -40,7 +40,7 @@ ANYTHING = Policy()
 
 @pytest.fixture
 def request_(catalog: Catalog, make_plan: MakePlan) -> RunRequest:
-    """64 GPUs for at most half an hour or so, by the direct procedure."""
+    """64 GPUs for at most half an hour or so, by our script."""
     row = ROWS["nemotron4-25.04"]
     return RunRequest(catalog.recipe(row[0]), make_plan(*row, time_limit="00:30:00"), PROFILE)
 

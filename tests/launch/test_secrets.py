@@ -70,7 +70,7 @@ def test_a_secret_need_names_its_source_and_the_waiting_time(catalog: Catalog, m
     )
     assert hub.opens == ("meta-llama/Meta-Llama-3-70B",)
     assert "which can take a day or more. (README, Prerequisites and Request Access; launch.sh)" in hub.how_long
-    assert "The direct procedure, which is used here, downloads nothing from it." in hub.why
+    assert "Our script, which is used here, downloads nothing from it." in hub.why
 
 
 # What may be one

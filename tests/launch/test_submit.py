@@ -148,7 +148,7 @@ def test_a_missing_install_is_found_before_the_submission_begins(stage: Stage, m
 
 def test_a_folder_that_cannot_be_made_is_reported(stage: Stage) -> None:
     (Path(stage.profile.install_dir) / "workloads").write_text("in the way")
-    with pytest.raises(LlmbError, match="could not be made"):
+    with pytest.raises(LlmbError, match="Something else has this name: move it"):
         stage.submit()
     assert stage.jobs() == []
 
@@ -488,7 +488,7 @@ def test_a_link_on_the_way_to_the_folder_of_a_run_is_refused_with_its_name(stage
     if place.exists():
         shutil.rmtree(place)
     place.symlink_to(elsewhere)
-    with pytest.raises(LlmbError, match="run's folder could not be made") as refused:
+    with pytest.raises(LlmbError, match="Could not create the run's folder") as refused:
         stage.submit()
     assert f"{place} is a symbolic link" in refused.value.why
     assert list(elsewhere.iterdir()) == []

@@ -1,4 +1,4 @@
-"""The command of NVIDIA's own scripts: what it sets, what it takes away, what it cannot do."""
+"""The command of NVIDIA's scripts: what it sets, what it takes away, what it cannot do."""
 
 from __future__ import annotations
 
@@ -377,6 +377,6 @@ def test_deviations_from_the_documentation_are_listed(catalog: Catalog) -> None:
 
 def test_a_recipe_without_known_scripts_has_no_command(catalog: Catalog, make_plan: MakePlan) -> None:
     recipe = replace(catalog.recipe("grok1@25.02"), upstream=None)
-    with pytest.raises(LlmbError, match="cannot be launched with NVIDIA's own scripts") as caught:
+    with pytest.raises(LlmbError, match="cannot be launched with NVIDIA's scripts") as caught:
         upstream_command(RunRequest(recipe, make_plan(*GROK), PROFILE))
     assert caught.value.exit_code == 1

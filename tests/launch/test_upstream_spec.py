@@ -1,4 +1,4 @@
-"""Specs of launches by NVIDIA's own scripts, for each recipe, and selections that cannot be launched this way."""
+"""Specs of launches by NVIDIA's scripts, for each recipe, and selections that cannot be launched this way."""
 
 from __future__ import annotations
 
@@ -88,10 +88,10 @@ def test_a_run_of_either_procedure_is_remembered(catalog: Catalog, make_plan: Ma
 
 def test_unsupported_selections_are_refused(catalog: Catalog, make_plan: MakePlan) -> None:
     plan = make_plan(*ROWS["nemotron4-25.04"], overrides=Overrides(gbs=512))
-    with pytest.raises(LlmbError, match="NVIDIA's own scripts cannot launch this plan") as caught:
+    with pytest.raises(LlmbError, match="NVIDIA's scripts cannot launch this plan") as caught:
         spec_of(catalog, plan)
     assert "GBS" in caught.value.why
-    assert "direct procedure" in caught.value.fix
+    assert "our script" in caught.value.fix
     assert caught.value.exit_code == 1
 
 

@@ -1,4 +1,4 @@
-"""The steps of NVIDIA's own scripts: which, in what order, and what their shell does with a real git and Python."""
+"""The steps of NVIDIA's scripts: which, in what order, and what their shell does with a real git and Python."""
 
 from __future__ import annotations
 
@@ -165,7 +165,7 @@ def test_a_missing_commit_is_reported(site: UpstreamInstall) -> None:
     failure = explain(site.fails("commits"))
     assert failure.line == f"Commit {'1' * 40} is not in {site.url('NeMo')}."
     assert "may not be public" in failure.reason
-    assert failure.fix == "Choose another GPU type, or choose the direct procedure."
+    assert failure.fix == "Choose another GPU type, or choose our script."
 
 
 @pytest.mark.parametrize("kind", ["commits", "repository"])

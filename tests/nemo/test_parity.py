@@ -1,4 +1,4 @@
-"""What a run sets on NeMo's recipe and in its environment is what NVIDIA's own scripts set, field by field.
+"""What a run sets on NeMo's recipe and in its environment is what NVIDIA's scripts set, field by field.
 
 `upstream/*.json` holds what the scripts set; its README says how that was recorded.
 """
@@ -154,9 +154,7 @@ def test_every_row_is_compared(print_at_end: Callable[[str], None]) -> None:
     recorded = {(each.recipe.id, each.key) for each in BUILDS if each.row.gpu != "gb300"}
     assert recorded == {(recipe, key) for recipe, cases in UPSTREAMS.items() for key in cases}
     count = sum(each.row.gpu == "gb300" for each in plain)
-    print_at_end(
-        f"Compared with NVIDIA's own scripts: {len(plain)} rows, of which {count} of GB300 with those of GB200"
-    )
+    print_at_end(f"Compared with NVIDIA's scripts: {len(plain)} rows, of which {count} of GB300 with those of GB200")
 
 
 @pytest.mark.parametrize("each", BUILDS, ids=of)

@@ -46,7 +46,7 @@ def test_one_run_of_the_same_configuration(plan_of: PlanOf) -> None:
     assert found.step_time_s == pytest.approx(2.67 * 1.05)
     assert halves(found) == pytest.approx((4, 4))
     assert found.runs == ("a",)
-    assert found.basis == "1 run of this configuration on this cluster, direct procedure"
+    assert found.basis == "1 run of this configuration on this cluster, our script"
 
 
 @pytest.mark.parametrize(
@@ -144,29 +144,27 @@ def test_other_gpu_types_and_runs_without_an_expectation_say_nothing(plan_of: Pl
     blind = replace(plan_of(N15B, 128), estimate=None)
     assert measured_here(plan, []) is None
     assert (
-        measured_here(
-            plan, [ran("a", elsewhere, 1.0), ClusterResult("b", blind, 3.0, 0.0, "direct", "direct procedure")]
-        )
+        measured_here(plan, [ran("a", elsewhere, 1.0), ClusterResult("b", blind, 3.0, 0.0, "direct", "our script")])
         is None
     )
 
 
 def test_the_same_configuration_answers_even_where_no_estimate_can(plan_of: PlanOf) -> None:
     blind = replace(plan_of(N15B, 64), estimate=None)
-    assert here(blind, ClusterResult("a", blind, 3.0, 0.0, "upstream", "NVIDIA's own scripts")).step_time_s == 3.0
+    assert here(blind, ClusterResult("a", blind, 3.0, 0.0, "upstream", "NVIDIA's scripts")).step_time_s == 3.0
     assert measured_here(blind, [ran("b", plan_of(N15B, 128), 1.0)]) is None
 
 
 @pytest.mark.parametrize("change", [{"mbs": 1}, {"gbs": 128}, {"layers": 16}])
 def test_another_layout_or_batch_is_another_configuration(plan_of: PlanOf, change: dict[str, int]) -> None:
     other = replace(plan_of(N15B, 64, **change), estimate=None)
-    assert measured_here(plan_of(N15B, 64), [ClusterResult("a", other, 1.0, 0.0, "direct", "direct procedure")]) is None
+    assert measured_here(plan_of(N15B, 64), [ClusterResult("a", other, 1.0, 0.0, "direct", "our script")]) is None
 
 
 def test_the_procedures_are_named(plan_of: PlanOf) -> None:
     plan = plan_of(N15B, 64)
     found = here(plan, ran("a", plan, 1.0), ran("b", plan, 1.0, procedure="upstream"))
-    assert found.basis == "2 runs of this configuration on this cluster, direct procedure and NVIDIA's own scripts"
+    assert found.basis == "2 runs of this configuration on this cluster, our script and NVIDIA's scripts"
 
 
 def test_a_band_never_reaches_zero(plan_of: PlanOf) -> None:

@@ -93,7 +93,7 @@ def test_in_the_home_of_a_user_that_there_is_not_nothing_is_read_and_nothing_mad
     monkeypatch.chdir(tmp_path)
     path = expand_user("~no-such-user/folder/file")
     assert text_in(path) == ""
-    with pytest.raises(LlmbError, match="There is no directory ~no-such-user"):
+    with pytest.raises(LlmbError, match="The directory ~no-such-user"):
         write_atomic(path, b"x")
     assert list(tmp_path.iterdir()) == []
 

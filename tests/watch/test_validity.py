@@ -64,7 +64,7 @@ class StoppedClock:
 
 
 def nemo2(made: Plan) -> str:
-    """NeMo 2's log by NVIDIA's own scripts, as the simulated cluster writes it."""
+    """NeMo 2's log by NVIDIA's scripts, as the simulated cluster writes it."""
     task = training({**document(made), "steps": made.steps}, {})
     steps = [completed_step("7", index, task) for index in range(task.steps)]
     return "".join(f"{line}\n" for line in nemo2_log(task, StoppedClock(), steps, memory=True))

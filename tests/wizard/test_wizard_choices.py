@@ -133,9 +133,9 @@ def test_details_name_the_source(catalog: Catalog) -> None:
 
 
 def test_access_is_said_to_be_what_nvidias_own_scripts_need(catalog: Catalog) -> None:
-    """The direct procedure needs none."""
+    """Our script needs none."""
     found = dict(details(catalog, with_defaults(catalog, answer(Answers(), WORKLOAD, "llama3.1@25.04/8b"))))
-    assert found["access"] == "NVIDIA's own scripts need meta-llama/Meta-Llama-3-8B"
+    assert found["access"] == "NVIDIA's scripts need meta-llama/Meta-Llama-3-8B"
     assert "access" not in dict(
         details(catalog, with_defaults(catalog, answer(Answers(), WORKLOAD, "grok1@25.02/314b")))
     )

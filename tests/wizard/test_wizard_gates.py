@@ -151,7 +151,7 @@ def test_summaries_show_answers_not_defaults(catalog: Catalog) -> None:
             {"strong": True, "options": RunOptions(profile=True, save_checkpoint=True)},
             "64 GPUs · strong · profile · save",
         ),
-        ({"procedure": "upstream"}, "64 GPUs · NVIDIA's own scripts"),
+        ({"procedure": "upstream"}, "64 GPUs · NVIDIA's scripts"),
     ],
 )
 def test_the_summary_of_the_scale_names_what_was_chosen_beside_it(

@@ -96,5 +96,5 @@ def test_rail_and_command_name_no_procedure_that_the_cluster_does_not_have(
 
 def test_rail_and_command_name_the_published_one_where_it_would_run(catalog: Catalog) -> None:
     wizard = Wizard(catalog, replace(ON_BOTH, procedure="upstream"))
-    assert summary(wizard.state, StepId.SCALE) == "256 GPUs · NVIDIA's own scripts"
+    assert summary(wizard.state, StepId.SCALE) == "256 GPUs · NVIDIA's scripts"
     assert command_line(wizard.state).endswith("--cluster eos --procedure upstream")

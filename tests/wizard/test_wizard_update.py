@@ -634,7 +634,7 @@ class TestReadings:
         assert wizard.state.cluster.launched is newer
 
     def test_results_of_the_chosen_cluster_are_measured_and_of_another_are_not(self, wizard: Wizard) -> None:
-        result = ClusterResult("run-a", wizard.plan, 2.5, 0.0, "direct", "direct procedure")
+        result = ClusterResult("run-a", wizard.plan, 2.5, 0.0, "direct", "our script")
         seen = []
         for event in (
             OwnResultsRead("selene", (result,)),
@@ -652,7 +652,7 @@ class TestReadings:
 
 
 class TestCommits:
-    """Commits that are not public stand against NVIDIA's own scripts there."""
+    """Commits that are not public stand against NVIDIA's scripts there."""
 
     @pytest.fixture
     def wizard(self, catalog: Catalog) -> Wizard:
@@ -728,7 +728,7 @@ class TestRunAgain:
 
     @pytest.mark.parametrize(
         ("changes", "words"),
-        [({"cluster": "gone"}, "cluster gone is not saved any more"), ({"procedure": "llmb"}, "NVIDIA's llmb-run")],
+        [({"cluster": "gone"}, "cluster gone is not saved any more"), ({"procedure": "llmb"}, "started by llmb-run")],
     )
     def test_what_cannot_be_as_it_was_is_said(self, wizard: Wizard, changes: Any, words: str) -> None:
         effects = wizard.tell(RunAgain(replace(self.run(), **changes)))

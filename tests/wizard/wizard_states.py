@@ -44,7 +44,7 @@ MISSING = (StepState("image", "Container image", "missing"),)
 INSTALLED = (StepState("image", "Container image", "done"),)
 BROKEN = (StepState("image", "Container image", "failed", "No space left on device"),)
 LOST = LlmbError("eos does not answer.", "Connection refused.", "Check the host.")
-NOT_PUBLIC = Problem("procedure", "error", "Commit 111 is not public.", "Choose the direct procedure.")
+NOT_PUBLIC = Problem("procedure", "error", "Commit 111 is not public.", "Choose our script.")
 COMMITS = Check("commits", "Required commits", "ok", "all exist", "2 commits", "")
 
 
@@ -120,7 +120,7 @@ class Wizard:
         return self.state.step
 
     def against(self) -> tuple[Problem, ...]:
-        """What stands against NVIDIA's own scripts."""
+        """What stands against NVIDIA's scripts."""
         return self.state.proposal.previews["upstream"].problems
 
     def connected(self) -> Wizard:

@@ -1,8 +1,8 @@
 """`HttpsServer`: requests to one server over HTTPS, each with one deadline for everything.
 
-It uses Python's `http.client` (reasons in CONTRIBUTING.md), and adds: one deadline for connection, proxy, handshake and
-a slow answer; proxies of the environment; a body that is read piece by piece and checked to be complete. Redirections
-are not followed. Only the lookup of the host name has no deadline but the system's.
+It uses Python's `http.client` (reasons: docs/decisions/0003-no-http-library.md), and adds: one deadline for connection,
+proxy, handshake and a slow answer; proxies of the environment; a body that is read piece by piece and checked to be
+complete. Redirections are not followed. Only the lookup of the host name has no deadline but the system's.
 """
 
 from __future__ import annotations

@@ -1,1 +1,1 @@
-"""The direct procedure: our entry script in the recipe's container image, with nothing else installed."""
+"""Our script: `remote/pretrain.py` in the recipe's container image, with nothing else installed."""

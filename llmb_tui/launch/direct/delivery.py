@@ -13,7 +13,7 @@ from llmb_tui.launch.submission_status import SubmissionDir, SubmissionStatus
 
 
 class DirectDelivery(LoginNodeDelivery):
-    """Delivery of one run of the direct procedure."""
+    """Delivery of one run of our script."""
 
     program = "sbatch"
     answers_within_s = 90.0

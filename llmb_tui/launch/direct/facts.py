@@ -1,4 +1,4 @@
-"""Names, texts and limits of the direct procedure."""
+"""Names, texts and limits of our script."""
 
 from __future__ import annotations
 
@@ -11,8 +11,7 @@ FACTS = ProcedureFacts(
     implementation="llmb_tui.launch.direct.procedure:DirectProcedure",
     profile=SlurmProfile,
     spec=LaunchSpec,
-    name="direct",
-    title="direct procedure",
+    title="our script",
     started_by="It was launched by llmb-tui's own script in NVIDIA's container, with the settings of the recipe, and "
     "not by NVIDIA's launch scripts.",
     flag_help="our script in the container",

@@ -45,7 +45,7 @@ class DirectProcedure(Procedure):
     def preview(self, request: RunRequest) -> LaunchPreview:
         """Preview without the script: NeMo-Run takes seconds to render it, see `prepare`."""
         way = _BY_SCRIPT if request.recipe.launch.by_entry_script else _BY_COMMAND
-        return LaunchPreview(f"direct: {way}; the other way is NVIDIA's own scripts")
+        return LaunchPreview(f"our script: {way}; the alternative is NVIDIA's scripts")
 
     def needs(self, request: RunRequest, sources: Sources = PUBLIC) -> Needs:
         """The image and, if the run's options ask for it, a tokenizer."""
@@ -62,8 +62,8 @@ class DirectProcedure(Procedure):
         )
 
     def secrets(self, request: RunRequest) -> tuple[SecretNeed, ...]:
-        """The registry's API key, and the token that NVIDIA's own scripts would need."""
-        more = "The direct procedure, which is used here, downloads nothing from it."
+        """The registry's API key, and the token that NVIDIA's scripts would need."""
+        more = "Our script, which is used here, downloads nothing from it."
         return (*registry_key(request.plan), *hub_token(request, required=False, more=more))
 
     def install(self, request: RunRequest) -> InstallPlan:

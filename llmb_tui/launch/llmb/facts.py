@@ -10,8 +10,7 @@ FACTS = ProcedureFacts(
     implementation="llmb_tui.launch.llmb.procedure:LlmbProcedure",
     profile=SlurmProfile,
     spec=None,
-    name="NVIDIA's llmb-run",
-    title="NVIDIA's llmb-run",
+    title="llmb-run",
     started_by="It was launched by NVIDIA's llmb-run, whose settings are only partly known here.",
     starts_runs=False,
 )

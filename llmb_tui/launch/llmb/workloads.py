@@ -29,7 +29,7 @@ class KnownWorkload:
     same_release: bool
     """True if a preset is of the installation's release, so that its runs can be opened."""
     image: str | None
-    """Installed image of that recipe for the installation's GPUs, which the direct procedure can use; None: missing."""
+    """Installed image of that recipe for the installation's GPUs, which our script can use; None: missing."""
     venv_missing: bool
     """True if its Python environment is not at the configured path."""
 

@@ -11,8 +11,7 @@ FACTS = ProcedureFacts(
     implementation="llmb_tui.launch.runai.procedure:RunaiProcedure",
     profile=RunaiProfile,
     spec=RunaiSpec,
-    name="Run:ai workload",
-    title="Run:ai workload",
+    title="Run:ai",
     started_by="It was launched by llmb-tui's own script in NVIDIA's container, as a Run:ai workload; the recipe "
     "describes Slurm.",
 )

@@ -1,1 +1,1 @@
-"""The upstream procedure: NVIDIA's own scripts install the recipe and submit the run."""
+"""NVIDIA's scripts install the recipe and submit the run."""

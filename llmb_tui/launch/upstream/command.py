@@ -1,4 +1,4 @@
-"""`upstream_command`: the command that launches NVIDIA's own scripts for a plan on a cluster. Pure."""
+"""`upstream_command`: the command that launches NVIDIA's scripts for a plan on a cluster. Pure."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ _SRUN_VARIABLES = {
 
 @dataclass(frozen=True, slots=True)
 class UpstreamCommand:
-    """Command that starts one of NVIDIA's own scripts on the login node. It contains no secret."""
+    """Command that starts one of NVIDIA's scripts on the login node. It contains no secret."""
 
     directory: str
     environment: tuple[tuple[str, str], ...]

@@ -28,7 +28,7 @@ COMMITS = "commits"
 _TITLE = "Required commits"
 _DEADLINE_S = 25.0
 _MISSING = re.compile(r"Commit \w+ is not in \S+\.")
-_CHOOSE = "Choose another GPU type, or the direct procedure."
+_CHOOSE = "Choose another GPU type, or our script."
 
 
 def look_for_commits(session: Session, step: InstallStep) -> Check:

@@ -16,7 +16,7 @@ from llmb_tui.launch.upstream.output import batch_job, last_line, launch_failure
 
 
 class UpstreamDelivery(LoginNodeDelivery):
-    """Delivery of one run by NVIDIA's own scripts."""
+    """Delivery of one run by NVIDIA's scripts."""
 
     answers_within_s = 600.0
     """Importing NeMo alone may take minutes on a busy file system."""

@@ -1,4 +1,4 @@
-"""Names, texts and limits of NVIDIA's own scripts."""
+"""Names, texts and limits of NVIDIA's scripts."""
 
 from __future__ import annotations
 
@@ -11,8 +11,7 @@ FACTS = ProcedureFacts(
     implementation="llmb_tui.launch.upstream.procedure:UpstreamProcedure",
     profile=SlurmProfile,
     spec=UpstreamSpec,
-    name="NVIDIA's own scripts",
-    title="NVIDIA's own scripts",
-    started_by="It was launched by NVIDIA's own scripts, unchanged.",
-    flag_help="NVIDIA's own scripts",
+    title="NVIDIA's scripts",
+    started_by="It was launched by NVIDIA's scripts, unchanged.",
+    flag_help="NVIDIA's scripts",
 )

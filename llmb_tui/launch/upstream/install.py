@@ -1,4 +1,4 @@
-"""`upstream_install`: install steps that a recipe's own scripts need on a cluster before they can launch a plan. Pure.
+"""`upstream_install`: install steps that a recipe's scripts need on a cluster before they can launch a plan. Pure.
 
 A step without a recognizable result, such as the setup script, leaves a note: a marker file below
 `<install>/.llmb-tui/published/<workload>-<release>`. The file's name identifies what was done, so that another tag,
@@ -73,7 +73,7 @@ class _Place:
 
 
 def upstream_install(request: RunRequest) -> InstallPlan:
-    """Install steps for the recipe's own scripts. Possible obstacles are checked before the long steps.
+    """Install steps for the recipe's scripts. Possible obstacles are checked before the long steps.
 
     Raises LlmbError (exit code 1) for a recipe without known scripts, a plan without a container image, and invalid
     further Slurm parameters.

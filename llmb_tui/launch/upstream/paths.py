@@ -1,4 +1,4 @@
-"""`UpstreamPaths`: paths of NVIDIA's own scripts on a cluster, and the values of their placeholders. Pure."""
+"""`UpstreamPaths`: paths of NVIDIA's scripts on a cluster, and the values of their placeholders. Pure."""
 
 from __future__ import annotations
 
@@ -30,19 +30,19 @@ class UpstreamPaths:
 
 
 def scripts_of(recipe: Recipe) -> UpstreamScripts:
-    """NVIDIA's own scripts of a recipe. Raises LlmbError (exit code 1) if the preset has none."""
+    """NVIDIA's scripts of a recipe. Raises LlmbError (exit code 1) if the preset has none."""
     if recipe.upstream is None:
         raise LlmbError(
-            f"{recipe.id} cannot be launched with NVIDIA's own scripts.",
+            f"{recipe.id} cannot be launched with NVIDIA's scripts.",
             "Its preset does not describe them.",
-            "Choose the direct procedure.",
+            "Choose our script.",
             exit_code=1,
         )
     return recipe.upstream
 
 
 def upstream_paths(request: RunRequest) -> UpstreamPaths:
-    """Paths of NVIDIA's own scripts on the request's cluster.
+    """Paths of NVIDIA's scripts on the request's cluster.
 
     Raises LlmbError (exit code 1) for a recipe without known scripts, and for a plan without a container image.
     """

@@ -1,4 +1,4 @@
-"""`problems_of`: parts of a selection and a cluster's profile that NVIDIA's own scripts cannot apply. Pure."""
+"""`problems_of`: parts of a selection and a cluster's profile that NVIDIA's scripts cannot apply. Pure."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ SBATCH_VARIABLES = {
 Input environment variables): the only way to set one if NeMo-Run writes the script and calls sbatch."""
 
 _SEGMENT_VARIABLE_SINCE = "25.05.1"  # Slurm's list of changes, CHANGELOG/slurm-25.05.md
-_ELSE_DIRECT = "or choose the direct procedure"
+_ELSE_DIRECT = "or choose our script"
 _REMOVE = f"Remove it from the cluster's profile, {_ELSE_DIRECT}."
 
 
@@ -116,9 +116,7 @@ def _training(request: RunRequest) -> Iterator[Problem]:
     launch = procedure.launch
     if settings.tasks_per_numa_node and not profile.numa_binding:
         reason = "The script binds tasks to NUMA nodes regardless of the profile, and they fail on nodes without NUMA."
-        yield Problem(
-            "numa_binding", "warning", reason, "Choose the direct procedure if this cluster has no NUMA nodes."
-        )
+        yield Problem("numa_binding", "warning", reason, "Choose our script if this cluster has no NUMA nodes.")
     variables = {name for group in launch.variables for name in group.values} | {*launch.clear, procedure.root_variable}
     for name, value in profile.env:
         if name in variables or settings.env.get(name, value) != value:

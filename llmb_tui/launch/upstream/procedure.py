@@ -1,4 +1,4 @@
-"""`UpstreamProcedure`: NVIDIA's own scripts, unchanged: the repository at its tag, its setup, its launch script."""
+"""`UpstreamProcedure`: NVIDIA's scripts, unchanged: the repository at its tag, its setup, its launch script."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ class UpstreamProcedure(Procedure):
         scripts, command = scripts_of(request.recipe), upstream_command(request)
         names = f"{scripts.setup.script} and {scripts.launch.script}"
         return LaunchPreview(
-            way=f"NVIDIA's own scripts: {names} of {scripts.tag}, unchanged",
+            way=f"NVIDIA's scripts: {names} of {scripts.tag}, unchanged",
             problems=command.problems,
             command=command.text,
             starts=_starts(scripts.launch),
@@ -119,7 +119,7 @@ class UpstreamProcedure(Procedure):
     def compare_script(self, run: Run, script: str) -> ScriptCheck:
         """Compare the command with the spec."""
         differences = ("command",) * (run.spec_as(UpstreamSpec).command.strip() not in script)
-        return ScriptCheck("the command of NVIDIA's own scripts", differences)
+        return ScriptCheck("the command of NVIDIA's scripts", differences)
 
 
 def _starts(launch: LaunchScript) -> str:
@@ -135,7 +135,7 @@ def upstream_spec(request: RunRequest, run_id: str, slurm: Version | None = None
     """
     plan, profile = request.plan, request.slurm
     command, paths = upstream_command(request), upstream_paths(request)
-    refuse_errors("NVIDIA's own scripts cannot launch this plan.", (*plan.problems, *command.problems))
+    refuse_errors("NVIDIA's scripts cannot launch this plan.", (*plan.problems, *command.problems))
     launch = scripts_of(request.recipe).launch
     nemo_run = launch.how == "bash"
     experiment = experiment_name(request)

@@ -176,7 +176,7 @@ def run_facts(run: Run | None) -> tuple[Paragraph, ...]:
     parts = [
         fact("run", (run.id, "bold")),
         fact("where", run.cluster),
-        fact("procedure", PROCEDURES[run.procedure].name),
+        fact("procedure", PROCEDURES[run.procedure].title),
         fact("state", (words, style)),
     ]
     if run.job_ids:

@@ -238,7 +238,7 @@ def about_group(group: ResultGroup, now: float) -> list[Content]:
     what: list[Part] = [(group_name(group), "bold")]
     if group.is_one_configuration:
         release = f"{newest.configuration.workload}@{newest.configuration.release}"
-        what.append((f"   {release} · {PROCEDURES[newest.procedure].name}", MUTED))
+        what.append((f"   {release} · {PROCEDURES[newest.procedure].title}", MUTED))
     what.append((f"   {group.apart}" if group.apart else "", MUTED))
     rows = [line(*what), line(*_basis(group))]
     if group.changed:
@@ -270,7 +270,7 @@ def _basis(group: ResultGroup) -> list[Part]:
 def about_run(result: RunResult, note: Note, now: float) -> list[Content]:
     """What a row has no room for: which run it is, how it came out, and what is said of it. `now` is Unix time."""
     head: list[Part] = [(result.configuration.label, "bold"), f" on {result.cluster}   run {result.id}"]
-    head.append((f"   {PROCEDURES[result.procedure].name}, {local_time(result.made_at, now)}", MUTED))
+    head.append((f"   {PROCEDURES[result.procedure].title}, {local_time(result.made_at, now)}", MUTED))
     verdict = result.verdict
     if result.state != "done" or verdict is None:
         why = result.record.state.no_verdict or "It was not judged."

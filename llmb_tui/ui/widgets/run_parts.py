@@ -225,5 +225,5 @@ class VerdictCard(RunCard):
     def draw(self, run: Run, state: RunState) -> Content:
         against = method_phrase(run.plan.estimate.method) if run.plan.estimate else "expected"
         if self.content_size.height < _STRIP_HEIGHT:
-            return verdict_strip(state, against, PROCEDURES[run.procedure].name, self.content_size.width)
+            return verdict_strip(state, against, PROCEDURES[run.procedure].title, self.content_size.width)
         return verdict_card(state, against, PROCEDURES[run.procedure].title)

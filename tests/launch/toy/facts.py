@@ -11,7 +11,6 @@ FACTS = ProcedureFacts(
     implementation="llmb_tui.launch.toy.procedure:ToyProcedure",
     profile=SlurmProfile,
     spec=LaunchSpec,
-    name="toy loop",
     title="toy procedure",
     started_by="It was started by a loop that trains nothing.",
     flag_help="a loop of echo",

@@ -1,4 +1,4 @@
-"""Installs of NVIDIA's own scripts on a real login node and a real Slurm, for each recipe."""
+"""Installs of NVIDIA's scripts on a real login node and a real Slurm, for each recipe."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`UpstreamSite`: installs of NVIDIA's own scripts into a new directory of the rig."""
+"""`UpstreamSite`: installs of NVIDIA's scripts into a new directory of the rig."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
 """One intent, at most one job, and no job that is not known here: whatever is cut or killed, wherever.
 
 Real sshd, real sbatch, real slurmctld. The truth is what Slurm has in its queue and its accounting at the end, and
-which launch called sbatch. First what holds for every procedure, then what only launches by NVIDIA's own scripts have:
+which launch called sbatch. First what holds for every procedure, then what only launches by NVIDIA's scripts have:
 of two recipes, one with NeMo-Run, really installed, and one that is a batch script by itself.
 """
 
@@ -31,7 +31,7 @@ from tests.rig.submit.upstream_intents import ONLY_LAUNCH_SH, WITH_ALL, Held, fo
 def by_each(names: str, *cases: tuple[Any, ...]) -> pytest.MarkDecorator:
     """A test by our own script, by a batch script of NVIDIA's, and by NeMo-Run, as far as there is a case for it.
 
-    Launches by NVIDIA's own scripts take longer, so that fewer of them are interrupted.
+    Launches by NVIDIA's scripts take longer, so that fewer of them are interrupted.
     """
     return pytest.mark.parametrize(
         ("trial", *names.split()), cases, indirect=["trial"], ids=[case[0] for case in cases]

@@ -1,4 +1,4 @@
-"""Launches by NVIDIA's own scripts while Slurm is in trouble or says no, and while somebody launches by hand."""
+"""Launches by NVIDIA's scripts while Slurm is in trouble or says no, and while somebody launches by hand."""
 
 from __future__ import annotations
 

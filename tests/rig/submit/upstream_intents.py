@@ -1,4 +1,4 @@
-"""Runs by NVIDIA's own scripts to submit on a rig, and an sbatch that says which launch called it.
+"""Runs by NVIDIA's scripts to submit on a rig, and an sbatch that says which launch called it.
 
 The names of their jobs are the recipes', so Slurm alone does not tell what became of which run. In front of the real
 sbatch stands one that gives each job the process group of its launch as the comment: that is the truth at the end.
@@ -92,7 +92,7 @@ class UpstreamIntents:
 
 
 def spec_of(run: Run) -> UpstreamSpec:
-    """Of a run by NVIDIA's own scripts."""
+    """Of a run by NVIDIA's scripts."""
     assert isinstance(run.spec, UpstreamSpec)
     return run.spec
 

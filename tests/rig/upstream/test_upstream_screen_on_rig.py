@@ -1,4 +1,4 @@
-"""NVIDIA's own scripts by keyboard, on a real login node: chosen, installed, submitted, watched to the verdict."""
+"""NVIDIA's scripts by keyboard, on a real login node: chosen, installed, submitted, watched to the verdict."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Each recipe by NVIDIA's own scripts, from an empty directory to a verdict, by the verbs.
+"""Each recipe by NVIDIA's scripts, from an empty directory to a verdict, by the verbs.
 
 Real are the login node, Slurm, git, venv, pip and NeMo-Run; stand-ins are what they fetch, the containers and the
 training (`tests/recipes`, `tests/rig`).

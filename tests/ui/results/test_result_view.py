@@ -328,7 +328,7 @@ async def test_an_export_into_the_home_of_a_user_that_there_is_not_says_so(
         app.screen.query_one(Input).value = "~no-such-user/evidence.tar.zst"
         await pilot.press("enter")
         await on_top(pilot, ResultView)
-        await until(pilot, lambda: "There is no directory ~no-such-user." in on_screen(app), "the reason")
+        await until(pilot, lambda: "The directory ~no-such-user does not exist." in on_screen(app), "the reason")
         await pilot.press("q")
         await on_top(pilot, ResultsScreen)
     assert list((tmp_path / "here").iterdir()) == []

@@ -79,7 +79,7 @@ def test_the_header_says_what_where_and_how_it_stands() -> None:
     who, job = header_lines(make_run(), "", STATES["measuring"], 100)
     assert who.plain.startswith("nemotron4 15b fp8 · 64 × H100 · eos   ")
     assert who.plain.endswith("  ● live · log 3 s ago")
-    assert job.plain == "job 48123 · RUNNING 04:12 · 8 nodes · direct procedure"
+    assert job.plain == "job 48123 · RUNNING 04:12 · 8 nodes · our script"
 
 
 @pytest.mark.parametrize("width", [78, 98, 118])
@@ -166,10 +166,10 @@ async def test_a_loss_that_falls_slowly_is_not_level(losses: tuple[float, ...], 
 
 
 def test_the_verdict_names_ratio_base_rule_and_procedure() -> None:
-    assert verdict_card(STATES["measuring"], "published", "direct procedure").plain.splitlines() == [
+    assert verdict_card(STATES["measuring"], "published", "our script").plain.splitlines() == [
         "✓ PASS   98.5 % of published",
         "median 2.01 s against published 1.98 s, nemotron4@25.04",
-        "counts: last step · direct procedure",
+        "counts: last step · our script",
         "So far: median of 26 steps after 5 warm-up steps, ± 0.4 %.",
     ]
     strip = verdict_strip(STATES["measuring"], "published", "direct", 78).plain

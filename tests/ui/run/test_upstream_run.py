@@ -1,4 +1,4 @@
-"""A run of NVIDIA's own scripts on its screen: its procedure, all its jobs, its results, and one that is unknown."""
+"""A run of NVIDIA's scripts on its screen: its procedure, all its jobs, its results, and one that is unknown."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ WATCHED, OTHER = Job("101", "pretrain", "RUNNING", nodes=1, elapsed_s=62.0), Job
 
 
 def upstream_run(run: Run, selection: Selection, **changes: Any) -> Run:
-    """The run, submitted by NVIDIA's own scripts."""
+    """The run, submitted by NVIDIA's scripts."""
     catalog = load_presets()
     made = plan(catalog, selection)
     spec = upstream_spec(RunRequest(catalog.recipe(selection.workload, selection.release), made, EOS), run.id)
@@ -61,7 +61,7 @@ async def test_the_header_names_procedure_jobs_and_results(open_run: Open, llama
     async with app.run_test(size=size) as pilot:
         await until(pilot, lambda: "watching job 101 · RUNNING 01:02" in header(app), "the watched job")
         assert "job 102 PENDING" in header(app)
-        assert f"NVIDIA's own scripts · results in {TASK}"[: size[0] - 4] in header(app)
+        assert f"NVIDIA's scripts · results in {TASK}"[: size[0] - 4] in header(app)
         assert len(header(app).splitlines()) == app.screen.query_one(RunHeader).region.height == 3
 
 

@@ -309,7 +309,7 @@ async def test_a_file_in_the_home_of_a_user_that_there_is_not_is_not_written(
         app.screen.query_one(Input).value = "~no-such-user/suite.toml"
         await pilot.press("enter")
         await on_top(pilot, Failure)
-        assert "There is no directory ~no-such-user." in on_screen(app)
+        assert "The directory ~no-such-user does not exist." in on_screen(app)
         await pilot.press("escape")
         await on_top(pilot, SuiteScreen)
     assert list((tmp_path / "here").iterdir()) == []

@@ -177,7 +177,7 @@ async def test_what_was_typed_and_is_no_scale_has_no_chart(app: LlmbApp) -> None
 
 
 def result_of(run_id: str, step_time_s: float, ended_at: float = 1.0) -> ClusterResult:
-    return ClusterResult(run_id, plan(CATALOG, NEMOTRON), step_time_s, ended_at, "direct", "direct procedure")
+    return ClusterResult(run_id, plan(CATALOG, NEMOTRON), step_time_s, ended_at, "direct", "our script")
 
 
 class Measured(LocalResults):

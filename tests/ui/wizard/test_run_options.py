@@ -164,10 +164,10 @@ async def test_steps_that_were_typed_and_a_profile_contradict_each_other(app: Ll
 @pytest.mark.parametrize(
     ("selection", "said"),
     [
-        (LLAMA, "direct: NVIDIA's settings, given to NeMo by our script"),
+        (LLAMA, "our script: NVIDIA's settings, given to NeMo by our script"),
         (
             Selection("grok1", "25.02", "314b", "h100", "bf16", 512),
-            "direct: NVIDIA's command and settings, launched by",
+            "our script: NVIDIA's command and settings, launched by",
         ),
     ],
     ids=["nemo2", "hydra"],
@@ -175,7 +175,7 @@ async def test_steps_that_were_typed_and_a_profile_contradict_each_other(app: Ll
 def test_review_names_the_procedure_and_the_published_one(selection: Selection, said: str) -> None:
     text = reviewed(selection)["procedure"]
     assert text.startswith(said)
-    assert text.endswith("the other way is NVIDIA's own scripts")
+    assert text.endswith("the alternative is NVIDIA's scripts")
 
 
 def test_review_names_a_tokenizer_from_the_hub() -> None:

@@ -1,4 +1,4 @@
-"""Submitting by NVIDIA's own scripts by keyboard: the question, what a launch says, and what may come of it."""
+"""Submitting by NVIDIA's scripts by keyboard: the question, what a launch says, and what may come of it."""
 
 from __future__ import annotations
 
@@ -153,12 +153,12 @@ async def test_it_is_submitted_and_the_run_opens_with_all_its_jobs(services: Slo
         await on_top(pilot, RunScreen)
         await until(pilot, lambda: "jobs 102, 101, of which 101 is watched" in on_screen(app), "the jobs are named")
         text = on_screen(app)
-        assert f"NVIDIA's own scripts · results in {FOLDER}"[: size[0] - 3] in text
+        assert f"NVIDIA's scripts · results in {FOLDER}"[: size[0] - 3] in text
         await pilot.press("q")
         await on_top(pilot, WizardScreen)
         facts = by_head(run_facts(state_of(wizard).cluster.launched))
         assert facts["job"] == "102, 101, of which 101 is watched"
-        assert (facts["procedure"], facts["results"]) == ("NVIDIA's own scripts", FOLDER)
+        assert (facts["procedure"], facts["results"]) == ("NVIDIA's scripts", FOLDER)
     (draft,) = services.slow.drafts
     assert (draft.script, draft.run.procedure) == (command(), "upstream")
     (run,) = services.runs.all()

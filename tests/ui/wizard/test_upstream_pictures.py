@@ -1,4 +1,4 @@
-"""Pictures of Review with NVIDIA's own scripts: the command, the question, a launch on its way, what cannot be.
+"""Pictures of Review with NVIDIA's scripts: the command, the question, a launch on its way, what cannot be.
 
 `python -m pytest tests/ui/wizard --snapshot-update` draws them again; look at each one before keeping it.
 """
@@ -66,7 +66,7 @@ def test_a_launch_on_its_way(snap_compare: Any, services: Open) -> None:
 
 def test_commits_that_are_not_public(snap_compare: Any, services: Open) -> None:
     commit = "Commit f260da5d65fccdf9c78283647f7497d9428fb654 is not in https://github.com/NVIDIA/NeMo.git."
-    fix = "Choose another GPU type, or the direct procedure."
+    fix = "Choose another GPU type, or our script."
 
     async def drive(pilot: Pilot[None]) -> None:
         await at_procedures(pilot)

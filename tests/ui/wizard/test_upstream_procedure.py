@@ -1,4 +1,4 @@
-"""NVIDIA's own scripts by keyboard: chosen at Scale, options; its command at Review, copied, and submitted."""
+"""NVIDIA's scripts by keyboard: chosen at Scale, options; its command at Review, copied, and submitted."""
 
 from __future__ import annotations
 
@@ -81,10 +81,10 @@ async def test_it_is_chosen_by_keyboard(services: Open, size: tuple[int, int]) -
         await pilot.press("down")
         assert chosen(wizard) == "upstream"
         text = on_screen(app)
-        assert "▸ NVIDIA's own scripts  of v25.04" in text
+        assert "▸ NVIDIA's scripts  of v25.04" in text
         assert "direct                our own script" in text
         await pilot.press("enter")
-        assert summaries(pilot)[StepId.SCALE] == "8 GPUs · NVIDIA's own scripts"
+        assert summaries(pilot)[StepId.SCALE] == "8 GPUs · NVIDIA's scripts"
         await pilot.press("3", "P", "up")
         assert chosen(wizard) == "direct"
         assert summaries(pilot)[StepId.SCALE] == "8 GPUs"
@@ -114,7 +114,7 @@ async def test_what_it_cannot_do_for_the_cluster_disables_it_with_the_whole_reas
         await pilot.press("down")
         assert chosen(wizard) == "direct"
         assert plan_of(wizard).launchable
-        assert "NVIDIA's own scripts  – launch.sh cannot" in on_screen(app)
+        assert "NVIDIA's scripts  – launch.sh cannot" in on_screen(app)
         (part,) = wizard.query_one("#not-published", Paragraphs).parts
         assert str(part[1]).startswith(MOUNTS_REASON)
         assert wizard.query_one(ScalePane).region.contains_region(wizard.query_one("#not-published").region)
@@ -130,7 +130,7 @@ async def test_a_cluster_that_makes_it_impossible_flags_the_answer_and_keeps_it(
         assert marks(pilot)[StepId.SCALE] == "flagged"
         assert MOUNTS_REASON in [one.reason for one in plan_of(wizard).problems]
         await pilot.press("3")
-        assert "✗ NVIDIA's own scripts" in on_screen(app)
+        assert "✗ NVIDIA's scripts" in on_screen(app)
         await pilot.press("6")
         await pilot.pause()
         assert "cannot be launched this way" in str(wizard.query_one("#script-text", Static).content)
@@ -165,7 +165,7 @@ async def test_review_shows_the_command_to_the_letter_and_copies_it(services: Op
         await at_review(pilot, wizard, "down")
         assert str(wizard.query_one("#script-text", Static).content) == command()
         facts = by_head(wizard.query_one("#pane-review Paragraphs", Paragraphs).parts)
-        assert facts["procedure"] == "NVIDIA's own scripts: setup.sh and launch.sh of v25.04, unchanged"
+        assert facts["procedure"] == "NVIDIA's scripts: setup.sh and launch.sh of v25.04, unchanged"
         assert facts["cost"] == "1.4 GPU-hours + start-up"
         assert facts["submit"] == (
             "launch.sh is started on the login node, detached and at most once; it may submit up to three jobs"
@@ -226,7 +226,7 @@ async def test_the_cluster_is_looked_at_and_installed_for_it(services: Open) -> 
         assert {procedure for _, procedure in services.stand_in.asked} == {"upstream"}
         await until(pilot, lambda: marks(pilot)[StepId.INSTALL] == "done", "the install is whole")
         await pilot.pause()
-        assert "NVIDIA's own scripts; " in on_screen(app)
+        assert "NVIDIA's scripts; " in on_screen(app)
 
 
 async def test_another_procedure_forgets_what_was_found_for_the_first_and_looks_again(services: Open) -> None:
@@ -298,8 +298,8 @@ def test_a_recipe_without_it_and_a_profile_that_cannot_be_read_are_problems() ->
     assert lean.problems[0] == Problem(
         "procedure",
         "error",
-        "llama3.1@25.04 cannot be launched with NVIDIA's own scripts. Its preset does not describe them.",
-        "Choose the direct procedure.",
+        "llama3.1@25.04 cannot be launched with NVIDIA's scripts. Its preset does not describe them.",
+        "Choose our script.",
     )
     assert lean.command == odd.command == ""
     assert wizard_rules(CATALOG, Policy()).preview("upstream", replace(RECIPE, upstream=None), None) == lean

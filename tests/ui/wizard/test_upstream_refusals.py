@@ -1,4 +1,4 @@
-"""What stands against NVIDIA's own scripts on a cluster: commits that are not public, a token that is missing."""
+"""What stands against NVIDIA's scripts on a cluster: commits that are not public, a token that is missing."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ from tests.ui.wizard.upstream_pilot import (
 
 
 def against(wizard: WizardScreen) -> tuple[Problem, ...]:
-    """What the chosen cluster has shown to stand against NVIDIA's own scripts."""
+    """What the chosen cluster has shown to stand against NVIDIA's scripts."""
     objection = state_of(wizard).objections.get(objection_key(request_of(wizard), "upstream"))
     return (objection,) if objection is not None else ()
 

@@ -1,4 +1,4 @@
-"""What the tests of NVIDIA's own scripts do again and again, by keyboard, and a cluster that lets everybody in."""
+"""What the tests of NVIDIA's scripts do again and again, by keyboard, and a cluster that lets everybody in."""
 
 from __future__ import annotations
 
@@ -136,7 +136,7 @@ async def at_procedures(pilot: Pilot[None], workload: str = LLAMA) -> WizardScre
 
 
 async def at_review(pilot: Pilot[None], wizard: WizardScreen, *keys: str) -> None:
-    """Review of NVIDIA's own scripts, once the cluster was looked at and the install is whole."""
+    """Review of NVIDIA's scripts, once the cluster was looked at and the install is whole."""
     services = cast("LlmbApp", pilot.app).services
     assert isinstance(services, Open)
     services.stand_in.installed = INSTALLED
