@@ -45,18 +45,11 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption("--quick", action="store_true", help="skip each test as soon as it starts a program or a server")
 
 
-def _skip_at_start(event: str, _arguments: object) -> None:
-    if event in ("subprocess.Popen", "socket.bind"):
-        pytest.skip("it starts a program or a server")
-
-
 def pytest_configure(config: pytest.Config) -> None:
     """Start what all processes of a test run share, in one time zone: pictures show local times with their zone."""
     os.environ["TZ"] = "UTC"
     time.tzset()
-    if config.option.quick:
-        sys.addaudithook(_skip_at_start)
-    elif SOCKET not in os.environ:
+    if SOCKET not in os.environ and not config.option.quick:
         folder = tempfile.TemporaryDirectory(prefix="llmb-tui-warm-")
         warm = Warm(folder.name)
         os.environ[SOCKET] = warm.place
@@ -87,6 +80,18 @@ def pytest_collection_finish() -> None:
     gc.collect()
     gc.freeze()
     gc.set_threshold(20_000, 20, 10)
+
+
+@pytest.fixture(scope="session", autouse=True)
+def _no_programs_if_quick(request: pytest.FixtureRequest) -> None:
+    """With `--quick`, skip a test as soon as it starts a program or a server."""
+
+    def skip(event: str, _arguments: object) -> None:
+        if event in ("subprocess.Popen", "socket.bind"):
+            pytest.skip("it starts a program or a server")
+
+    if request.config.option.quick:
+        sys.addaudithook(skip)
 
 
 @pytest.fixture(scope="session", autouse=True)
