@@ -6,8 +6,6 @@ from collections.abc import Mapping
 from dataclasses import dataclass, fields
 from typing import TYPE_CHECKING, Any
 
-from llmb_tui.analysis.result import Figures
-from llmb_tui.analysis.statistics import SampleStatistics
 from llmb_tui.answers.table import State
 from llmb_tui.language.labels import run_label
 from llmb_tui.language.states import Method, VerdictResult, row_label, state_label
@@ -18,7 +16,8 @@ from llmb_tui.watch.state import BAD_ENDS
 from llmb_tui.watch.verdict import rule_s, rule_words
 
 if TYPE_CHECKING:
-    from llmb_tui.analysis.result import RunResult
+    from llmb_tui.analysis.result import Figures, RunResult
+    from llmb_tui.analysis.statistics import SampleStatistics
     from llmb_tui.plan.plan import Plan
     from llmb_tui.suites.suite_plan import PlannedRow
     from llmb_tui.suites.suite_progress import RowProgress
@@ -139,6 +138,9 @@ def row_from_document(document: Mapping[str, Any]) -> RunRow:
 
 def _result_values(result: Mapping[str, Any]) -> dict[str, Any]:
     """Values of the key `result` of a run's JSON object."""
+    from llmb_tui.analysis.result import Figures  # noqa: PLC0415 - the list of runs opens without it
+    from llmb_tui.analysis.statistics import SampleStatistics  # noqa: PLC0415 - as above
+
     estimate, published, loss = (result[name] or {} for name in ("estimate", "published", "loss"))
     logged = result["logged_tflops_per_gpu"]
     return {

@@ -12,11 +12,11 @@ from textual.binding import Binding, BindingType
 from textual.content import Content
 from textual.coordinate import Coordinate
 
-from llmb_tui.answers.table import Column, Quantity
+from llmb_tui.answers.table import Column, Quantity, Toned
 from llmb_tui.language.quantities import byte_size
 from llmb_tui.ui.screens.table_screen import TableScreen
 from llmb_tui.ui.text import Part, line
-from llmb_tui.ui.widgets.keyed_table import MARK, Key, KeyedTable, Rows, fitted
+from llmb_tui.ui.widgets.keyed_table import MARK, Cell, Key, KeyedTable, PaintedCell, Rows, fit_columns
 from tests.kit.pilot import SIZE, rows, text_of
 from tests.ui.run.conftest import Host
 
@@ -71,6 +71,16 @@ class Files(TableScreen[File, None]):
         return "It is locked." if thing.locked else ""
 
 
+class Unread(TableScreen[File, None]):
+    """A list whose rows are not known yet."""
+
+    title_parts = ()
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.columns = COLUMNS
+
+
 @pytest.fixture
 def files() -> Files:
     return Files()
@@ -95,13 +105,13 @@ def names(files: Files) -> list[object]:
 )
 def test_columns_without_room_leave_by_their_order(room: int, widths: dict[str, int]) -> None:
     widest = {column.key: len(column.heading) for column in COLUMNS}
-    assert {column.heading: width for column, width in fitted(COLUMNS, widest, room)} == widths
+    assert {column.heading: width for column, width in fit_columns(COLUMNS, widest, room)} == widths
 
 
 def test_spare_room_goes_to_the_columns_that_lack_least_and_the_last_has_what_remains() -> None:
     columns = (Column("a", "a", width=4), Column("b", "b", width=4), Column("c", "c"))
     widest = {"a": 40, "b": 6, "c": 90}
-    assert [width for _, width in fitted(columns, widest, 60)] == [40, 6, 12]
+    assert [width for _, width in fit_columns(columns, widest, 60)] == [40, 6, 12]
 
 
 def test_only_rows_of_changed_things_are_made_again() -> None:
@@ -188,7 +198,7 @@ async def test_another_width_shows_other_columns_and_writes_no_cell_for_the_same
     written: list[Coordinate] = []
     update = KeyedTable.update_cell_at
 
-    def count(table: KeyedTable, at: Coordinate, value: Text) -> None:
+    def count(table: KeyedTable, at: Coordinate, value: PaintedCell) -> None:
         written.append(at)
         update(table, at, value)
 
@@ -203,6 +213,53 @@ async def test_another_width_shows_other_columns_and_writes_no_cell_for_the_same
         assert written == []
         files.take(COLUMNS, {**FILES, "a/one": File("a/one", 7)})
         assert [(at.row, at.column) for at in written] == [(1, 2)]
+
+
+async def test_a_long_list_makes_the_texts_of_the_rows_in_view_only(
+    app: Host, files: Files, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    painted: set[str] = set()
+    paint = KeyedTable.paint
+
+    def count(table: KeyedTable, column: Column, width: int, cell: Cell) -> Text:
+        painted.add(cell[0])
+        return paint(table, column, width, cell)
+
+    monkeypatch.setattr(KeyedTable, "paint", count)
+    async with app.run_test(size=(80, 24)) as pilot:
+        await pilot.pause()
+        painted.clear()
+        files.take(COLUMNS[1:2], {f"{number:04}": File(f"{number:04}", number) for number in range(1000)})
+        await pilot.pause()
+        assert painted == {f"{number:04}" for number in range(files.table.size.height - 1)}, "one line has the headings"
+        painted.clear()
+        await pilot.press("ctrl+end")
+        await pilot.pause()
+        assert "0999" in painted
+        assert len(painted) <= files.table.size.height
+
+
+async def test_another_theme_changes_the_colours_of_the_rows(app: Host, files: Files) -> None:
+    def colours() -> set[str]:
+        strips = (strip for row in range(files.table.size.height) for strip in files.table.render_line(row))
+        return {str(part.style.color) for part in strips if part.style and "good" in part.text}
+
+    async with app.run_test(size=(80, 24)) as pilot:
+        await pilot.pause()
+        files.take([Column("state", lambda _: Toned("good", "good"), "state", 6)], {"one": FILES["a/one"], **FILES})
+        await pilot.pause()
+        before = colours()
+        app.theme = "textual-light"
+        await pilot.pause()
+        assert len(before) > 0
+        assert not colours() & before
+
+
+async def test_headings_are_shown_before_the_rows_are_known() -> None:
+    app = Host(Unread)
+    async with app.run_test(size=(80, 24)) as pilot:
+        await pilot.pause()
+        assert any(row.split() == ["name", "size", "again"] for row in rows(app))
 
 
 async def test_a_path_keeps_its_end(app: Host, files: Files, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -73,7 +73,21 @@ class JobsScreen(RunsScreen[RunRow]):
     HELP = """Every run, newest first; finished ones stay. The figures come from the local copies of the logs.
 What a scheduler says of jobs is asked once for each cluster, not once for each run.
 Runs that NVIDIA's own llmb-run started are opened from their list (o), suites from theirs (S)."""
-    CSS_PATH = "jobs.tcss"
+    # With a file of its own, Textual parses all rules anew and applies them to every widget of every screen.
+    DEFAULT_CSS = """
+    JobsScreen {
+        #jobs-peek {
+            display: none;
+            height: 10;
+            padding: 0 1;
+            border: round $border-blurred;
+            border-title-color: $text;
+            text-wrap: nowrap;
+            text-overflow: ellipsis;
+        }
+        &.-peeking #jobs-peek { display: block; }
+    }
+    """
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding("space", "peek", "Peek", id="jobs.peek", tooltip="The last lines of the run's log"),
         # With priority, so that of `/word` typed in one burst the letters are the filter's.

@@ -1,4 +1,4 @@
-"""`TableScreen`: a list. Its columns, its actions and the target of a row make a list screen."""
+"""`TableScreen`: base class of the list screens. A list adds its columns, its actions and the target of a row."""
 
 from __future__ import annotations
 
@@ -26,11 +26,11 @@ Result = TypeVar("Result")
 
 _MARKED: Cell = ("x", "active")
 _AGE_EVERY_S = 2.0
-"""Ages change by themselves; this often they are written again."""
+"""Interval at which ages are updated."""
 
 
 class TableScreen(Screen[Result], Generic[Thing, Result]):
-    """Heading, rows of things by key, lines about the row under the cursor, a filter, marks and an order."""
+    """A list of things: heading, rows by key, facts about the row under the cursor, a filter, marks and sorting."""
 
     DEFAULT_CSS = """
     TableScreen {
@@ -58,11 +58,11 @@ class TableScreen(Screen[Result], Generic[Thing, Result]):
         Binding("less_than_sign", "sort(-1)", "Sort", show=False, tooltip="Sort by the column before"),
     ]
     TABLE: ClassVar[type[KeyedTable]] = KeyedTable
-    """The table, whose key bindings name the action of enter."""
+    """Class of the table; its key bindings describe what enter does."""
     FILTERED: ClassVar[str] = "row"
-    """Noun for a row in the prompt of the filter."""
+    """Noun for a row in the filter's prompt."""
     AGES: ClassVar[frozenset[str]] = frozenset()
-    """Keys of the columns whose cells change with time."""
+    """Keys of the columns whose cells change as time passes."""
 
     table = getters.query_one(KeyedTable)
     words = getters.query_one(RowFilter)
@@ -72,14 +72,16 @@ class TableScreen(Screen[Result], Generic[Thing, Result]):
 
     def __init__(self) -> None:
         super().__init__()
+        self.columns: Sequence[Column] = ()
+        """Columns whose headings are shown before the first rows are known; may be empty."""
         self.rows = Rows()
-        """Rows of all things, including those that the filter hides."""
+        """Rows of all things, including those hidden by the filter."""
         self.marked: dict[Key, Thing] = {}
         self._sorted_by = ""
-        """Key of a column; empty for the list's own order."""
+        """Key of the column by which the rows are sorted; empty for the default order of the list."""
         self._ages: Timer | None = None
 
-    # A list overrides these.
+    # Methods that a list overrides.
 
     @property
     def title_parts(self) -> Sequence[Part]:
@@ -95,23 +97,23 @@ class TableScreen(Screen[Result], Generic[Thing, Result]):
         """Open the target of a row, if it has one."""
 
     def about(self, thing: Thing) -> Content:  # noqa: ARG002 - a list may have nothing to add
-        """Further facts about the row under the cursor."""
+        """Return further facts about the thing under the cursor."""
         return Content("")
 
     def why_not(self, action: str) -> str:  # noqa: ARG002 - a list may offer all of its actions
-        """Reason why an action cannot be done now; empty if it can."""
+        """Return why an action is not available now; empty if it is available."""
         return ""
 
     def why_unmarkable(self, thing: Thing) -> str:  # noqa: ARG002 - as above
-        """Reason why a thing cannot be marked; empty if it can."""
+        """Return why a thing cannot be marked; empty if it can be marked."""
         return ""
 
     def above(self) -> Iterable[Widget]:
-        """Widgets between the heading and the rows."""
+        """Return the widgets between the heading and the rows."""
         return ()
 
     def below(self) -> Iterable[Widget]:
-        """Widgets between the lines about the row and the keys."""
+        """Return the widgets between the facts about the row and the key bar."""
         return ()
 
     # Display.
@@ -120,7 +122,9 @@ class TableScreen(Screen[Result], Generic[Thing, Result]):
         yield Static(id="list-head", markup=False)
         yield from self.above()
         yield Static(id="list-status", markup=False)
-        yield self.TABLE()
+        keyed_table = self.TABLE()
+        keyed_table.show(self.columns, {})
+        yield keyed_table
         yield Static(id="list-about", markup=False)
         yield from self.below()
         yield RowFilter(f"words that a {self.FILTERED} must have", id="list-filter")
@@ -129,7 +133,7 @@ class TableScreen(Screen[Result], Generic[Thing, Result]):
     def on_mount(self) -> None:
         self.table.focus()
         if self.AGES:
-            self._ages = self.set_interval(_AGE_EVERY_S, self._grow_older)
+            self._ages = self.set_interval(_AGE_EVERY_S, self._update_ages)
 
     def on_resize(self) -> None:
         self.call_after_refresh(self.show_heading)
@@ -144,35 +148,34 @@ class TableScreen(Screen[Result], Generic[Thing, Result]):
 
     @property
     def thing(self) -> Thing | None:
-        """The thing under the cursor."""
-        key = self.table.chosen
-        found: Thing | None = self.rows.things.get(key)
-        return found
+        """The thing under the cursor; None without rows."""
+        thing: Thing | None = self.rows.things.get(self.table.chosen)
+        return thing
 
     def take(self, columns: Sequence[Column], things: Mapping[Key, Thing], chosen: Key | None = None) -> None:
-        """Show these things, in this order."""
+        """Show these things in this order."""
         self.show_rows(self.rows.updated(columns, things), chosen)
 
     def show_rows(self, rows: Rows, chosen: Key | None = None) -> None:
-        """Show rows that were made elsewhere, for example in a thread."""
+        """Show rows that the caller made, for example in a thread."""
         self.rows = rows
         self.marked = {key: rows.things.get(key, thing) for key, thing in self.marked.items()}
         self.lay_out(chosen)
 
     def lay_out(self, chosen: Key | None = None) -> None:
-        """Bring the table to the rows that the filter lets through, in their order and with their marks."""
+        """Show the rows that match the filter, sorted and with their marks."""
         words = self.filter_words
         shown = {key: row for key, row in self.rows.cells.items() if has_words(key, row, words)}
-        if (by := self._order_column) is not None:
-            shown = dict(sorted(shown.items(), key=lambda one: _order(by.cell(self.rows.things[one[0]]))))
+        if (column := self._sort_column) is not None:
+            shown = dict(sorted(shown.items(), key=lambda item: _sort_key(column.cell(self.rows.things[item[0]]))))
         shown |= {key: shown[key] | {MARK.key: _MARKED} for key in self.marked if key in shown}
         self.table.show(self.rows.columns, shown, chosen)
         self.show_heading()
         self._show_about()
 
     @property
-    def _order_column(self) -> Column | None:
-        """The column by which the user sorted the rows."""
+    def _sort_column(self) -> Column | None:
+        """The column by which the user sorted the rows; None for the default order."""
         return next((column for column in self.rows.columns if column.key == self._sorted_by), None)
 
     def show_heading(self) -> None:
@@ -183,13 +186,13 @@ class TableScreen(Screen[Result], Generic[Thing, Result]):
             parts.append((f"   {len(self.table.shown)} shown", "$text-accent"))
         if self.marked:
             parts.append((f"   {len(self.marked)} marked", "$text-accent"))
-        if (by := self._order_column) is not None:
-            parts.append((f"   sorted by {by.heading}", MUTED))
+        if (column := self._sort_column) is not None:
+            parts.append((f"   sorted by {column.heading}", MUTED))
         width = self.head.content_size.width
         set_text(self.head, heading(line(*self.title_parts), self.notice, width, line(*parts)))
 
     def show_status(self, *parts: Part) -> None:
-        """Show the state of a query, or its problems, above the rows."""
+        """Show the progress or the problems of a query above the rows."""
         text = line(*parts)
         set_text(self.status, text)
         self.status.display = bool(text)
@@ -202,7 +205,7 @@ class TableScreen(Screen[Result], Generic[Thing, Result]):
         set_text(self.about_row, text)
         self.about_row.display = bool(text)
 
-    def _grow_older(self) -> None:
+    def _update_ages(self) -> None:
         rows = self.rows.refreshed(self.AGES)
         if any(row is not self.rows.cells[key] for key, row in rows.cells.items()):
             self.show_rows(rows)
@@ -215,7 +218,7 @@ class TableScreen(Screen[Result], Generic[Thing, Result]):
         return self.words.value.lower().split()
 
     def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:  # noqa: ARG002 (Textual's)
-        """While the user types into the filter, its own key is a letter."""
+        """Disable the filter's key while the user types into the filter, where the key is a character."""
         if action == "filter":
             return self.focused is not self.words
         return None if self.why_not(action) else True
@@ -232,25 +235,25 @@ class TableScreen(Screen[Result], Generic[Thing, Result]):
             self.open(self.thing)
 
     def action_filter(self) -> None:
-        self.words.ask()
+        self.words.open()
 
     @on(Input.Changed, "#list-filter")
     def _filter_changed(self) -> None:
         self.apply_filter()
 
     def apply_filter(self) -> None:
-        """Show the rows that have the words of the filter."""
+        """Show the rows that match the filter."""
         self.lay_out()
 
     def action_sort(self, step: int) -> None:
-        """Sort by the next column, or by the one before; past the last one the list has its own order again."""
-        names = ["", *(column.key for column in self.rows.columns if column.heading)]
-        at = names.index(self._sorted_by) if self._order_column is not None else 0
-        self._sorted_by = names[(at + step) % len(names)]
+        """Sort by the next column, or by the previous one if `step` is -1. The default order follows the last one."""
+        keys = ["", *(column.key for column in self.rows.columns if column.heading)]
+        index = keys.index(self._sorted_by) if self._sort_column is not None else 0
+        self._sorted_by = keys[(index + step) % len(keys)]
         self.lay_out()
 
     def action_mark(self) -> None:
-        """Mark the row under the cursor, or take its mark away."""
+        """Mark the row under the cursor, or remove its mark."""
         key, thing = self.table.chosen, self.thing
         if key is None or thing is None:
             return
@@ -270,8 +273,8 @@ class TableScreen(Screen[Result], Generic[Thing, Result]):
         self.lay_out()
 
     def action_leave(self) -> None:
-        """Forget the filter, or else go back."""
-        if not self.words.forget():
+        """Clear the filter; without a filter, leave the screen."""
+        if not self.words.close():
             self.leave()
 
     def leave(self) -> None:
@@ -279,13 +282,13 @@ class TableScreen(Screen[Result], Generic[Thing, Result]):
 
 
 def has_words(key: Key, row: Row, words: Sequence[str]) -> bool:
-    """True if a row has every word, all lower case, in its key or a cell."""
+    """Return True if every word, in lower case, occurs in the row's key or in one of its cells."""
     text = " ".join([str(key), *(cell for cell, _ in row.values())]).lower() if words else ""
     return all(word in text for word in words)
 
 
-def _order(cell: table.Cell) -> tuple[int, float, str]:
-    """Numbers first, the largest before the others, then texts, then what is unknown."""
+def _sort_key(cell: table.Cell) -> tuple[int, float, str]:
+    """Return a sort key: numbers first, in descending order, then texts, then unknown values."""
     value = bare(cell)
     if isinstance(value, int | float) and value == value:  # noqa: PLR0124 - nan is unknown
         return 0, -value, ""

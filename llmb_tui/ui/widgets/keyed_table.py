@@ -1,15 +1,16 @@
-"""`KeyedTable`: rows with keys, as wide as the terminal. It writes what changed, and the cursor stays on its row.
+"""`KeyedTable`: a table whose rows have keys. It writes only changed cells, and the cursor stays on its row.
 
-`Rows` makes the rows of things, and `RowFilter` narrows them.
+`Rows` makes the rows of things, and `RowFilter` is the input field for the words that a row must have.
 """
 
 from __future__ import annotations
 
 from collections.abc import Collection, Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any, ClassVar
+from typing import Any, ClassVar, NamedTuple
 
 from rich.cells import cell_len
+from rich.console import Console, ConsoleOptions, RenderResult
 from rich.text import Text
 from textual import on
 from textual.binding import Binding, BindingType
@@ -30,14 +31,14 @@ MARK = Column("", lambda _: "", "mark", 1)
 
 @dataclass(frozen=True, slots=True)
 class Rows:
-    """Things and the rows that a list has of them."""
+    """The things of a list and their rows."""
 
     columns: tuple[Column, ...] = ()
     things: Mapping[Key, Any] = field(default_factory=dict)
     cells: Mapping[Key, Row] = field(default_factory=dict)
 
     def updated(self, columns: Sequence[Column], things: Mapping[Key, Any]) -> Rows:
-        """The rows of these things, in their order. The row of a thing that is the same object as before is kept."""
+        """Return the rows of these things, in their order. A thing that is the same object as before keeps its row."""
         known = self.cells if tuple(columns) == self.columns else {}
         cells = {
             key: known[key] if key in known and self.things[key] is thing else make_row(columns, thing)
@@ -46,41 +47,62 @@ class Rows:
         return Rows(tuple(columns), things, cells)
 
     def refreshed(self, names: Collection[str]) -> Rows:
-        """The same, with the cells of these columns made again. A row whose cells are the same is kept."""
-        columns = [column for column in self.columns if column.key in names]
-        cells = {}
-        for key, row in self.cells.items():
-            made = make_row(columns, self.things[key])
-            cells[key] = row if made.items() <= row.items() else row | made
+        """Return the rows with the cells of these columns made again. A row without a changed cell is kept."""
+        cells = dict(self.cells)
+        for column in (column for column in self.columns if column.key in names):
+            for key, thing in self.things.items():
+                cell = toned_text(column.cell(thing))
+                if cell != cells[key][column.key]:
+                    cells[key] = cells[key] | {column.key: cell}
         return replace(self, cells=cells)
 
 
 def make_row(columns: Iterable[Column], thing: object) -> Row:
-    """The cells of a thing."""
+    """Make the cells of a thing."""
     return {column.key: toned_text(column.cell(thing)) for column in columns}
 
 
-def fitted(columns: Sequence[Column], widest: Mapping[str, int], room: int) -> tuple[tuple[Column, int], ...]:
-    """The columns for which there is room, with a blank between them, and how many cells each has.
+def fit_columns(columns: Sequence[Column], widest: Mapping[str, int], room: int) -> tuple[tuple[Column, int], ...]:
+    """Return the columns that fit into `room` cells, with one blank between them, and their widths in cells.
 
-    `widest`: cells of the widest text of each column. Spare room goes first to columns that lack the fewest cells.
+    `widest`: width of the widest text of each column. Spare cells go first to columns that need the fewest more.
     """
-    kept = list(columns)
-    widths = {column.key: column.width or widest[column.key] for column in kept}
-    if kept and not kept[-1].width:
-        widths[kept[-1].key] = cell_len(kept[-1].heading)
-    while (taken := sum(widths[column.key] + 1 for column in kept) - 1) > room and any(one.drop for one in kept):
-        kept.remove(max(reversed(kept), key=lambda column: column.drop))
-    spare = max(room - taken, 0)
-    for column in sorted(kept, key=lambda column: widest[column.key] - widths[column.key]):
-        more = min(max(widest[column.key] - widths[column.key], 0), spare)
-        widths[column.key] += more
-        spare -= more
-    return tuple((column, widths[column.key]) for column in kept)
+    visible = list(columns)
+    widths = {column.key: column.width or widest[column.key] for column in visible}
+    if visible and not visible[-1].width:
+        widths[visible[-1].key] = cell_len(visible[-1].heading)
+    while (total := sum(widths[column.key] + 1 for column in visible) - 1) > room and any(
+        column.drop for column in visible
+    ):
+        visible.remove(max(reversed(visible), key=lambda column: column.drop))
+    spare = max(room - total, 0)
+    for column in sorted(visible, key=lambda column: widest[column.key] - widths[column.key]):
+        extra = min(max(widest[column.key] - widths[column.key], 0), spare)
+        widths[column.key] += extra
+        spare -= extra
+    return tuple((column, widths[column.key]) for column in visible)
 
 
-class KeyedTable(DataTable[Text]):
-    """Rows of clean text in the order in which they are given. Where none stays, the cursor goes to the first."""
+class PaintedCell(NamedTuple):
+    """A cell whose text is made when the table paints it. Most rows of a long list are never painted.
+
+    It has no `__rich_measure__`, with which Textual would measure every added cell: the columns have fixed widths.
+    """
+
+    table: KeyedTable
+    column: Column
+    width: int
+    cell: Cell
+
+    def __str__(self) -> str:
+        return self.table.paint(*self[1:]).plain
+
+    def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
+        yield self.table.paint(*self[1:])
+
+
+class KeyedTable(DataTable[PaintedCell]):
+    """Rows of clean text in the given order. If all rows are replaced, the cursor goes to the first row."""
 
     COMPONENT_CLASSES: ClassVar[set[str]] = {"row--quiet", "row--active", "row--good", "row--warning", "row--bad"}
     DEFAULT_CSS = """
@@ -102,17 +124,18 @@ class KeyedTable(DataTable[Text]):
     ]
 
     CUT_AT_START: ClassVar[frozenset[str]] = frozenset()
-    """Keys of columns whose texts are told apart by their ends, such as paths."""
+    """Keys of columns whose texts keep their ends when they are cut, such as paths."""
 
     def __init__(self) -> None:
         super().__init__(cursor_type="row", cell_padding=0, zebra_stripes=False)
         self.shown: dict[Key, Row] = {}
         """The rows by their keys, in order."""
         self._offered: tuple[Column, ...] = ()
-        """All columns, also those that have no room."""
+        """All columns, including those that do not fit."""
         self._widest: dict[str, int] = {}
-        """Cells of the widest heading or text so far, by the keys of columns."""
-        self._fitted: tuple[tuple[Column, int], ...] = ()
+        """Width of the widest heading or text so far, by the keys of columns."""
+        self._visible: tuple[tuple[Column, int], ...] = ()
+        """The columns that fit, and their widths in cells."""
 
     @property
     def chosen(self) -> Key | None:
@@ -121,7 +144,7 @@ class KeyedTable(DataTable[Text]):
         return keys[self.cursor_row] if 0 <= self.cursor_row < len(keys) else None
 
     def show(self, columns: Sequence[Column], rows: Mapping[Key, Row], chosen: Key | None = None) -> None:
-        """Bring the table to these rows; the cursor goes to `chosen`, or else stays on its row where that is there."""
+        """Show these rows. The cursor goes to the row `chosen`, or stays on its row if that is still shown."""
         before, columns = self.shown, tuple(columns)
         if columns != self._offered:
             self._widest = {column.key: cell_len(column.heading) for column in columns}
@@ -130,88 +153,86 @@ class KeyedTable(DataTable[Text]):
             self._widest[column.key] = max(
                 self._widest[column.key], *(cell_len(row[column.key][0]) for row in changed), 0
             )
-        shown, self._offered = self._fitted, columns
+        visible, self._offered = self._visible, columns
         self._fit()
-        if list(before) != list(rows) or shown != self._fitted:
-            row = self.cursor_row if before.keys() & rows.keys() else 0
-            wanted = self.chosen if chosen is None else chosen
+        if list(before) != list(rows) or visible != self._visible:
+            row_index = self.cursor_row if before.keys() & rows.keys() else 0
+            cursor_key = self.chosen if chosen is None else chosen
             self.shown = dict(rows)
-            self._fill(wanted, row)
+            self._fill(cursor_key, row_index)
             return
         self.shown = dict(rows)
-        for at, (key, cells) in enumerate(rows.items()):
+        for row_index, (key, cells) in enumerate(rows.items()):
             if cells is before[key]:
                 continue
-            for place, (column, width) in enumerate(self._fitted):
+            for column_index, (column, width) in enumerate(self._visible):
                 if cells[column.key] != before[key][column.key]:
-                    self.update_cell_at(Coordinate(at, place), self._text(column, width, cells[column.key]))
+                    cell = PaintedCell(self, column, width, cells[column.key])
+                    self.update_cell_at(Coordinate(row_index, column_index), cell)
 
     def on_resize(self) -> None:
-        """Other columns may have room."""
-        shown = self._fitted
+        """Show the columns that fit into the new width."""
+        visible = self._visible
         self._fit()
-        if shown != self._fitted:
-            self._fill(self.chosen, self.cursor_row)
-
-    def notify_style_update(self) -> None:
-        """Another theme: the cells' colours are written again."""
-        super().notify_style_update()
-        if self.shown:
+        if visible != self._visible:
             self._fill(self.chosen, self.cursor_row)
 
     def _fit(self) -> None:
-        """Choose the columns for the table's width, of which the scrollbar takes a cell."""
+        """Choose the columns for the table's width, of which the scrollbar takes one cell."""
         if width := self.size.width:
-            self._fitted = fitted(self._offered, self._widest, width - 1)
+            self._visible = fit_columns(self._offered, self._widest, width - 1)
 
-    def _fill(self, chosen: Key | None, row: int) -> None:
-        """Write all rows, with the cursor on one with that key, or else on that row."""
-        scrolled = self.scroll_y if row else 0
+    def _fill(self, cursor_key: Key | None, row_index: int) -> None:
+        """Write all rows. The cursor goes to the row with that key; without such a row, to that index."""
+        scrolled = self.scroll_y if row_index else 0
         self.clear(columns=True)
-        for column, width in self._fitted:
+        for column, width in self._visible:
             heading = f"{column.heading:>{width}}" if column.figures else column.heading
-            gap = column is not self._fitted[-1][0]
+            gap = column is not self._visible[-1][0]
             self.add_column(Text(heading), key=column.key, width=width + gap)
         for cells in self.shown.values():
-            self.add_row(*(self._text(column, width, cells[column.key]) for column, width in self._fitted))
+            self.add_row(*(PaintedCell(self, column, width, cells[column.key]) for column, width in self._visible))
         keys = list(self.shown)
         if keys:
             self.scroll_to(y=scrolled, animate=False)
-            at = keys.index(chosen) if chosen in self.shown else min(row, len(keys) - 1)
-            self.move_cursor(row=at, animate=False)
+            row_index = keys.index(cursor_key) if cursor_key in self.shown else min(row_index, len(keys) - 1)
+            self.move_cursor(row=row_index, animate=False)
 
-    def _text(self, column: Column, width: int, cell: Cell) -> Text:
+    def paint(self, column: Column, width: int, cell: Cell) -> Text:
+        """Make the text of a cell in the style of its tone, cut to `width` cells."""
         text, tone = cell
         style = "" if tone == "plain" else self.get_component_rich_style(f"row--{tone}", partial=True)
         if column.figures:
             text = f"{text:>{width}}"
         elif column.key in self.CUT_AT_START and len(text) > width:
             text = f"…{text[len(text) - width + 1 :]}"
-        shown = Text(text, style, no_wrap=True, overflow="ellipsis")
-        shown.truncate(width)  # the table itself would cut it one cell later, where the next one begins
-        return shown
+        painted = Text(text, style, no_wrap=True, overflow="ellipsis")
+        painted.truncate(width)  # Textual cuts it at the column's width, which includes the gap to the next column
+        return painted
 
 
 class RowFilter(Input):
-    """The screen shows the rows that its `value` lets through."""
+    """Input field for the words that a row must have to be shown; hidden while it is empty and not focused."""
 
     DEFAULT_CSS = "RowFilter { display: none; margin: 0 1; }"
 
     def __init__(self, placeholder: str, id: str) -> None:  # noqa: A002 - Textual's own name
         super().__init__(placeholder=placeholder, id=id, compact=True)
 
-    def ask(self) -> None:
+    def open(self) -> None:
+        """Show the field and focus it."""
         self.display = True
-        self.screen.set_focus(self)  # at once: the next key is the filter's already
+        self.screen.set_focus(self)  # immediately, because the next key may already be part of a word
 
-    def forget(self) -> bool:
-        """Let all rows through; False where it is not seen."""
-        seen = self.display
+    def close(self) -> bool:
+        """Clear the words and hide the field; False if it was hidden before."""
+        was_visible = self.display
         self.value = ""
-        self.to_rows()
-        return seen
+        self.focus_rows()
+        return was_visible
 
     @on(Input.Submitted)
-    def to_rows(self) -> None:
+    def focus_rows(self) -> None:
+        """Focus the table, and hide the field if it is empty."""
         self.display = bool(self.value)
         self.screen.set_focus(self.screen.query_one(KeyedTable))

@@ -1,4 +1,4 @@
-"""Columns that only lists of runs have, and the texts around their rows."""
+"""Columns of the list screens of runs, their problems, and the question before runs are cancelled."""
 
 from __future__ import annotations
 
@@ -22,12 +22,12 @@ _BAR_CELLS = 4
 _NAMED_IN_QUESTION = 8
 
 
-def _bar(row: RunRow) -> Cell:
+def _progress_bar(row: RunRow) -> Cell:
     return Toned(filled(row.steps_done or 0, row.steps_total or 0, _BAR_CELLS), "active")
 
 
 def screen_columns(table: RunTable, clock: Callable[[], float] | None = None) -> list[Column]:
-    """The columns of a list of runs: those of `run_columns`, a bar behind the steps, and an age before the note.
+    """Return the columns of a list of runs: those of `run_columns`, a bar after the steps, and an age before the note.
 
     `clock` returns Unix time; without it there is no age.
     """
@@ -37,17 +37,17 @@ def screen_columns(table: RunTable, clock: Callable[[], float] | None = None) ->
             columns.append(age_column(clock))
         columns.append(column)
         if column.key == "steps":
-            columns.append(Column("", _bar, "bar", _BAR_CELLS, drop=10))
+            columns.append(Column("", _progress_bar, "bar", _BAR_CELLS, drop=10))
     return columns
 
 
 def age_column(clock: Callable[[], float]) -> Column:
-    """The time since the submission; `clock` returns Unix time."""
+    """Return the column of the time since the submission; `clock` returns Unix time."""
     return Column("age", lambda row: Quantity(clock() - row.made_at, short_age, "quiet"), "age", 3, True, drop=1)
 
 
 def list_problems(silent: Mapping[str, str], unreadable: int, further: Sequence[str] = ()) -> list[str]:
-    """Problems of a list: clusters and files that could not be read, and `further` notes."""
+    """Describe the problems of a list: clusters that did not answer, unreadable run files, and `further` notes."""
     notes = [f"{cluster} could not be asked: {why}" for cluster, why in silent.items()]
     notes += further
     if unreadable:
@@ -56,13 +56,13 @@ def list_problems(silent: Mapping[str, str], unreadable: int, further: Sequence[
 
 
 def cancel_question(runs: Sequence[Run]) -> Content:
-    """The question before runs are cancelled and withdrawn."""
+    """Ask for confirmation before these runs are cancelled or withdrawn."""
     named = runs[:_NAMED_IN_QUESTION]
     jobs = Counter(run.words for run in runs for _ in run.job_ids)
     prepared = sum(not run.job_ids for run in runs)
-    what = [f"Cancel {words.count(number)}" for words, number in jobs.items()]
-    what += [f"Withdraw {plural(prepared, 'run')} of which nothing was sent"] * bool(prepared)
-    rows = [line(f"{'; '.join(what)}?"), Content("")]
+    actions = [f"Cancel {words.count(number)}" for words, number in jobs.items()]
+    actions += [f"Withdraw {plural(prepared, 'run')} not submitted yet"] * bool(prepared)
+    rows = [line(f"{'; '.join(actions)}?"), Content("")]
     for run in named:
         job = f"{', '.join(run.job_ids) or state_label('intended').word:<13}"
         rows.append(line((job, "bold"), f"  {what_runs(run)} · {run.cluster}"))

@@ -17,7 +17,7 @@ from llmb_tui.ui.screens.result_view import ResultView
 from llmb_tui.ui.screens.results import ResultsScreen
 from llmb_tui.ui.screens.run import RunScreen
 from llmb_tui.ui.widgets.chart_view import ChartView
-from llmb_tui.ui.widgets.keyed_table import KeyedTable, Rows, fitted
+from llmb_tui.ui.widgets.keyed_table import KeyedTable, Rows, fit_columns
 from llmb_tui.ui.widgets.result_texts import ResultQuery, result_columns, result_list
 from tests.kit.history import Past, remember
 from tests.kit.pilot import SIZE, on_screen, on_top, text_of, until
@@ -35,7 +35,9 @@ def cells(app: App[None]) -> list[list[str]]:
 
 def test_on_a_narrow_terminal_there_is_room_for_a_run_that_took_too_long() -> None:
     columns = result_columns(lambda: NOW, several_clusters=True)
-    width = {column.key: width for column, width in fitted(columns, {one.key: len(one.heading) for one in columns}, 78)}
+    width = {
+        column.key: width for column, width in fit_columns(columns, {one.key: len(one.heading) for one in columns}, 78)
+    }
     assert width["verdict"] >= len("✗ timeout")
     assert sum(width.values()) + len(width) - 1 <= 78
 

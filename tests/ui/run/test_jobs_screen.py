@@ -27,7 +27,7 @@ from llmb_tui.launch.run import Cancel, Run
 from llmb_tui.ui.dialogs import Confirm, Failure
 from llmb_tui.ui.screens.jobs import JobsScreen, JobTable
 from llmb_tui.ui.screens.run import RunScreen
-from llmb_tui.ui.widgets.keyed_table import fitted, make_row
+from llmb_tui.ui.widgets.keyed_table import fit_columns, make_row
 from llmb_tui.watch.job_poller import JobPoller
 from llmb_tui.watch.report import label_of
 from llmb_tui.watch.state import RunRecord, RunState
@@ -74,7 +74,7 @@ def test_the_columns_have_room_for_what_stands_in_them(
     _, services = open_jobs()
     columns = JobsScreen(services, NonInteractivePrompter()).columns
     widest = {column.key: longest if column.key == "state" else len(column.heading) for column in columns}
-    width = {column.key: width for column, width in fitted(columns, widest, terminal - 2)}
+    width = {column.key: width for column, width in fit_columns(columns, widest, terminal - 2)}
     assert sum(width.values()) + len(width) - 1 <= terminal - 2
     assert {"mark", "state", "workload", "gpus", "cluster", "steps", "median_step_time_s", "verdict"} <= width.keys()
     assert further <= width.keys()
@@ -305,7 +305,7 @@ async def test_what_was_prepared_says_what_can_be_done_and_is_withdrawn(open_job
         assert text_of(app, "#list-head") == "Runs   0 active · 0 finished · 2 not submitted"
         await pilot.press("x", "c")
         await until(pilot, lambda: not isinstance(app.screen, JobsScreen), "the question")
-        assert "Withdraw 1 run of which nothing was sent?" in on_screen(app)
+        assert "Withdraw 1 run not submitted yet?" in on_screen(app)
         await pilot.press("y")
         await until(
             pilot, lambda: text_of(app, "#list-head") == "Runs   0 active · 1 finished · 1 not submitted", "withdrawn"

@@ -23,7 +23,7 @@ from llmb_tui.ui.screens.report import ReportScreen
 from llmb_tui.ui.screens.result_view import ResultView
 from llmb_tui.ui.screens.run import RunScreen
 from llmb_tui.ui.screens.suite_watch import SuiteRows, SuiteWatchScreen
-from llmb_tui.ui.widgets.keyed_table import fitted
+from llmb_tui.ui.widgets.keyed_table import fit_columns
 from llmb_tui.ui.widgets.suite_texts import progress_columns, progress_sums
 from tests.kit.pilot import SIZE, actions, by_head, on_screen, on_top, text_of, until
 from tests.ui.run.run_states import log_text
@@ -47,7 +47,7 @@ def test_the_columns_have_room_for_what_stands_in_them(terminal: int) -> None:
     longest = max(len(state_label(state).text) for state in (*get_args(Stage), *get_args(Submission)))
     columns = progress_columns()
     widest = {column.key: longest if column.key == "state" else len(column.heading) for column in columns}
-    width = {column.key: width for column, width in fitted(columns, widest, terminal - 2)}
+    width = {column.key: width for column, width in fit_columns(columns, widest, terminal - 2)}
     assert {"row", "gpus", "state", "steps", "step_time_s", "verdict"} <= width.keys()
     assert sum(width.values()) + len(width) - 1 <= terminal - 2
     assert width["state"] == longest
