@@ -135,7 +135,7 @@ def test_a_file_that_exists_is_not_overwritten_and_no_part_of_one_stays(
 ) -> None:
     laptop.add()
     target = tmp_path / "out" / "a.tar.zst"
-    with pytest.raises(LlmbError, match="no directory"):
+    with pytest.raises(LlmbError, match="out does not exist"):
         laptop.export(target)
     target.parent.mkdir()
     target.symlink_to("nowhere")
