@@ -85,8 +85,8 @@ def test_a_fact_known_of_only_one_run_is_not_a_difference() -> None:
 def test_a_version_that_one_log_does_not_name_is_not_a_difference() -> None:
     before, after = ran("k3f9a2", "", "nemo-2.2.1.log"), ran("m4g0b3", "", "nemo-2.2.1.log")
     assert after.facts is not None
-    said = (("NeMo", "2.3.0"), ("NCCL", "2.21.5"))
-    found = difference(before, replace(after, facts=replace(after.facts, versions=said)))
+    versions = (("NeMo", "2.3.0"), ("NCCL", "2.21.5"))
+    found = difference(before, replace(after, facts=replace(after.facts, versions=versions)))
     assert [(one.name, one.before, one.after) for one in found.changes] == [("NeMo", "2.2.1", "2.3.0")]
     assert any("driver" in words for words in found.unknown)
 

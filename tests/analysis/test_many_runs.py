@@ -77,9 +77,9 @@ def read_below(places: UserPaths) -> Iterator[Counter[str]]:
 
 
 def jobs(places: UserPaths) -> list[dict[str, Any]]:
-    said = verbs.run(("jobs", "--json"), verbs.environment(places.state.parent))
-    assert (said.returncode, said.stderr) == (0, "")
-    documents: list[dict[str, Any]] = json.loads(said.stdout)
+    done = verbs.run(("jobs", "--json"), verbs.environment(places.state.parent))
+    assert (done.returncode, done.stderr) == (0, "")
+    documents: list[dict[str, Any]] = json.loads(done.stdout)
     return documents
 
 

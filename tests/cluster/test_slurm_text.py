@@ -170,9 +170,9 @@ def test_without_accounting_the_queue_is_enough() -> None:
 
 
 def test_a_queue_that_fails_says_nothing_about_any_job() -> None:
-    said = "slurm_load_jobs error: Unable to contact slurm controller (connect failure)\n"
+    message = "slurm_load_jobs error: Unable to contact slurm controller (connect failure)\n"
     with pytest.raises(SlurmError) as caught:
-        read_jobs({**answers("", SACCT_22_05), "squeue": Answer(1, said)}, ["2"])
+        read_jobs({**answers("", SACCT_22_05), "squeue": Answer(1, message)}, ["2"])
     assert "Unable to contact" in caught.value.why
     assert "controller" in caught.value.fix
 
@@ -420,12 +420,12 @@ def test_records_of_jobs_wait_for_the_end_of_each() -> None:
     def line(job_id: str, state: str) -> str:
         return "|".join({**dict.fromkeys(STORED_COLUMNS, "x"), "JobID": job_id, "State": state}.values()) + "\n"
 
-    requeued, going = line("12", "NODE_FAIL"), line("12", "RUNNING")
+    requeued, running = line("12", "NODE_FAIL"), line("12", "RUNNING")
     ended, other = line("12", "CANCELLED by 1001"), line("13", "COMPLETED")
     noise = "sacct: warning: something\n"
     assert (
         complete_records(noise + heading + requeued + ended + other, ["12", "13"]) == heading + requeued + ended + other
     )
-    for text in (heading + requeued + going + other, heading + ended, heading, noise, ""):
+    for text in (heading + requeued + running + other, heading + ended, heading, noise, ""):
         assert complete_records(text, ["12", "13"]) == ""
     assert not {"SubmitLine", "Comment", "AdminComment"} & set(STORED_COLUMNS)

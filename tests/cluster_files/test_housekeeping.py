@@ -111,11 +111,11 @@ def test_items_are_listed_with_size_and_run(place: Place) -> None:
         run: ("run", ("a",), ""),
         saved: ("checkpoint", ("a",), ""),
     }
-    said: list[str] = []
-    sizes = {one.path: one.size or 0 for one in measured(place.session, tuple(things.values()), said.append)}
+    messages: list[str] = []
+    sizes = {one.path: one.size or 0 for one in measured(place.session, tuple(things.values()), messages.append)}
     assert 5000 <= sizes[IMAGE] <= 20_000
     assert sizes[run] > sizes[saved] >= 5000
-    assert said == [f"Measuring 1 to 4 of 4: {IMAGE} …"]
+    assert messages == [f"Measuring 1 to 4 of 4: {IMAGE} …"]
 
 
 def test_of_a_recipe_its_checkout_can_go_and_its_results_are_runs(place: Place) -> None:

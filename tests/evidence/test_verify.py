@@ -100,12 +100,12 @@ def test_findings_of_a_verification(archive: Path) -> None:
     verification = verify(archive)
     outcomes = Counter(one.outcome for one in verification.findings)
     assert outcomes["differs"] == 0
-    told = {(one.run, one.what): one for one in verification.findings}
-    assert told[RUN_ID, "preset against this program's"].words == "nemotron4@25.04 is the same in this program."
-    assert told[RUN_ID, "expected step time"].words == "1.98 s (published), as in this program."
+    findings = {(one.run, one.what): one for one in verification.findings}
+    assert findings[RUN_ID, "preset against this program's"].words == "nemotron4@25.04 is the same in this program."
+    assert findings[RUN_ID, "expected step time"].words == "1.98 s (published), as in this program."
     for what in ("numbers and verdict against log", "settings against preset", "script against settings"):
-        assert told[RUN_ID, what].outcome == "agrees"
-    assert told["failed", "accounting"].outcome == "unknown"
+        assert findings[RUN_ID, what].outcome == "agrees"
+    assert findings["failed", "accounting"].outcome == "unknown"
     assert [verification.results[run]["state"] for run in (RUN_ID, "slow", "failed")] == ["done", "done", "failed"]
 
 
@@ -117,8 +117,8 @@ def test_a_run_of_runai_is_compared_with_its_request(tmp_path: Path) -> None:
     (laptop.runs.folder(run.id) / "log").write_text(log_text())
     laptop.export(tmp_path / "a.tar.zst", run.id, anonymous=True)
     verification = verify(tmp_path / "a.tar.zst")
-    told = {one.what: one.outcome for one in verification.findings}
-    assert (told["settings against preset"], told["script against settings"]) == ("agrees", "agrees")
+    findings = {one.what: one.outcome for one in verification.findings}
+    assert (findings["settings against preset"], findings["script against settings"]) == ("agrees", "agrees")
     other = forged(
         tmp_path / "a.tar.zst", tmp_path / "f", lambda inside: edit(inside, "script.sh", "nemo:25", "nemo:26")
     )
@@ -146,12 +146,14 @@ def test_runs_started_by_nvidias_tools_pass_and_unknown_facts_are_named(tmp_path
     laptop.export(tmp_path / "a.tar.zst", RUN_ID, "adopted", anonymous=True)
     verification = verify(tmp_path / "a.tar.zst")
     assert verification.agrees
-    told = {(one.run, one.what): one.outcome for one in verification.findings}
-    assert told[RUN_ID, "script against settings"] == told[RUN_ID, "accounting against record"] == "agrees"
+    findings = {(one.run, one.what): one.outcome for one in verification.findings}
+    assert findings[RUN_ID, "script against settings"] == findings[RUN_ID, "accounting against record"] == "agrees"
     for run_id in (RUN_ID, "adopted"):
-        assert told[run_id, "plan against preset"] == told[run_id, "numbers and verdict against log"] == "agrees"
-        assert told[run_id, "settings against preset"] == "unknown"
-    assert told["adopted", "script against settings"] == told["adopted", "script"] == "unknown"
+        assert (
+            findings[run_id, "plan against preset"] == findings[run_id, "numbers and verdict against log"] == "agrees"
+        )
+        assert findings[run_id, "settings against preset"] == "unknown"
+    assert findings["adopted", "script against settings"] == findings["adopted", "script"] == "unknown"
 
 
 def test_another_threshold_is_reported(laptop: Laptop, archive: Path, tmp_path: Path) -> None:
@@ -160,8 +162,8 @@ def test_another_threshold_is_reported(laptop: Laptop, archive: Path, tmp_path: 
     lenient.export(["slow"], tmp_path / "a.tar.zst")
     verification = verify(tmp_path / "a.tar.zst")
     assert verification.results["slow"]["verdict"]["result"] == "PASS"
-    (told,) = [one.words for one in verification.findings if one.what == "threshold"]
-    assert told == "Its verdicts pass from a ratio of 0.5 on; the default is 0.95."
+    (words,) = [one.words for one in verification.findings if one.what == "threshold"]
+    assert words == "Its verdicts pass from a ratio of 0.5 on; the default is 0.95."
 
 
 # What was changed and has right sums again.
@@ -315,9 +317,9 @@ def test_missing_evidence_is_found_even_if_the_manifest_conceals_it(laptop: Lapt
     manifest = unpack(tmp_path / "a.tar.zst", tmp_path / "inside")
     kept = tuple(one for one in manifest.members if one.name != f"runs/{RUN_ID}/accounting.txt")
     concealed = written(replace(manifest, members=kept, missing=()), tmp_path / "inside", tmp_path / "b.tar.zst")
-    told = [one for one in verify(concealed).findings if one.what == "accounting"]
-    assert [(one.run, one.outcome) for one in told] == [(RUN_ID, "unknown"), ("failed", "unknown")]
-    assert all(one.words.startswith("Missing. ") for one in told)
+    findings = [one for one in verify(concealed).findings if one.what == "accounting"]
+    assert [(one.run, one.outcome) for one in findings] == [(RUN_ID, "unknown"), ("failed", "unknown")]
+    assert all(one.words.startswith("Missing. ") for one in findings)
 
 
 def slower_preset(inside: Path) -> None:

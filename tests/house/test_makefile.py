@@ -41,9 +41,9 @@ def test_a_python_that_makes_no_environments_is_reported_in_one_line_and_leaves_
         checkout / "python", 'case "$2" in *version_info*) exit 0 ;; esac\n[ "$1" = -c ] || mkdir .venv\nexit 1'
     )
     done = make(checkout, f"PYTHON={python}", ".venv/.ready")
-    said = done.stderr.splitlines()
-    assert said[0] == f"{python} cannot make environments: apt install python3-venv, or make PYTHON=ANOTHER"
-    assert len(said) == 2, "make's own word that it failed"
+    lines = done.stderr.splitlines()
+    assert lines[0] == f"{python} cannot make environments: apt install python3-venv, or make PYTHON=ANOTHER"
+    assert len(lines) == 2, "make's own word that it failed"
     assert not (checkout / ".venv").exists()
 
 
@@ -52,9 +52,9 @@ def test_a_python_that_is_too_old_is_reported_in_one_line_and_leaves_no_environm
     project = checkout / "pyproject.toml"
     project.write_text(project.read_text().replace(f">={OLDEST}", ">=4.1"))
     done = make(checkout, f"PYTHON={sys.executable}", ".venv/.ready")
-    said = done.stderr.splitlines()
-    assert said[0] == f"{sys.executable} is older than Python 4.1, or does not start: make PYTHON=ANOTHER"
-    assert len(said) == 2
+    lines = done.stderr.splitlines()
+    assert lines[0] == f"{sys.executable} is older than Python 4.1, or does not start: make PYTHON=ANOTHER"
+    assert len(lines) == 2
     assert not (checkout / ".venv").exists()
 
 

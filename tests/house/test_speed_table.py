@@ -26,7 +26,7 @@ def test_a_goal_is_judged_by_medians(to_reach: str, said: str) -> None:
 
 def test_unmeasured_values_are_not_judged() -> None:
     row = Row("it", "s", {"now": [1.0]}, "≤ 1 × before; ≤ 10", 1, "it waits for its neighbour")
-    assert [said.split(":")[0] for _, said in row.judged()] == ["not judged", "yes"]
+    assert [text.split(":")[0] for _, text in row.judged()] == ["not judged", "yes"]
     assert "neighbour" not in row.cells()[-1]
 
 

@@ -209,9 +209,9 @@ def test_each_error_ends_in_a_sentence_with_the_remedy(  # noqa: PLR0917
     save_profile(tmp_path_places(person.home).clusters, change(person.site.profile))
     words = ("doctor", "demo-runai") if verb == "doctor" else ("submit", "--cluster", "demo-runai", "--yes")
     done = person.call(*words, *SELECTION, secret=person.site.app_secret, code=code)
-    said = done.stdout + done.stderr
-    assert what in said
-    assert mend in said
+    output = done.stdout + done.stderr
+    assert what in output
+    assert mend in output
     assert person.site.workloads.all() == []
     person.search()
 

@@ -67,7 +67,11 @@ def test_the_stored_reason_of_a_failed_launch(exit_code: int | None, words: str,
     ("note", "what", "fix"),
     [
         ("./launch.sh: line 6: HF_TOKEN: Required variable HF_TOKEN", "no Hugging Face token", "hugging-face"),
-        ("./launch.sh: line 9: STAGE_PATH: Required variable STAGE_PATH", "needs the variable STAGE_PATH", "our script"),
+        (
+            "./launch.sh: line 9: STAGE_PATH: Required variable STAGE_PATH",
+            "needs the variable STAGE_PATH",
+            "our script",
+        ),
         ("./launch.sh: line 9: GPU_TYPE: GPU_TYPE is a required variable.", "the variable GPU_TYPE", "our script"),
         ("./launch.sh: line 30: TP: unbound variable", "it has no TP", "another size"),
         ("ImportError: this release does not work with pyarrow 23.0", "a version of pyarrow", "Install"),

@@ -108,8 +108,8 @@ SPINNER = "Building wheel for mamba-ssm (setup.py) ... -\b \b\\\b \b|\b \b/"
     ],
 )
 def test_progress_is_one_clean_line_of_bounded_length(log: list[str], detail: str) -> None:
-    said = "".join(f"|{line}\n" for line in log)
-    state = state_of(PLAIN, read_probes(f"= running 0 0 0 0 -\n{said}", 1)[0], None, step_rate(), 0.0)
+    text = "".join(f"|{line}\n" for line in log)
+    state = state_of(PLAIN, read_probes(f"= running 0 0 0 0 -\n{text}", 1)[0], None, step_rate(), 0.0)
     assert state.detail == detail
 
 
@@ -124,6 +124,6 @@ def test_a_long_line_of_a_log_is_seen_from_its_beginning(tmp_path: Path) -> None
     log = tmp_path / "log"
     log.write_text("Collecting a\nInstalling collected packages: " + "package, " * 1000 + "\n\n \r")
     script = remote_text("look.sh") + f"ends {log}\n"
-    said = subprocess.run(["sh", "-s"], input=script, capture_output=True, text=True, check=True).stdout.splitlines()
-    assert [line[:32] for line in said] == ["|Collecting a", "|Installing collected packages: "]
-    assert len(said[1]) == 1001
+    lines = subprocess.run(["sh", "-s"], input=script, capture_output=True, text=True, check=True).stdout.splitlines()
+    assert [line[:32] for line in lines] == ["|Collecting a", "|Installing collected packages: "]
+    assert len(lines[1]) == 1001

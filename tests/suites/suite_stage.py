@@ -158,11 +158,11 @@ class Stage:
                     if run.submission == "unknown":
                         self.settle(run.id)
                         post(RunsChanged())
-                going = [run for run in self.runs.all() if run.submission == "submitted" and run.is_active]
-                if len(going) >= self.crowd:
-                    last = self.ends(going[-1])
+                active = [run for run in self.runs.all() if run.submission == "submitted" and run.is_active]
+                if len(active) >= self.crowd:
+                    last = self.ends(active[-1])
                     if last != "RUNNING":
-                        self.runs.save(replace(going[-1], job_state=last, log_read=self.copied))
+                        self.runs.save(replace(active[-1], job_state=last, log_read=self.copied))
                         post(RunsChanged())
 
         thread = threading.Thread(target=play, daemon=True)

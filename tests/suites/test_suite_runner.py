@@ -310,7 +310,7 @@ def test_a_cancel_names_only_the_runs_that_it_cancelled(stage: Stage) -> None:
     stage.ends = lambda _: "RUNNING"
     suite = stage.suites.keep(suite_of(3))
     stage.go(suite)
-    over, *going = suite.run_ids
+    over, *active = suite.run_ids
     cancel = stage.cancel
 
     def cancel_going(run: Run, prompter: object = None) -> tuple[str, ...]:
@@ -321,7 +321,7 @@ def test_a_cancel_names_only_the_runs_that_it_cancelled(stage: Stage) -> None:
 
     stage.cancel = cancel_going  # type: ignore[method-assign]
     _, cancelled = stage.runner.cancel(suite, stage.told.append)
-    assert cancelled == tuple(going)
+    assert cancelled == tuple(active)
     key, other, _ = (row.key for row in suite.rows)
     assert f"{key}: Job 100 was over already: nothing was cancelled." in stage.told
     assert f"{other}: Slurm was asked to cancel job 101." in stage.told
@@ -516,8 +516,8 @@ def test_a_tune_continues_without_a_permanently_missing_log(stage: Stage, monkey
     without_logs(stage, suite, lambda run_id: gone if run_id == suite.run_ids[2] else None)
     stage.go(suite)
     assert stage.suites.load(suite.id).rows[-1].selection.overrides == suite.rows[1].selection.overrides
-    (said,) = (words for words in stage.told if "gave up waiting" in words)
-    assert said.startswith(f"{suite.rows[2].key}: ")
+    (message,) = (words for words in stage.told if "gave up waiting" in words)
+    assert message.startswith(f"{suite.rows[2].key}: ")
 
 
 def test_a_tune_waits_for_a_log_that_is_on_its_way(stage: Stage, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -507,7 +507,7 @@ def test_a_long_gap_is_compressed_by_what_is_faster_than_the_line(
     started: str,
 ) -> None:
     monkeypatch.setattr(remotelog, "NEAR_S", near_s)
-    said = packers(*has)
+    commands = packers(*has)
     remote.write_bytes(b"first\n")
     follower = follow()
     pump_until(follower, holds(local, b"first\n"))
@@ -516,7 +516,7 @@ def test_a_long_gap_is_compressed_by_what_is_faster_than_the_line(
     pump_until(follower, holds(local, remote.read_bytes()))
     append(remote, b"and on\n")
     pump_until(follower, holds(local, remote.read_bytes()))
-    assert said.read_text() == started
+    assert commands.read_text() == started
 
 
 @pytest.mark.parametrize("packer", ["gzip", "zstd"])

@@ -201,10 +201,10 @@ def test_nothing_is_posted_without_a_change(runs: Runs, make_run: MakeRun, follo
     follower = follow()
     follower.until(lambda: follower.stage("a") == "cancelled", "the run")
     follower.changes.clear()
-    told = follower.told
+    before = follower.told
     second = follow()  # whose first event comes after several turns of the first follower's
     second.until(lambda: second.stage("a") == "cancelled", "the run")
-    assert follower.told + follower.events.qsize() == told
+    assert follower.told + follower.events.qsize() == before
     runs.save(make_run(id="b", job_state="CANCELLED"))
     follower.until(lambda: follower.stage("b") == "cancelled", "the next run")
     assert set(follower.changes) == {"b"}
@@ -361,16 +361,16 @@ def test_waiting_reports_each_reason_and_continues_only_after_passing_errors(
     answers: Iterator[Run | LlmbError] = iter(
         [UnreachableError("No route."), lost, AuthenticationError("The server did not let you in.")]
     )
-    told: list[str] = []
+    messages: list[str] = []
 
     def tell(_run: Run, why: str) -> None:
-        told.append(why)
+        messages.append(why)
         clusters.answers["a"] = next(answers)
 
     clusters.answers["a"] = next(answers)
     with pytest.raises(AuthenticationError):
         feed.settle_with_retries("a", tell, threading.Event(), NonInteractivePrompter(), passing=(UnreachableError,))
-    assert told == ["No route.", "No answer yet."]
+    assert messages == ["No route.", "No answer yet."]
     assert clusters.attended == [True, False, False]
     stop = threading.Event()
     stop.set()

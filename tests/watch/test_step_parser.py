@@ -387,8 +387,8 @@ def test_any_chunking_gives_the_same_steps_failure_and_statements(
 
 @pytest.mark.parametrize("piece", [1, 7, 10_000])
 def test_ranks_that_could_not_be_bound_are_counted(piece: int) -> None:
-    told = b"task 3 is not bound to a NUMA node\n[NeMo I] start\n12: task 12 is not bound to a NUMA node\n"
-    log = told + NEMO_340B.encode() + b"task 4 is not bound to a NUMA node\n"
+    notes = b"task 3 is not bound to a NUMA node\n[NeMo I] start\n12: task 12 is not bound to a NUMA node\n"
+    log = notes + NEMO_340B.encode() + b"task 4 is not bound to a NUMA node\n"
     parser = StepParser("nemo2")
     for at in range(0, len(log), piece):
         parser.feed(log[at : at + piece])

@@ -149,9 +149,9 @@ def test_from_the_queue_to_the_verdict(site: Site, watch: Watch) -> None:
     assert site.runs.load(run.id).job_state == "COMPLETED"
     assert final == watching.states[-1]
     heading, line = (site.runs.folder(run.id) / "accounting.txt").read_text().splitlines()
-    told = dict(zip(heading.split("|"), line.split("|"), strict=True))
-    assert (told["JobID"], told["State"], told["ExitCode"]) == (run.job_ids[0], "COMPLETED", "0:0")
-    assert (told["NodeList"], told["JobName"]) == (final.job.node_list, final.job.name)
+    row = dict(zip(heading.split("|"), line.split("|"), strict=True))
+    assert (row["JobID"], row["State"], row["ExitCode"]) == (run.job_ids[0], "COMPLETED", "0:0")
+    assert (row["NodeList"], row["JobName"]) == (final.job.node_list, final.job.name)
 
     stages = list(dict.fromkeys(state.stage for state in watching.states))
     order = ["submitted", "queued", "image", "start", "warm-up", "measuring", "done"]

@@ -252,9 +252,9 @@ def test_without_a_kubeconfig_the_place_of_the_log_is_named(watched: Watched) ->
     assert final.job is not None
     assert final.job.state == "COMPLETED"
     assert final.verdict is None
-    said = " ".join({*link_notes(watching), final.no_verdict, final.slurm_note})
-    assert "kubeconfig" in said
-    assert f"https://{watched.profile.place}/workloads" in said
+    text = " ".join({*link_notes(watching), final.no_verdict, final.slurm_note})
+    assert "kubeconfig" in text
+    assert f"https://{watched.profile.place}/workloads" in text
     assert final.no_verdict
 
 

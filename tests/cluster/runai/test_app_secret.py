@@ -130,8 +130,8 @@ def test_a_failed_keyring_is_reported_without_the_secret(ring: Ring, demo: Fault
     with contextlib.closing(RunaiCluster(demo.profile)) as cluster:
         cluster.connect(person)
         assert cluster.project().name == demo.project
-    told = person.prompts[-1][0]
-    assert "not stored" in told
+    message = person.prompts[-1][0]
+    assert "not stored" in message
     assert not [text for text, _ in person.prompts if demo.app_secret in text]
 
 

@@ -331,7 +331,7 @@ class TestKubeconfig:
         keys, terminal = pty.openpty()
         os.write(keys, b"y\n")
         try:
-            said = subprocess.run(
+            done = subprocess.run(
                 [sys.executable, "-c", AT_A_TERMINAL, str(terminal), str(kubeconfig)],
                 pass_fds=(terminal,),
                 start_new_session=True,
@@ -342,8 +342,8 @@ class TestKubeconfig:
         finally:
             os.close(keys)
             os.close(terminal)
-        assert "gave no login" in said
-        assert said.endswith("b'y\\n'\n")
+        assert "gave no login" in done
+        assert done.endswith("b'y\\n'\n")
 
     def test_a_hanging_plugin_is_ended_with_its_child_processes(
         self, kubeconfig: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch

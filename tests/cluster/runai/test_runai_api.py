@@ -167,15 +167,15 @@ def test_null_is_the_same_as_a_missing_key(plane: ControlPlane, api: RunaiApi) -
 
 def test_the_record_of_an_ended_workload(plane: ControlPlane, api: RunaiApi) -> None:
     """Some of its resources are texts, and missing values are null."""
-    said = {
+    states = {
         "requestedPods": {"number": 16, "parallelism": None},
         "allocatedResources": {"gpu": 0, "gpuMemory": "640Gi\x1b[2J", "extendedResources": [{"resource": "rdma"}]},
         "phaseMessage": "",
         "environmentVariables": [{"name": "TOKEN", "value": SECRET}],
     }
-    plane.on("GET", "/workloads/w-1", Say(body=workload(phase="Running", **said)))
+    plane.on("GET", "/workloads/w-1", Say(body=workload(phase="Running", **states)))
     assert api.record("w-1") is None, "it is not over"
-    plane.on("GET", "/workloads/w-1", Say(body=workload(phase="Completed", **said)))
+    plane.on("GET", "/workloads/w-1", Say(body=workload(phase="Completed", **states)))
     pod = {"name": f"{NAME}-master-0", "nodeName": "n1", "k8sPhase": "Succeeded"}
     plane.on("GET", "/workloads/w-1/pods", Say(body={"pods": [{**pod, "deletedAt": None, "containers": []}]}))
     kept = api.record("w-1")

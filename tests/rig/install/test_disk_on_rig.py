@@ -20,9 +20,9 @@ FOLDER = "workloads/pretrain_nemotron4/experiments/e/e_mine"
 
 
 def disk(site: Site, *words: str, code: int = 0) -> Any:
-    said = verbs.run(("disk", site.profile.name, "--json", *words), environment(site))
-    assert said.returncode == code, said.stderr
-    return json.loads(said.stdout)
+    done = verbs.run(("disk", site.profile.name, "--json", *words), environment(site))
+    assert done.returncode == code, done.stderr
+    return json.loads(done.stdout)
 
 
 def kept(site: Site) -> dict[str, str | None]:

@@ -159,10 +159,13 @@ def test_the_secrets_verb_lists_gives_and_forgets(site: Site) -> None:
     name = site.profile.name
     assert verb(site, "secrets", name, "--give", "ngc").returncode == 1
     assert verb(site, "secrets", name, "--give", "hugging-face", stdin="hf_a-token-of-mine\n").returncode == 0
-    said = json.loads(verb(site, "secrets", name, *SELECTION, "--json").stdout)
-    assert [(state["id"], state["on_cluster"]) for state in said["secrets"]] == [("ngc", False), ("hugging-face", True)]
-    assert [(need["id"], need["required"]) for need in said["needs"]] == [("ngc", False)]
-    assert [test["result"] for test in said["tests"]] == ["not tested"]
+    answer = json.loads(verb(site, "secrets", name, *SELECTION, "--json").stdout)
+    assert [(state["id"], state["on_cluster"]) for state in answer["secrets"]] == [
+        ("ngc", False),
+        ("hugging-face", True),
+    ]
+    assert [(need["id"], need["required"]) for need in answer["needs"]] == [("ngc", False)]
+    assert [test["result"] for test in answer["tests"]] == ["not tested"]
     assert "Hugging Face token  given by llmb-tui" in verb(site, "secrets", name).stdout
     assert verb(site, "secrets", name, "--forget", "hugging-face").returncode == 0
     assert not (site.rig.home / ".llmb-tui/hugging-face-token").exists()
@@ -179,7 +182,7 @@ def test_a_secret_is_seen_nowhere(site: Site, rig: Rig) -> None:
     rig.set("import-s", "4")
     with rig.knob("needs-key", SECRET):
         services = site.services()
-        said = give_secret(services.clusters.login_node(site.profile.name), "ngc", f" {SECRET}\n", keep=False)
+        message = give_secret(services.clusters.login_node(site.profile.name), "ngc", f" {SECRET}\n", keep=False)
         states: list[tuple[StepState, ...]] = []
         run = InBackground(site.installer())
         seen: list[str] = []
@@ -190,7 +193,7 @@ def test_a_secret_is_seen_nowhere(site: Site, rig: Rig) -> None:
     assert [state.status for state in states[-1]] == DONE
     assert any("enroot import" in line for line in seen)
     assert "Using credentials from file: /home/operator/.llmb-tui/enroot/.credentials" in site.log()
-    assert SECRET not in "\n".join([*seen, said, repr(states)])
+    assert SECRET not in "\n".join([*seen, message, repr(states)])
     holding = _files_with(SECRET, site.places.config, site.places.state, rig.home, site.install, rig.directory / "log")
     credentials = rig.home / ".llmb-tui/enroot/.credentials"
     assert holding == [credentials]

@@ -58,14 +58,14 @@ def test_a_requeued_job_continues_in_a_second_log(site: Site) -> None:
     folder = site.runs.folder("rigrun1")
     assert (folder / "log").read_text().startswith("start 0\n")
     assert (folder / "log.1").read_text() == "start 1\n"
-    told = accounting(site)
-    assert [(line["JobID"], line["State"]) for line in told] == [
+    lines = accounting(site)
+    assert [(line["JobID"], line["State"]) for line in lines] == [
         (watched.job_id, "REQUEUED"),
         (watched.job_id, "COMPLETED"),
     ]
-    assert 0 <= float(told[1]["End"]) - float(told[1]["Start"]) < 60, "moments are the same in every time zone"
+    assert 0 <= float(lines[1]["End"]) - float(lines[1]["Start"]) < 60, "moments are the same in every time zone"
     # Of a job as short as the second the database may hear the end before the beginning, which has the partition.
-    assert (told[0]["Partition"], told[1]["NodeList"]) == ("batch", final.job.node_list)
+    assert (lines[0]["Partition"], lines[1]["NodeList"]) == ("batch", final.job.node_list)
 
 
 def test_the_time_limit(site: Site) -> None:

@@ -129,8 +129,8 @@ def test_an_unusable_value_gives_its_reason_and_changes_nothing(
 def test_its_settings_and_workloads_are_printed_by_verb(
     verb: Verb, installation: Installation, profile: SlurmProfile
 ) -> None:
-    told = verb("llmb", "rig")
-    (found,) = told["installations"]
+    output = verb("llmb", "rig")
+    (found,) = output["installations"]
     assert found["settings"] == {
         "account": "llmb_other",
         "partition": "small",
@@ -144,7 +144,7 @@ def test_its_settings_and_workloads_are_printed_by_verb(
     assert (ours["name"], ours["recipes"], ours["sizes"]) == (WORKLOAD, ["nemotron4-340b@25.12"], ["340b"])
     assert (ours["same_release"], ours["image"], ours["venv_missing"]) == (True, "nvidia+nemo+25.07.01.sqsh", False)
     assert (theirs["name"], theirs["same_release"], theirs["venv_missing"]) == ("pretrain_llama3.1", False, True)
-    assert SECRET not in json.dumps(told)
+    assert SECRET not in json.dumps(output)
     assert Services(UserPaths.of_user()).clusters.profile("rig") == profile
 
 
@@ -153,10 +153,10 @@ def test_a_person_reads_the_same(
 ) -> None:
     launched = installation.launch(release="25.08")
     assert main(["llmb", profile.name]) == 0
-    told = capsys.readouterr().out
-    assert told.startswith(f"llmb-run 25.12 installation at {installation.root}: pretrain_nemotron4-340b,")
-    assert "gpu_request    gpus-per-node, 4 on a node" in told
-    row = next(line for line in told.splitlines() if line.lstrip().startswith(f"{launched.job} "))
+    output = capsys.readouterr().out
+    assert output.startswith(f"llmb-run 25.12 installation at {installation.root}: pretrain_nemotron4-340b,")
+    assert "gpu_request    gpus-per-node, 4 on a node" in output
+    row = next(line for line in output.splitlines() if line.lstrip().startswith(f"{launched.job} "))
     assert "nemotron4-340b fp8" in row
     assert "No preset has nemotron4-340b of release 25.08" in row
 

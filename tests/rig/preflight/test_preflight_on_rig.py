@@ -55,24 +55,24 @@ def test_a_good_cluster_passes_and_nothing_is_queued(rig: Rig, look: Look) -> No
 
 def test_a_line_that_is_cut_meanwhile_is_made_again(rig: Rig, job: Plan, servers: str) -> None:
     """In the answer of the first group, once."""
-    told: list[Preflight] = []
+    reports: list[Preflight] = []
     with Line(rig.port()) as line, closing(SlurmCluster(line.profile(rig.profile()))) as session:
         session.connect()
         line.cut_after(bytes_down=400)
         report = run_preflight(
-            session, cluster_checks(Needs(rig.profile(), job, sources=sources(servers))), told.append
+            session, cluster_checks(Needs(rig.profile(), job, sources=sources(servers))), reports.append
         )
         assert (line.cuts, line.connections) == (1, 2)
     assert [check for check in report.failed if check.id not in _ROOM] == []
-    assert len(told) == 4
+    assert len(reports) == 4
 
 
 def test_known_facts_are_reported_so_far(rig: Rig, session: SlurmCluster, job: Plan, servers: str) -> None:
-    told: list[Preflight] = []
-    report = run_preflight(session, cluster_checks(Needs(rig.profile(), job, sources=sources(servers))), told.append)
-    assert len(told) == 4
-    assert told[-1] == report
-    for earlier, later in pairwise(told):
+    reports: list[Preflight] = []
+    report = run_preflight(session, cluster_checks(Needs(rig.profile(), job, sources=sources(servers))), reports.append)
+    assert len(reports) == 4
+    assert reports[-1] == report
+    for earlier, later in pairwise(reports):
         assert later.checks[: len(earlier.checks)] == earlier.checks
         assert len(later.checks) > len(earlier.checks)
 

@@ -109,8 +109,8 @@ def keep(home: Path, text: str = FILE) -> Suite:
 
 def program(home: Path, suite: Suite) -> subprocess.Popen[bytes]:
     command = [sys.executable, "-m", "tests.rig.suites.program", str(home), suite.id]
-    with (home / "told").open("ab") as told:
-        return subprocess.Popen(command, stdout=told, stderr=told)
+    with (home / "told").open("ab") as output:
+        return subprocess.Popen(command, stdout=output, stderr=output)
 
 
 def submit_the_rest(home: Path, suite: Suite) -> None:

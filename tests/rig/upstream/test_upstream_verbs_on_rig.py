@@ -86,9 +86,9 @@ def test_llama31_of_25_04_and_its_profile(make_operator: MakeOperator, monkeypat
     assert (final["state"], final["steps_done"], final["verdict"]["result"]) == ("done", 25, "WARN")
     assert "profiled" in " ".join(final["verdict"]["reasons"])
     assert operator.copy(run).read_bytes() == remote_log(run).read_bytes()
-    said = (Path(spec_of(run).folder) / "output").read_text() + operator.verb("logs", run.id)
+    output = (Path(spec_of(run).folder) / "output").read_text() + operator.verb("logs", run.id)
     kept = [path.read_text() for path in operator.places.state.rglob("*") if path.is_file()]
-    assert not any(operator.outside.hub_token in text for text in (said, *kept))
+    assert not any(operator.outside.hub_token in text for text in (output, *kept))
 
     selection = Selection("llama3.1", "25.04", "8b", "h100", "bf16", 8)
     run = operator.launch(selection, "ENABLE_PROFILE=true", "ENABLE_NCCLTRACE=true")
@@ -141,9 +141,9 @@ def says_why_it_failed(operator: Operator) -> None:
     assert final.progress.failure is not None
     assert "torch.OutOfMemoryError: CUDA out of memory." in final.progress.failure.line
     assert final.why_failed == "A GPU ran out of memory."
-    said = operator.verb("watch", run.id, code=4).splitlines()
-    assert any(line.endswith("A GPU ran out of memory.") for line in said)
-    assert said[-1] == f"log: {operator.copy(run)}"
+    lines = operator.verb("watch", run.id, code=4).splitlines()
+    assert any(line.endswith("A GPU ran out of memory.") for line in lines)
+    assert lines[-1] == f"log: {operator.copy(run)}"
     (result,) = operator.document("results", run.id, code=4)
     assert (result["state"], result["verdict"]["reasons"][-1]) == ("failed", "A GPU ran out of memory.")
 

@@ -84,9 +84,9 @@ class Operator:
 
     def submit(self, selection: tuple[str, ...]) -> Run:
         """Submit by the recipe's own launch script."""
-        said = self.document("submit", "--cluster", CLUSTER, *selection, *RECIPE, "--yes")
-        assert said["procedure"] == "upstream"
-        run = self.run(said["id"])
+        answer = self.document("submit", "--cluster", CLUSTER, *selection, *RECIPE, "--yes")
+        assert answer["procedure"] == "upstream"
+        run = self.run(answer["id"])
         assert run.submission == "submitted"
         return run
 
