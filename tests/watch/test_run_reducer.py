@@ -25,6 +25,7 @@ from llmb_tui.watch.logcopy import LogCopy
 from llmb_tui.watch.progress import fold
 from llmb_tui.watch.run_reducer import RunReducer
 from llmb_tui.watch.state import Progress, Step
+from tests.kit.reasons import OUT_OF_GPU_MEMORY, training_reason
 from tests.launch.runai.workload_cases import SMALL, intent, request_of
 
 RUNNING = Job("42", "pretrain", "RUNNING")
@@ -119,7 +120,7 @@ def test_a_failed_run_has_its_most_specific_reason(reducer: RunReducer) -> None:
     assert reducer.state(0.0).why_failed == ""
     reducer.end()
     state = reducer.state(0.0)
-    assert (state.stage, state.why_failed) == ("failed", "A GPU ran out of memory.")
+    assert (state.stage, state.why_failed) == ("failed", training_reason(OUT_OF_GPU_MEMORY))
 
 
 def test_a_log_that_is_out_of_reach_for_good_is_named_by_the_verdict(make_run: Callable[..., Run]) -> None:

@@ -33,6 +33,7 @@ from llmb_tui.watch.run_records import RunRecords
 from llmb_tui.watch.state import RunState
 from tests.cluster.login_node import Person
 from tests.kit.demo import clear_faults, drop_connections, end_jobs, fault, refuse
+from tests.kit.reasons import OUT_OF_GPU_MEMORY, training_reason
 from tests.kit.runs import NEMOTRON, direct_spec, intended_run, request_for
 from tests.kit.waiting import DEADLINE_S, until
 from tests.kit.watching import Watching
@@ -184,7 +185,7 @@ def test_a_failed_run_has_a_reason_and_no_verdict(site: Site, watch: Watch) -> N
     fault(site.cluster, "fail-at-step", "7")
     final = watch(site.launch()).end()
     assert (final.stage, final.progress.steps_done, final.verdict) == ("failed", 7, None)
-    assert final.why_failed == "A GPU ran out of memory."
+    assert final.why_failed == training_reason(OUT_OF_GPU_MEMORY)
     assert final.progress.failure is not None
     assert "CUDA out of memory" in final.progress.failure.line
     assert "after 7 of 50 steps" in final.no_verdict
@@ -325,11 +326,11 @@ def test_a_job_that_slurm_does_not_know_ends_after_a_while(site: Site, watch: Wa
 
 
 def test_a_run_without_a_job_has_a_reason(site: Site) -> None:
-    run = replace(site.launch(), submission="refused", job_ids=(), note="Slurm rejected the job.")
+    run = replace(site.launch(), submission="refused", job_ids=(), note="a note")
     published: list[RunState] = []
     final = site.monitor(run).watch(published.append, threading.Event())
     assert published == [final]
-    assert (final.stage, final.no_verdict) == ("submitted", "Slurm rejected the job.")
+    assert (final.stage, final.no_verdict) == ("submitted", "a note")
 
 
 def test_after_a_restart_the_newest_log_counts_and_the_old_copy_stays(site: Site, watch: Watch) -> None:

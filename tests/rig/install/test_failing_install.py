@@ -12,6 +12,7 @@ import pytest
 from llmb_tui.errors import LlmbError
 from llmb_tui.launch.secrets import forget_secret, give_secret
 from llmb_tui.launch.step_state import StepState
+from tests.kit.reasons import FULL_DISK, install_reason
 from tests.rig.cluster import Rig
 from tests.rig.install.site import IMAGE, InBackground, Site, enroot_on_nodes_only
 from tests.rig.install.terminal import Terminal, environment
@@ -62,7 +63,7 @@ def test_a_full_disk_is_reported_and_leaves_no_partial_file(site: Site, rig: Rig
     with rig.full_disk(site.install):
         state = failed_image(site.run())
         assert "No space left on device" in state.detail
-        assert state.reason == "The file system of the install directory is full."
+        assert state.reason == install_reason(FULL_DISK)
         assert state.fix.startswith("Free some space, or choose another install directory")
         listed = rig.as_operator(f"ls -A {site.image.parent}").stdout
         assert listed == ""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from llmb_tui.watch.state import RunState
+from tests.kit.reasons import TIME_LIMIT, training_reason
 from tests.kit.waiting import until
 from tests.rig.jobs.watched import Site, Watched
 
@@ -77,7 +78,7 @@ def test_the_time_limit(site: Site) -> None:
     assert final.job is not None
     assert (final.stage, final.job.state) == ("timeout", "TIMEOUT")
     reason, line = failure(final)
-    assert reason == "The job reached its time limit."
+    assert reason == training_reason(TIME_LIMIT)
     assert "DUE TO TIME LIMIT" in line or line == "Slurm: TIMEOUT"
 
 
@@ -98,7 +99,7 @@ def test_one_rank_that_fails_ends_the_others(site: Site) -> None:
     assert final.job is not None
     assert (final.stage, final.job.state) == ("failed", "FAILED")
     assert final.job.exit_code != "0:0"
-    assert failure(final) == ("A GPU ran out of memory.", line)
+    assert failure(final) == (training_reason(line), line)
 
 
 def test_a_rank_that_is_killed_from_outside(site: Site) -> None:

@@ -20,6 +20,7 @@ from llmb_tui.watch.job_poller import JobPoller
 from llmb_tui.watch.monitor import Monitor
 from llmb_tui.watch.run_records import RunRecords
 from llmb_tui.watch.state import RunState
+from tests.kit.reasons import OUT_OF_GPU_MEMORY, training_reason
 from tests.kit.runs import CATALOG, make_run
 from tests.kit.waiting import until
 from tests.rig.cluster import Rig
@@ -191,4 +192,4 @@ def test_the_reason_of_a_failure_is_in_the_file_next_to_the_log(submit: Submit) 
     assert b"memory" not in watched.copy().read_bytes()
     assert state.progress.failure is not None
     assert state.progress.failure.line == "torch.OutOfMemoryError: CUDA out of memory. Tried to allocate 2 GiB"
-    assert state.why_failed == "A GPU ran out of memory."
+    assert state.why_failed == training_reason(OUT_OF_GPU_MEMORY)

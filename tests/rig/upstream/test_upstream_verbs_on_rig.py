@@ -13,6 +13,7 @@ import pytest
 
 from llmb_tui.launch.run import Run
 from llmb_tui.plan.selection import Selection
+from tests.kit.reasons import OUT_OF_GPU_MEMORY, training_reason
 from tests.kit.waiting import until
 from tests.recipes.outside import Outside
 from tests.rig.upstream.conftest import MakeOperator
@@ -140,12 +141,12 @@ def says_why_it_failed(operator: Operator) -> None:
     assert b"out of memory" not in operator.copy(run).read_bytes()
     assert final.progress.failure is not None
     assert "torch.OutOfMemoryError: CUDA out of memory." in final.progress.failure.line
-    assert final.why_failed == "A GPU ran out of memory."
+    assert final.why_failed == training_reason(OUT_OF_GPU_MEMORY)
     lines = operator.verb("watch", run.id, code=4).splitlines()
-    assert any(line.endswith("A GPU ran out of memory.") for line in lines)
+    assert any(line.endswith(training_reason(OUT_OF_GPU_MEMORY)) for line in lines)
     assert lines[-1] == f"log: {operator.copy(run)}"
     (result,) = operator.document("results", run.id, code=4)
-    assert (result["state"], result["verdict"]["reasons"][-1]) == ("failed", "A GPU ran out of memory.")
+    assert (result["state"], result["verdict"]["reasons"][-1]) == ("failed", training_reason(OUT_OF_GPU_MEMORY))
 
 
 def ends_where_it_is_cancelled(operator: Operator) -> None:
