@@ -27,7 +27,7 @@ def ran(run_id: str, script: str = "", log: str = "", **spec: object) -> RunSour
     return RunSources(run, script, read_log(GOLDEN / log) if log else None)
 
 
-def changed(before: RunSources, after: RunSources) -> dict[str, tuple[str | None, str | None]]:
+def changes(before: RunSources, after: RunSources) -> dict[str, tuple[str | None, str | None]]:
     return {one.name: (one.before, one.after) for one in difference(before, after).changes}
 
 
@@ -47,7 +47,7 @@ def test_another_container_brings_other_versions_and_settings() -> None:
         Change("versions", "Megatron Core", "0.11.0", "0.13.0"),
     )
     assert {one.part for one in found.changes} == {"versions", "launch", "settings"}
-    assert changed(replace(before, facts=None), ran("m4g0b3", env=(("A", "1"),))) == {"A": (None, "1")}
+    assert changes(replace(before, facts=None), ran("m4g0b3", env=(("A", "1"),))) == {"A": (None, "1")}
     callback = "trainer.callbacks[FLOPsMeasurementCallback]"
     assert [(one.before, one.after) for one in found.changes if one.name == callback] == [
         (None, "nemo.lightning.pytorch.callbacks.flops_callback:FLOPsMeasurementCallback")
@@ -59,7 +59,7 @@ def test_environment_launch_and_script() -> None:
     before = ran("k3f9a2", script, env=(("NCCL_NVLS_ENABLE", "0"), ("NEW", "1")), srun=(("mpi", "pmix"),))
     other = script.replace("NCCL_NVLS_ENABLE=0", "NCCL_NVLS_ENABLE=1")
     after = ran("m4g0b3", other, env=(("NCCL_NVLS_ENABLE", "1"),), srun=(("mpi", "pmix"), ("wait", "60")))
-    assert changed(before, after) == {
+    assert changes(before, after) == {
         "srun": ("mpi=pmix", "mpi=pmix wait=60"),
         "NCCL_NVLS_ENABLE": ("0", "1"),
         "NEW": ("1", None),
@@ -95,7 +95,7 @@ def test_the_plan_and_the_cluster() -> None:
     before, after = ran("k3f9a2"), ran("m4g0b3")
     layout = replace(after.run.plan.parallelism, tp=4)
     moved: Run = replace(after.run, cluster="selene", plan=replace(after.run.plan, parallelism=layout))
-    assert changed(before, RunSources(moved, "", None)) == {"cluster": ("eos", "selene"), "tp": ("2", "4")}
+    assert changes(before, RunSources(moved, "", None)) == {"cluster": ("eos", "selene"), "tp": ("2", "4")}
 
 
 def test_no_secret_is_shown() -> None:
@@ -106,7 +106,7 @@ def test_no_secret_is_shown() -> None:
     before = ran("k3f9a2", script.format(1), env=env)
     after = ran("m4g0b3", script.format(2).replace("aB3", "bC4"), env=tuple((name, f"{value}x") for name, value in env))
     found = difference(before, after)
-    assert dict(changed(before, after)) == {
+    assert dict(changes(before, after)) == {
         "HF_TOKEN": (HIDDEN, HIDDEN),
         "MY_PASSWORD": (HIDDEN, HIDDEN),
         "NOTE": (f"see {HIDDEN}", f"see {HIDDEN}"),

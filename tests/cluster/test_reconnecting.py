@@ -204,11 +204,11 @@ def test_an_unused_link_is_not_made_again(
     until(lambda: session.state == "lost")
     state = vars(reconnector.Reconnector)["state"].fget
 
-    def looked_at(one: reconnector.Reconnector) -> str:
+    def state_after_look(one: reconnector.Reconnector) -> str:
         looks.append(one._name)
         return str(state(one))
 
-    monkeypatch.setattr(reconnector.Reconnector, "state", property(looked_at))
+    monkeypatch.setattr(reconnector.Reconnector, "state", property(state_after_look))
     until(lambda: looks.count(node.profile().name) > 5)
     assert (session.state, session.health.note) == ("lost", "reconnects at the next use")
     assert len(node.transports) == 1

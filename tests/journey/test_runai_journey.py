@@ -40,11 +40,11 @@ FAST = 1200.0
 
 @dataclass
 class Person:
-    """Somebody who knows the application's secret, and everything that was told or left behind."""
+    """A user who knows the application's secret, with all output and everything on the disk."""
 
     home: Path
     site: FaultySite
-    told: list[str] = field(default_factory=list)
+    output: list[str] = field(default_factory=list)
     started: list[str] = field(default_factory=list)
     """Arguments and environment of every process."""
 
@@ -54,7 +54,7 @@ class Person:
         # keyring has none here, and says so.
         nowhere = {"PYTHON_KEYRING_BACKEND": "keyring.backends.fail.Keyring"}
         done = verbs.run(words, {**verbs.environment(self.home), **variables, **nowhere})
-        self.told += [done.stdout, done.stderr]
+        self.output += [done.stdout, done.stderr]
         assert done.returncode == code, done.stdout + done.stderr
         assert "Traceback" not in done.stderr
         return done
@@ -75,7 +75,7 @@ class Person:
         """Assert that no secret is anywhere; how many places were searched."""
         files = [path for path in self.home.rglob("*") if path.is_file() and self.site.root not in path.parents]
         places = {str(path): path.read_bytes() for path in files}
-        places |= {f"told {number}": text.encode() for number, text in enumerate(self.told)}
+        places |= {f"output {number}": text.encode() for number, text in enumerate(self.output)}
         places |= {f"process {number}": text.encode() for number, text in enumerate(self.started)}
         found = [
             (where, name) for where, text in places.items() for name, secret in self.secrets.items() if secret in text
@@ -231,9 +231,9 @@ async def test_by_keyboard_to_a_verdict_and_no_picture_shows_a_secret(
         assert final.progress.steps_done == 50
         assert final.verdict is not None
         assert final.verdict.result in ("PASS", "WARN")
-        person.told.append(repr(final))
+        person.output.append(repr(final))
     assert all("simulated" in picture for picture in pictures[-2:])
-    person.told += pictures
+    person.output += pictures
     person.search()
 
 

@@ -117,16 +117,16 @@ def feed(runs: Runs, clusters: MadeUp, tmp_path: Path) -> RunsFeed:
 
 
 class Follower:
-    """What a follower was told, and how all stands by it."""
+    """A follower of the feed: its events, and the records by them."""
 
     def __init__(self, feed: RunsFeed) -> None:
         self.events: SimpleQueue[RunsChanged] = SimpleQueue()
         self.records: dict[str, RunRecord] = {}
         self.last = RunsChanged()
-        self.told = 0
-        """How often it was told anything."""
+        self.event_count = 0
+        """Number of events received."""
         self.changes: list[str] = []
-        """Ids of the runs that were told to have changed, in order."""
+        """Ids of changed runs, in the order of the events."""
         self.following = feed.follow(self.events.put)
 
     def until(self, condition: Callable[[], object], what: str) -> None:
@@ -139,7 +139,7 @@ class Follower:
 
     def take(self, event: RunsChanged) -> None:
         self.last = event
-        self.told += 1
+        self.event_count += 1
         self.changes += [record.run.id for record in event.changed]
         self.records.update({record.run.id: record for record in event.changed})
         for run_id in event.gone:
@@ -201,10 +201,10 @@ def test_nothing_is_posted_without_a_change(runs: Runs, make_run: MakeRun, follo
     follower = follow()
     follower.until(lambda: follower.stage("a") == "cancelled", "the run")
     follower.changes.clear()
-    before = follower.told
+    before = follower.event_count
     second = follow()  # whose first event comes after several turns of the first follower's
     second.until(lambda: second.stage("a") == "cancelled", "the run")
-    assert follower.told + follower.events.qsize() == before
+    assert follower.event_count + follower.events.qsize() == before
     runs.save(make_run(id="b", job_state="CANCELLED"))
     follower.until(lambda: follower.stage("b") == "cancelled", "the next run")
     assert set(follower.changes) == {"b"}
@@ -277,14 +277,14 @@ def test_a_job_that_is_not_named_for_long_is_asked_for_until_its_end_is_known(
     follower = follow()
     follower.until(lambda: follower.state("a") == "RUNNING", "it runs")
 
-    def look_thrice() -> None:
+    def look_three_times() -> None:
         before = len(clusters.looks)
         until(lambda: len(clusters.looks) >= before + 3, "it is asked for")
 
     del clusters.jobs["1"]
-    look_thrice()
+    look_three_times()
     later_s = 3600.0
-    look_thrice()
+    look_three_times()
     clusters.jobs = {"1": Job("1", "n", "COMPLETED")}
     follower.until(lambda: follower.state("a") == "COMPLETED", "its end")
 

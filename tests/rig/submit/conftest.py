@@ -12,7 +12,7 @@ from tests.recipes.outside import Outside, of
 from tests.rig.cluster import Rig
 from tests.rig.submit.intents import Intents, Laptop, Tally
 from tests.rig.submit.trial import Trial
-from tests.rig.submit.upstream_intents import UpstreamIntents, telling_sbatch
+from tests.rig.submit.upstream_intents import UpstreamIntents, recorded_sbatch
 
 _AT_MOST_ONCE = "at-most-once"
 
@@ -86,14 +86,14 @@ def _grok(rig: Rig) -> Iterator[UpstreamIntents]:
 @pytest.fixture
 def nemo_run(_nemotron: UpstreamIntents, outside: Outside, laptop: Laptop, tally: Tally) -> Iterator[Trial]:
     """Launches of Nemotron4 25.04, where NeMo-Run calls sbatch."""
-    with telling_sbatch(outside.rig):
+    with recorded_sbatch(outside.rig):
         yield Trial(outside.rig, _nemotron, laptop, tally)
 
 
 @pytest.fixture
 def batch(_grok: UpstreamIntents, outside: Outside, laptop: Laptop, tally: Tally) -> Iterator[Trial]:
     """Launches of Grok1 25.02, whose launch script is the batch script."""
-    with telling_sbatch(outside.rig):
+    with recorded_sbatch(outside.rig):
         yield Trial(outside.rig, _grok, laptop, tally)
 
 

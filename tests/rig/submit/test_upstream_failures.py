@@ -11,14 +11,14 @@ from llmb_tui.errors import LlmbError
 from llmb_tui.launch.submission_status import probe
 from tests.kit.runs import delivery_of, start_late
 from tests.kit.waiting import until
-from tests.rig.submit.test_slurm_failing import asked
+from tests.rig.submit.test_slurm_failing import waiting_connections
 from tests.rig.submit.trial import Trial
 from tests.rig.submit.upstream_intents import WITH_ALL, Held, folder_of, group_of, kill, spec_of
 
 NAME = "nemo_grok1"
 
 
-def by_hand(trial: Trial, name: str, folder: str) -> str:
+def launch_manually(trial: Trial, name: str, folder: str) -> str:
     """The number of a job that the same user submits by hand, from that folder."""
     words = ["/usr/bin/sbatch", "--parsable", "--hold", f"--job-name={name}", "--wrap=true"]
     return trial.rig.as_operator(words, cwd=folder, check=True).stdout.strip()
@@ -34,7 +34,7 @@ def test_the_controller_hangs_when_sbatch_asks_it(batch: Trial, monkeypatch: pyt
             held.wait()
             with batch.rig.controller_hung():
                 held.release()
-                until(lambda: asked(batch.rig), "sbatch has sent its job")
+                until(lambda: waiting_connections(batch.rig), "sbatch has sent its job")
                 if whom is not None:
                     kill(batch, run, whom)
                 else:
@@ -103,14 +103,14 @@ def test_manual_jobs_are_not_taken_for_the_launchs(batch: Trial) -> None:
     """Of another name, from another folder, and one of the same kind that was there before."""
     root = spec_of(batch.new()).root
     batch.runs.clear()
-    by_hand(batch, NAME, root)
+    launch_manually(batch, NAME, root)
     for moment, ended in (("before", "withdrawn"), ("after", "submitted")):
         run = batch.new()
         with Held(batch.rig, moment) as held:
             thread = batch.submit_in_background(run)
             held.wait()
-            by_hand(batch, f"{NAME}_too", root)
-            by_hand(batch, NAME, str(batch.rig.new_dir()))
+            launch_manually(batch, f"{NAME}_too", root)
+            launch_manually(batch, NAME, str(batch.rig.new_dir()))
             kill(batch, run, WITH_ALL)
         thread.join()
         batch.settle()
@@ -123,7 +123,7 @@ def test_a_manual_job_that_cannot_be_distinguished_leaves_the_run_unknown(batch:
     with Held(batch.rig, "after") as held:
         thread = batch.submit_in_background(run)
         held.wait()
-        other = by_hand(batch, NAME, spec_of(run).root)
+        other = launch_manually(batch, NAME, spec_of(run).root)
         kill(batch, run, WITH_ALL)
     thread.join()
     (own,) = batch.intents.jobs([run])[run.id]
@@ -142,7 +142,7 @@ def test_a_manual_job_does_not_matter_to_a_launch_that_names_its_jobs(batch: Tri
         with Held(trial.rig, "after") as held:
             thread = trial.submit_in_background(run)
             held.wait()
-            by_hand(trial, spec_of(run).job_name, spec_of(run).directory)
+            launch_manually(trial, spec_of(run).job_name, spec_of(run).directory)
         thread.join()
         assert trial.remembered(run).note == ""
         trial.settle()

@@ -128,11 +128,11 @@ def test_grok1_of_25_02_that_passes_that_fails_and_that_is_cancelled(make_operat
     results = Path(operator.install) / "published/grok1-25.02/results/25.02/bf16/314b/8"
     assert remote_log(run) == results / f"log-nemo_grok1_314b_8_{run.job_ids[0]}.out"
     passes(operator, run)
-    says_why_it_failed(operator)
-    ends_where_it_is_cancelled(operator)
+    check_reason_of_failure(operator)
+    check_cancelled_run(operator)
 
 
-def says_why_it_failed(operator: Operator) -> None:
+def check_reason_of_failure(operator: Operator) -> None:
     """That does not stand in the log of a training by Hydra, but in the file beside it."""
     with operator.rig.knob("faults/fail-at-step", "7"):
         run = operator.submit(GROK)
@@ -149,7 +149,7 @@ def says_why_it_failed(operator: Operator) -> None:
     assert (result["state"], result["verdict"]["reasons"][-1]) == ("failed", training_reason(OUT_OF_GPU_MEMORY))
 
 
-def ends_where_it_is_cancelled(operator: Operator) -> None:
+def check_cancelled_run(operator: Operator) -> None:
     with operator.rig.knob("faults/hang-at-step", "20"):
         run = operator.submit(GROK)
         # srun passes a bar on in pieces of 1 KB, which are some steps.
