@@ -243,7 +243,7 @@ def why_left_out(run: RunResult, measure: Measure = "rule") -> str:
     if run.comparable and value is not None:
         return ""
     if run.state != "done":
-        return f"it is {state_label(run.state).word}{'' if run.state in _OVER else ' (last known state)'}"
+        return f"{'state' if run.state in _OVER else 'last known state'} {state_label(run.state).word}"
     if run.step_time_s is None:
         return "it has no step time by its recipe's rule"
     if failures := failed(run.validity):

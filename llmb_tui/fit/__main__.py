@@ -1,4 +1,4 @@
-"""`python -m llmb_tui.fit`: fits the step model to the published rows and stores the coefficients in the presets."""
+"""`python -m llmb_tui.fit` fits the step model to the published rows and stores the coefficients in the presets."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from llmb_tui.language.quantities import given
 
 
 def main() -> None:
-    """Fit, write, and say what came out."""
+    """Fit the model, write its coefficients and print a summary."""
     catalog = load_presets()
     rows, chip = fitted_rows(catalog), catalog.chips[FITTED_ON]
     file = model_dir() / "coefficients.toml"

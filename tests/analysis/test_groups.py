@@ -32,7 +32,7 @@ def test_repeats_are_one_row_with_their_mean_and_noise() -> None:
     (one,) = grouped([*REPEATS, at_day(FAILED, 3)], "configuration", {})
     assert (one.title, one.scales, one.clusters, one.apart) == ("nemotron4 15b fp8", (64,), ("eos",), "")
     assert [run.id for run in one.runs] == ["bad", "r2", "r1", "r0"]
-    assert (one.counted, one.left_out) == (3, {"it is failed": 1})
+    assert (one.counted, one.left_out) == (3, {"state failed": 1})
     assert one.repeats is not None
     assert math.isclose(one.repeats.mean_s, 2.0)
     assert one.ratio is not None

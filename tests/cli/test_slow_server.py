@@ -1,4 +1,4 @@
-"""A login node that answers each command with one byte a minute: every verb ends, in a sentence that names it."""
+"""A login node that answers each command with one byte a minute: every verb ends with a message that names it."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ TRICKLES = ("sh", "-c", "while printf x; do sleep 60; done")
 
 @pytest.fixture
 def places(user_places: UserPaths, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> UserPaths:
-    """This machine as such a login node, with a run that goes on and one that is unknown."""
+    """This machine as such a login node, with an active run and one of unknown submission."""
     monkeypatch.setenv("HOME", str(tmp_path))
     services = Services(user_places)
     profile = SlurmProfile("here", "local", "acct", "batch", str(tmp_path / "install"), transport="local")
@@ -50,9 +50,9 @@ def places(user_places: UserPaths, tmp_path: Path, monkeypatch: pytest.MonkeyPat
 
 def answer(capsys: pytest.CaptureFixture[str], *words: str) -> tuple[int, Any, str]:
     code = main([*words, "--json"])
-    said = capsys.readouterr()
-    assert "internal error" not in said.err, said.err
-    return code, json.loads(said.out.splitlines()[-1]), said.err
+    printed = capsys.readouterr()
+    assert "internal error" not in printed.err, printed.err
+    return code, json.loads(printed.out.splitlines()[-1]), printed.err
 
 
 @pytest.mark.parametrize(
@@ -73,7 +73,7 @@ def answer(capsys: pytest.CaptureFixture[str], *words: str) -> tuple[int, Any, s
     ],
     ids=lambda words: " ".join(words[:2]),
 )
-def test_each_verb_ends_and_says_that_no_answer_came(
+def test_each_verb_ends_and_reports_the_missing_answer(
     words: tuple[str, ...], places: UserPaths, capsys: pytest.CaptureFixture[str]
 ) -> None:
     code, document, err = answer(capsys, *words)
@@ -82,7 +82,7 @@ def test_each_verb_ends_and_says_that_no_answer_came(
     assert Services(places).runs.load("going1").job_state == "RUNNING"
 
 
-def test_the_list_of_runs_shows_them_as_they_were(places: UserPaths, capsys: pytest.CaptureFixture[str]) -> None:
+def test_the_list_shows_runs_in_their_last_known_state(places: UserPaths, capsys: pytest.CaptureFixture[str]) -> None:
     code, document, err = answer(capsys, "jobs")
     assert (code, {run["id"]: run["state"] for run in document}["unknown1"]) == (0, "unknown")
     assert "in time" in err

@@ -506,7 +506,7 @@ def test_the_verbs(laptop: Laptop, tmp_path: Path) -> None:
     assert [one["verdict"] and one["verdict"]["result"] for one in checked.json["runs"]] == ["PASS", "FAIL", None]
     assert "not forgery" in checked.json["caveat"]
     text = run("verify", file)
-    assert "All that can be checked agrees." in text.out
+    assert "Every check that is possible agrees." in text.out
     assert f"run {RUN_ID}  done, 50 of 50 steps, 2.02 s by the rule (last step), PASS 98.0 % of published" in text.out
 
     damaged = bytearray(Path(file).read_bytes())

@@ -29,7 +29,7 @@ async def test_an_image_that_is_refused_is_fetched_with_a_key_typed_on_the_scree
             await choose(pilot, "workload", "nemotron4@25.04/15b")
             await pilot.press("5", "enter")
             await on_top(pilot, KeysDialog)
-            message = app.screen.query_one("#said", Static)
+            message = app.screen.query_one("#key-status", Static)
             await until(pilot, lambda: "asking" not in str(message.render()), "it is known where the keys are")
             app.screen.query_one("#key", Input).value = KEY
             await pilot.press("enter")

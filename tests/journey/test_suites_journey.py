@@ -130,7 +130,7 @@ def test_a_file_is_gone_on_with_and_refused_when_it_has_changed(suite: Call, tmp
     first = suite("submit", str(file), "--yes")
     again = suite("submit", str(file), "--yes", "--json")
     known = json.loads(again.stdout)
-    assert f"Suite {known['id']} goes on" in again.stderr
+    assert f"Suite {known['id']} is active" in again.stderr
     assert known["id"] in first.stderr
     assert len({row["run"] for row in known["rows"]}) == 3
     file.write_text(FILE.replace("repeats = 3", "repeats = 4"))

@@ -78,7 +78,7 @@ CASES = [
     (f"sbatch: error: QOSMaxSubmitJobPerUserLimit\n{POLICY}", "no further job of yours", "one of your jobs", 1),
     (f"sbatch: error: AssocMaxSubmitJobLimit\n{POLICY}", "no further job of yours", "one of your jobs", 1),
     (f"sbatch: error: QOSMaxWallDurationPerJobLimit\n{POLICY}", "less time than the 6 h", "Lower the time", 1),
-    (f"sbatch: error: AssocGrpGRESMinutes\n{POLICY}", "not enough time left", "sshare", 1),
+    (f"sbatch: error: AssocGrpGRESMinutes\n{POLICY}", "not have enough time left", "sshare", 1),
     (POLICY, "a limit of account `research_llm_bench` or its QOS", "smaller scale", 1),
     # time
     (

@@ -82,5 +82,5 @@ def test_results_name_the_procedures_of_today(capsys: pytest.CaptureFixture[str]
 def test_the_old_flag_is_accepted_with_a_notice(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["doctor", "eos", "--procedure", "recipe"]) == 1
     output = capsys.readouterr().err
-    assert "--procedure recipe is called upstream now" in output
-    assert "of which recipe" in output
+    assert "--procedure recipe is now called upstream" in output
+    assert "No recipe is named." in output

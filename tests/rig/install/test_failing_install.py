@@ -144,11 +144,11 @@ def test_the_verb_explains_how_to_give_a_key_if_the_registry_requires_one(site: 
 def test_the_verb_asks_at_a_terminal_tries_the_key_and_continues(site: Site, rig: Rig) -> None:
     site.services().clusters.close()
     with rig.knob("needs-key", "nvapi-the-right-one"), Terminal(site, "install", site.profile.name, *SELECTION) as user:
-        user.until("Make one at https://org.ngc.nvidia.com/setup/api-keys.")
+        user.until("Create one at https://org.ngc.nvidia.com/setup/api-keys.")
         user.until("NGC API key: ")
         user.enter("nvapi-the-right-one")
         user.until("could not be tested from the cluster")
-        user.until("Keep it in this computer's keyring too? [y/N] ")
+        user.until("Also store it in this computer's keyring? [y/N] ")
         user.enter("n")
         user.until("readable only by you.")
         assert user.exit_code() == 0
@@ -167,7 +167,7 @@ def test_the_secrets_verb_lists_gives_and_forgets(site: Site) -> None:
     ]
     assert [(need["id"], need["required"]) for need in answer["needs"]] == [("ngc", False)]
     assert [test["result"] for test in answer["tests"]] == ["not tested"]
-    assert "Hugging Face token  given by llmb-tui" in verb(site, "secrets", name).stdout
+    assert "Hugging Face token  stored by llmb-tui" in verb(site, "secrets", name).stdout
     assert verb(site, "secrets", name, "--forget", "hugging-face").returncode == 0
     assert not (site.rig.home / ".llmb-tui/hugging-face-token").exists()
 

@@ -106,7 +106,7 @@ CASES = {
         line="--gpus-per-node=8",
     ),
     "gres-name": Refused(
-        what="it does not take `--gres=gpu:8`",
+        what="it does not accept `--gres=gpu:8`",
         words="Invalid generic resource (gres) specification",
         mend="gres or gpus-per-node, or choose a partition that has them",
         spec={"tasks_per_node": 8, "gpu_request": "gres"},
@@ -150,7 +150,7 @@ CASES = {
         limit="MaxSubmitJobsPerUser=0",
     ),
     "qos-time": Refused(
-        what="gives less time than the 30 min that the run asks for",
+        what="allows less time than the 30 min that the run asks for",
         words="QOSMaxWallDurationPerJobLimit",
         mend="Lower the time limit",
         spec={"options": (("qos", "strict"),)},

@@ -50,7 +50,7 @@ def test_a_controller_that_cannot_be_asked_first_stops_the_launch(batch: Trial) 
     run = batch.new()
     with batch.rig.controller_hung(), batch.session() as session, pytest.raises(LlmbError) as caught:
         batch.submit(session, run)
-    assert caught.value.what == "The job was not submitted: Slurm cannot be asked which jobs there are."
+    assert caught.value.what == "The job was not submitted: Slurm cannot list the jobs."
     assert "slurm_load_jobs error" in caught.value.why
     assert caught.value.exit_code == 2
     assert not (folder_of(run) / "began").exists()

@@ -1,4 +1,4 @@
-"""The preview on the screen: what fits, what is turned to, what is scrolled to, and what was measured here."""
+"""The preview on the screen: visible parts, the preview key, scrolling, and local results."""
 
 from __future__ import annotations
 
@@ -38,8 +38,8 @@ async def at_scale(pilot: Pilot[None], workload: str = "nemotron4@25.04/15b") ->
     return wizard
 
 
-def seen(wizard: WizardScreen) -> set[str]:
-    """The parts of the preview that are seen whole."""
+def visible_parts(wizard: WizardScreen) -> set[str]:
+    """The parts of the preview that are completely visible."""
     preview = wizard.query_one(Preview)
     parts = (PlanFigures, TimeParts, ScaleChart, ScrolledRemarks)
     inside = preview.content_region
@@ -50,7 +50,7 @@ def seen(wizard: WizardScreen) -> set[str]:
     }
 
 
-def form_is_seen(wizard: WizardScreen) -> bool:
+def is_form_visible(wizard: WizardScreen) -> bool:
     return bool(wizard.query_one("#form").display)
 
 
@@ -58,25 +58,25 @@ def actions(wizard: WizardScreen) -> set[str]:
     return {one.binding.action for one in wizard.active_bindings.values()}
 
 
-async def test_everything_is_seen_where_there_is_room(app: LlmbApp) -> None:
+async def test_all_parts_are_visible_on_a_large_terminal(app: LlmbApp) -> None:
     async with app.run_test(size=(120, 36)) as pilot:
         wizard = await at_scale(pilot)
         for size in ((120, 36), (120, 40), (160, 45), (200, 60)):
             await pilot.resize_terminal(*size)
             await pilot.pause()
-            assert seen(wizard) == {"PlanFigures", "TimeParts", "ScaleChart", "ScrolledRemarks"}, size
+            assert visible_parts(wizard) == {"PlanFigures", "TimeParts", "ScaleChart", "ScrolledRemarks"}, size
             assert "preview" not in actions(wizard), "there is nothing to turn to"
             text = on_screen(app)
             assert "where the time goes (a model)" in text, size
             assert "● published ○ estimated ░ band" in text, size
 
 
-async def test_long_remarks_leave_room_for_the_chart_and_are_scrolled_to_by_keyboard(app: LlmbApp) -> None:
+async def test_long_remarks_leave_room_for_the_chart_and_can_be_scrolled(app: LlmbApp) -> None:
     async with app.run_test(size=SIZE) as pilot:
         wizard = await at_scale(pilot, GROK)
         await choose(pilot, "scale", "1024")
         await pilot.pause()
-        assert {"PlanFigures", "TimeParts", "ScaleChart"} <= seen(wizard)
+        assert {"PlanFigures", "TimeParts", "ScaleChart"} <= visible_parts(wizard)
         scroller = wizard.query_one(Preview).query_one(ScrolledRemarks)
         assert scroller.can_focus
         assert scroller.max_scroll_y > 0
@@ -90,44 +90,44 @@ async def test_long_remarks_leave_room_for_the_chart_and_are_scrolled_to_by_keyb
         assert scroller.scroll_y == scroller.max_scroll_y
 
 
-async def test_short_remarks_are_no_stop_on_the_way_from_field_to_field(app: LlmbApp) -> None:
+async def test_tab_skips_short_remarks(app: LlmbApp) -> None:
     async with app.run_test(size=(120, 40)) as pilot:
         wizard = await at_scale(pilot)
         assert not wizard.query_one(Preview).query_one(ScrolledRemarks).can_focus
 
 
-async def test_a_small_terminal_turns_from_the_form_to_the_figures_to_the_chart_and_back(app: LlmbApp) -> None:
+async def test_preview_key_cycles_form_figures_and_chart_on_a_small_terminal(app: LlmbApp) -> None:
     async with app.run_test(size=(80, 24)) as pilot:
         wizard = await at_scale(pilot)
-        assert form_is_seen(wizard)
-        assert seen(wizard) == {"PlanFigures"}
+        assert is_form_visible(wizard)
+        assert visible_parts(wizard) == {"PlanFigures"}
         await pilot.press("p")
         await pilot.pause()
-        assert not form_is_seen(wizard)
-        assert {"PlanFigures", "ScrolledRemarks"} <= seen(wizard)
-        assert "ScaleChart" not in seen(wizard)
+        assert not is_form_visible(wizard)
+        assert {"PlanFigures", "ScrolledRemarks"} <= visible_parts(wizard)
+        assert "ScaleChart" not in visible_parts(wizard)
         await pilot.press("p")
         await pilot.pause()
-        assert seen(wizard) == {"TimeParts", "ScaleChart"}
+        assert visible_parts(wizard) == {"TimeParts", "ScaleChart"}
         assert "[16]" in on_screen(app)
         await pilot.press("p")
         await pilot.pause()
-        assert form_is_seen(wizard)
-        assert seen(wizard) == {"PlanFigures"}
+        assert is_form_visible(wizard)
+        assert visible_parts(wizard) == {"PlanFigures"}
 
 
-async def test_a_low_terminal_turns_to_the_chart_beside_the_form(app: LlmbApp) -> None:
+async def test_preview_key_shows_the_chart_on_a_low_terminal(app: LlmbApp) -> None:
     async with app.run_test(size=(120, 24)) as pilot:
         wizard = await at_scale(pilot)
-        assert "ScaleChart" not in seen(wizard)
+        assert "ScaleChart" not in visible_parts(wizard)
         assert "preview" in actions(wizard)
         await pilot.press("p")
         await pilot.pause()
-        assert seen(wizard) == {"TimeParts", "ScaleChart"}
+        assert visible_parts(wizard) == {"TimeParts", "ScaleChart"}
         assert wizard.query_one("#form").display
         await pilot.press("p")
         await pilot.pause()
-        assert "PlanFigures" in seen(wizard)
+        assert "PlanFigures" in visible_parts(wizard)
 
 
 async def test_another_step_shows_the_form_again(app: LlmbApp) -> None:
@@ -139,7 +139,7 @@ async def test_another_step_shows_the_form_again(app: LlmbApp) -> None:
         assert not wizard.query_one(Preview).charted
 
 
-async def test_what_is_learned_right_after_a_key_leaves_no_old_chart(app: LlmbApp) -> None:
+async def test_event_right_after_a_key_updates_the_chart(app: LlmbApp) -> None:
     async with app.run_test(size=(120, 40)) as pilot:
         wizard = await at_scale(pilot)
         earlier, old_points = state_of(wizard), wizard.query_one(Preview).points
@@ -167,13 +167,13 @@ async def test_the_chart_follows_the_answers(app: LlmbApp) -> None:
         assert preview.points == over_scale(CATALOG, made.selection)
 
 
-async def test_what_was_typed_and_is_no_scale_has_no_chart(app: LlmbApp) -> None:
+async def test_invalid_scale_has_no_chart(app: LlmbApp) -> None:
     async with app.run_test(size=SIZE) as pilot:
         wizard = await at_scale(pilot)
         await pilot.press("tab", "0")
         await until(pilot, lambda: not wizard.query_one(Preview).points, "there is nothing to draw")
         await pilot.pause()
-        assert seen(wizard) == {"PlanFigures"}
+        assert visible_parts(wizard) == {"PlanFigures"}
 
 
 def result_of(run_id: str, step_time_s: float, ended_at: float = 1.0) -> ClusterResult:
@@ -181,7 +181,7 @@ def result_of(run_id: str, step_time_s: float, ended_at: float = 1.0) -> Cluster
 
 
 class Measured(LocalResults):
-    """Finished runs by cluster; one that is `held` is read late."""
+    """Finished runs by cluster; those of a cluster in `held` are read late."""
 
     def __init__(self, services: Services) -> None:
         super().__init__(services.feed.records, services.catalog)
@@ -206,8 +206,8 @@ def measured(services: Services) -> Measured:
     return found
 
 
-def here(wizard: WizardScreen) -> str:
-    """The row of what was measured here; empty where there is none."""
+def local_row(wizard: WizardScreen) -> str:
+    """The row of local results; empty if there is none."""
     rows = [row.plain for row in wizard.query_one(PlanFigures).rows(90)]
     at = next((index for index, row in enumerate(rows) if row.startswith("here ")), None)
     if at is None:
@@ -218,9 +218,7 @@ def here(wizard: WizardScreen) -> str:
 
 @pytest.mark.usefixtures("measured")
 @pytest.mark.parametrize("size", [(80, 24), (120, 36)], ids=["80x24", "120x36"])
-async def test_own_runs_of_the_chosen_cluster_have_a_row_of_their_own(
-    services: Services, size: tuple[int, int]
-) -> None:
+async def test_results_of_the_chosen_cluster_have_their_row(services: Services, size: tuple[int, int]) -> None:
     app = LlmbApp(services)
     async with app.run_test(size=size) as pilot:
         wizard = await at_scale(pilot)
@@ -228,16 +226,14 @@ async def test_own_runs_of_the_chosen_cluster_have_a_row_of_their_own(
         await pilot.pause()
         text = on_screen(app)
         assert "measured here" in text
-        assert "2.66 s" in text, "the published number stands beside it"
+        assert "2.66 s" in text, "the published number stays"
         if size == (80, 24):
             await pilot.press("p")
             await pilot.pause()
-        assert "250102-second, 250101-first" in here(wizard)
+        assert "250102-second, 250101-first" in local_row(wizard)
 
 
-async def test_they_are_read_when_the_cluster_changes_and_not_at_each_key(
-    services: Services, measured: Measured
-) -> None:
+async def test_results_are_read_per_cluster_and_not_per_key(services: Services, measured: Measured) -> None:
     app = LlmbApp(services)
     async with app.run_test(size=SIZE) as pilot:
         wizard = await at_scale(pilot)
@@ -245,12 +241,12 @@ async def test_they_are_read_when_the_cluster_changes_and_not_at_each_key(
         read = len(measured.read)
         await pilot.press("down", "down", "up", "up")
         assert len(measured.read) == read
-        assert "2 runs of this configuration" in here(wizard)
+        assert "2 runs of this configuration" in local_row(wizard)
         await pilot.press("down")
-        assert "of other configurations" in here(wizard), "for another scale they say less"
+        assert "of other configurations" in local_row(wizard), "they are less certain for another scale"
 
 
-async def test_what_is_read_of_a_cluster_that_is_no_longer_chosen_is_dropped(
+async def test_results_of_a_cluster_that_is_no_longer_chosen_are_dropped(
     services: Services, measured: Measured
 ) -> None:
     services.clusters.save(replace(EOS, name="selene"))
@@ -267,18 +263,18 @@ async def test_what_is_read_of_a_cluster_that_is_no_longer_chosen_is_dropped(
         measured.held["eos"].set()
         await until(pilot, lambda: "eos" in measured.done, "the first one's come late")
         await pilot.pause()
-        assert here(wizard) == ""
+        assert local_row(wizard) == ""
 
 
-async def test_a_run_that_ended_meanwhile_counts_when_one_comes_back(services: Services, measured: Measured) -> None:
+async def test_run_that_ended_meanwhile_counts_after_the_return(services: Services, measured: Measured) -> None:
     measured.by_cluster["eos"] = ()
     app = LlmbApp(services)
     async with app.run_test(size=SIZE) as pilot:
         wizard = await at_scale(pilot)
         await until(pilot, lambda: "eos" in measured.done, "there is none yet")
-        assert here(wizard) == ""
+        assert local_row(wizard) == ""
         measured.by_cluster["eos"] = (result_of("250103-third", 2.70),)
         await pilot.press("J")
         await until(pilot, lambda: app.screen is not wizard, "the runs are shown")
         await pilot.press("q")
-        await until(pilot, lambda: "250103-third" in here(wizard), "it is read again")
+        await until(pilot, lambda: "250103-third" in local_row(wizard), "the results are read again")

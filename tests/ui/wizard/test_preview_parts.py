@@ -1,4 +1,4 @@
-"""The parts of the preview: its figures, where the time goes, the chart, and who gets which lines."""
+"""Parts of the preview: figures, time breakdown, chart, and the distribution of lines."""
 
 from __future__ import annotations
 
@@ -29,8 +29,8 @@ def drawn(chosen: int = 64, size: tuple[int, int] = (47, 8), points: object = PO
     return ["".join(text for text, _ in row) for row in scale_lines(points, chosen, size)]
 
 
-def said(selection: Selection, here: ClusterEstimate | None = None, width: int = 47) -> dict[str, str]:
-    """Figures by their label, folded lines joined."""
+def texts_by_label(selection: Selection, here: ClusterEstimate | None = None, width: int = 47) -> dict[str, str]:
+    """Figures by label, with wrapped lines joined."""
     found: dict[str, str] = {}
     label = ""
     for row in figures(plan(CATALOG, selection), here, width):
@@ -40,48 +40,50 @@ def said(selection: Selection, here: ClusterEstimate | None = None, width: int =
 
 
 def test_a_published_number_has_its_band_its_method_and_its_row() -> None:
-    words = said(NEMOTRON)
+    words = texts_by_label(NEMOTRON)
     assert words["step time"] == "2.67 s   published"
     assert words["band"].endswith("2.563–2.777 s")
     assert words["from"] == "nemotron4@25.04 15b bf16, 64 × H100, 2.67 s"
 
 
-def test_a_modelled_number_says_what_it_is_derived_from() -> None:
+def test_modelled_number_names_its_basis() -> None:
     made = plan(CATALOG, replace(NEMOTRON, overrides=Overrides(tp=4)))
     assert made.estimate is not None
-    words = said(made.selection)
+    words = texts_by_label(made.selection)
     assert words["step time"].endswith(f"modelled: {made.estimate.basis}")
     assert words["from"] == made.estimate.anchor
 
 
-def test_memory_stands_with_its_verdict_in_words() -> None:
-    assert said(NEMOTRON)["memory"].endswith("of 80 GB   fits")
-    assert said(replace(NEMOTRON, overrides=Overrides(mbs=8)))["memory"].endswith("needs recompute or sharding")
+def test_memory_has_a_verdict_in_words() -> None:
+    assert texts_by_label(NEMOTRON)["memory"].endswith("of 80 GB   fits")
+    assert texts_by_label(replace(NEMOTRON, overrides=Overrides(mbs=8)))["memory"].endswith(
+        "needs recompute or sharding"
+    )
 
 
 @pytest.mark.parametrize("width", [47, 68])
-def test_what_was_measured_here_is_a_row_of_its_own_with_its_runs(width: int) -> None:
+def test_local_results_have_a_row_with_their_runs(width: int) -> None:
     rows = [row.plain for row in figures(plan(CATALOG, NEMOTRON), HERE, width)]
     text = " ".join(" ".join(rows).split())
     assert "step time 2.67 s published band" in text
     assert "here 2.71 s 2.6–2.82 s measured here: 2 runs of this configuration (250101-a, 250102-b) tokens/s" in text
     assert all(len(row) <= width for row in rows)
-    assert "here" not in said(NEMOTRON)
+    assert "here" not in texts_by_label(NEMOTRON)
 
 
-def test_of_many_runs_the_newest_are_named() -> None:
+def test_newest_of_many_runs_are_named() -> None:
     rows = [row.plain for row in figures(plan(CATALOG, NEMOTRON), replace(HERE, runs=("d", "c", "b", "a")), 68)]
     assert any(row.endswith("(d, c and 2 more)") for row in rows)
 
 
-def test_the_strip_has_what_was_measured_here_in_its_eighty_columns() -> None:
+def test_strip_shows_local_results_in_80_columns() -> None:
     rows = [row.plain for row in strip(plan(CATALOG, NEMOTRON), HERE)]
     assert "2.71 s measured here" in rows[1]
     assert "2.71 s by runs here" in strip(plan(CATALOG, NEMOTRON), replace(HERE, same=False))[1].plain, "it never ran"
     assert all(len(row) <= 78 for row in rows)
 
 
-def test_values_set_by_hand_are_marked_and_what_follows_from_them_is_not() -> None:
+def test_only_overrides_are_marked() -> None:
     rows = [row.plain for row in figures(plan(CATALOG, replace(NEMOTRON, overrides=Overrides(tp=4))), None, 47)]
     assert rows[2].split() == ["4†", "1", "1", "1", "16", "–", "2", "256", "8"]
     assert rows[3] == "† set by hand"
@@ -92,7 +94,7 @@ def test_no_row_of_the_figures_is_wider_than_the_preview() -> None:
         assert all(row.cell_length <= 47 for row in figures(plan(CATALOG, selection), None, 47))
 
 
-def test_where_the_time_goes_says_that_it_is_a_model_and_names_each_part() -> None:
+def test_time_breakdown_is_called_a_model_and_names_each_part() -> None:
     rows = [row.plain for row in time_parts(Breakdown(7.0, 2.0, 1.0, 0.01), 47)]
     assert rows[0] == "where the time goes (a model)"
     assert len(rows[1]) == 47
@@ -105,7 +107,7 @@ def test_where_the_time_goes_says_that_it_is_a_model_and_names_each_part() -> No
 
 
 @given(st.lists(st.just(0.0) | st.floats(0.001, 100), min_size=4, max_size=4).filter(any), st.integers(20, 80))
-def test_the_blocks_fill_the_line_and_show_every_part_that_is_something(seconds: list[float], width: int) -> None:
+def test_blocks_fill_the_line_and_show_every_positive_part(seconds: list[float], width: int) -> None:
     bar = time_parts(Breakdown(*seconds), width)[1].plain
     assert len(bar) == width
     assert {block for block, part in zip("█▓▒░", seconds, strict=True) if part > 0} == set(bar)
@@ -119,7 +121,7 @@ def test_the_chart_fills_its_space_exactly(size: tuple[int, int]) -> None:
         assert {sum(len(text) for text, _ in row) for row in rows} == {size[0]}
 
 
-def test_the_chart_tells_published_from_estimated_without_a_colour() -> None:
+def test_chart_distinguishes_published_and_estimated_without_colours() -> None:
     plot = "".join(drawn()[1:-2])
     assert (plot.count("●"), plot.count("○")) == (8, 1)
     assert "░" in plot
@@ -132,14 +134,14 @@ def test_the_chosen_scale_is_always_named() -> None:
         assert f"[{chosen}]" in drawn(chosen, points=points)[-2]
 
 
-def test_scales_stand_where_their_logarithm_is() -> None:
+def test_scale_axis_is_logarithmic() -> None:
     axis = ScaleAxis(POINTS, 60)
     first, middle, last = (axis.column(gpus) for gpus in (16, 128, 1024))
     assert abs((middle - first) - (last - middle)) <= 1
     assert 0 <= first < axis.column(4096) < 60
 
 
-def test_mfu_stands_in_figures_where_there_is_no_room_for_a_second_plot() -> None:
+def test_mfu_is_shown_as_figures_without_room_for_a_second_plot() -> None:
     low, high = drawn(size=(60, 10)), drawn(size=(60, 16))
     assert low[-1].startswith("MFU %")
     assert "58.5" in low[-1]
@@ -147,37 +149,35 @@ def test_mfu_stands_in_figures_where_there_is_no_room_for_a_second_plot() -> Non
     assert high[-1].startswith("GPUs")
 
 
-def test_without_a_point_it_says_so() -> None:
+def test_chart_without_points_shows_a_message() -> None:
     assert drawn(points=())[0].startswith("no step time over the GPUs can be given")
 
 
-def test_at_36_lines_everything_has_its_place() -> None:
+def test_all_parts_fit_in_36_lines() -> None:
     assert share(32, 14, 5, True, 4) == PreviewLayout(True, True, 8, True, False)
 
 
-def test_long_remarks_leave_the_chart_its_least_and_are_scrolled() -> None:
+def test_long_remarks_scroll_and_leave_the_chart_its_minimum() -> None:
     assert share(32, 17, 5, True, 12) == PreviewLayout(True, True, LEAST_HEIGHT, True, True)
 
 
-def test_before_the_chart_goes_the_blank_line_above_it_does() -> None:
+def test_blank_line_above_the_chart_is_dropped_before_the_chart() -> None:
     assert share(32, 18, 5, True, 4) == PreviewLayout(True, True, LEAST_HEIGHT, True, True, blank=0)
 
 
-def test_where_it_is_narrow_first_the_chart_goes_and_then_the_picture() -> None:
+def test_narrow_preview_drops_first_the_chart_then_the_picture() -> None:
     assert share(26, 14, 5, True, 6) == PreviewLayout(True, True, 0, True, False)
     assert share(20, 14, 5, True, 6) == PreviewLayout(True, False, 0, True, False)
 
 
-def test_nothing_to_say_takes_no_line() -> None:
+def test_no_remarks_take_no_line() -> None:
     assert share(32, 14, 5, True, 0) == PreviewLayout(True, True, 12, False, False)
 
 
 @given(st.integers(0, 60), st.integers(1, 20), st.sampled_from([0, 4, 5]), st.booleans(), st.integers(0, 30))
-def test_the_shares_never_take_more_than_there_is(
-    height: int, figures_: int, picture: int, chart: bool, remarks_: int
-) -> None:
+def test_shares_never_exceed_the_height(height: int, figures_: int, picture: int, chart: bool, remarks_: int) -> None:
     shares = share(height, figures_, picture, chart, remarks_)
     taken = figures_ + picture * shares.picture + (shares.chart and shares.chart + shares.blank)
     assert taken <= max(height, figures_)
     if shares.chart or shares.picture:
-        assert height - taken >= min(remarks_, 3), "what is said of the plan is seen first"
+        assert height - taken >= min(remarks_, 3), "remarks come first"

@@ -1,4 +1,4 @@
-"""Taking what a login shell sets into the cluster's profile: by a yes, paths by one of their own."""
+"""Adding variables of a login shell to the profile: one confirmation for network variables, one per path."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ CHECKS = Preflight(
 )
 
 
-async def test_each_is_asked_for_and_only_a_yes_is_saved(services: Services) -> None:
+async def test_each_variable_is_confirmed_and_only_confirmed_ones_are_saved(services: Services) -> None:
     services.clusters.save(EOS)
     app = LlmbApp(services)
     async with app.run_test(size=SIZE) as pilot:
@@ -31,7 +31,7 @@ async def test_each_is_asked_for_and_only_a_yes_is_saved(services: Services) -> 
         await pilot.press("y")
         await until(pilot, lambda: "LD_LIBRARY_PATH" in on_screen(app), "the second question")
         assert "/opt/[red]lib" in on_screen(app)
-        assert "reaches into the container" in on_screen(app)
+        assert "also applies in the container" in on_screen(app)
         await pilot.press("n")
         await until(pilot, lambda: services.clusters.profile(EOS.name).env, "it is saved")
     assert services.clusters.profile(EOS.name).env == (*EOS.env, ("NCCL_IB_HCA", "mlx5_0"))
