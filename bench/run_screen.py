@@ -144,7 +144,7 @@ def _key(terminal: Terminal, log: Path, per_s: int) -> float:
     taken = []
     with streams(log, per_s):
         terminal.watch(2.0)
-        for said in ("held", "following") * (_KEYS // 2):
+        for said in ("paused", "following") * (_KEYS // 2):
             began = time.perf_counter()
             terminal.type(b" ")
             terminal.wait_for(said)

@@ -19,7 +19,7 @@ _MINIMAL = """\
 from textual.app import App
 from textual.widgets import Static
 class Minimal(App):
-    def compose(self): yield Static("What will run")
+    def compose(self): yield Static("no plan yet")
 Minimal().run()
 """
 _WAITS_S = 12.0
@@ -132,7 +132,7 @@ def first_paint() -> Iterator[Row]:
         yield Row("the demo's first frame", "CPU s", in_turns(demo), "≤ 1.1 × bare", 9)
 
 
-def _painted(command: list[str], variables: Mapping[str, str], text: str = "What will run") -> float:
+def _painted(command: list[str], variables: Mapping[str, str], text: str = "no plan yet") -> float:
     with Terminal(command, variables) as terminal:
         terminal.wait_for(text)
         return terminal.cpu_s

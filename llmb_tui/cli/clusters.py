@@ -344,7 +344,7 @@ def _require_known(run: Run) -> Run:
     """The given run. Raises LlmbError if it is unknown whether it was submitted."""
     if run.submission == "unknown":
         error = LlmbError(
-            f"It is not known whether run {run.id} was submitted.",
+            f"It is unknown whether run {run.id} was submitted.",
             run.note,
             f"`llmb-tui watch {run.id}` asks the cluster until it is known. The run is not submitted again.",
         )
@@ -359,6 +359,6 @@ def _confirm(services: Services, request: RunRequest, *, yes: bool) -> None:
     print_warnings(request.plan.problems)
     if not yes:
         plan = request.plan
-        cost = "unknown GPU-hours" if plan.gpu_hours is None else f"{gpu_hours(plan.gpu_hours)} and start-up"
+        cost = "unknown GPU-hours" if plan.gpu_hours is None else f"{gpu_hours(plan.gpu_hours)} plus start-up"
         question = f"Submit a run on {count(plan.selection.scale)} GPUs to {request.profile.name}, {cost}?"
         require_confirmation(question, "Nothing was submitted.", "Add --yes to submit without a confirmation.")

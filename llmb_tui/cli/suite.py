@@ -320,7 +320,7 @@ def _confirm(services: Services, plan: SuitePlan, unfinished: Suite | None, argu
         fix = f"Add --yes{f' --gpu-hours {hours:.1f}' if above else ''} to submit without a confirmation."
         raise LlmbError(refusal, over if above else NO_TERMINAL, fix, exit_code=1)
     rest = services.suites.progress(unfinished).count("not sent", "refused") if unfinished else len(plan.rows)
-    most = f"{gpu_hours(hours)} and start-up, at most {gpu_hours_digits(plan.most_gpu_hours)} by their time limits"
+    most = f"{gpu_hours(hours)} plus start-up, at most {gpu_hours_digits(plan.most_gpu_hours)} by their time limits"
     what = f"Submit {plural(rest, 'run')} of {len(plan.rows)} to {plan.suite.cluster}: {most}"
     if not above:
         if not confirm(f"{what}?"):

@@ -16,7 +16,7 @@ from llmb_tui.catalog.gpu_model import gpu_model
 from llmb_tui.catalog.recipe import LogFormatId, ResultRule
 from llmb_tui.language.quantities import count, four_digits, given
 from llmb_tui.language.states import validity_label
-from llmb_tui.language.text import capital, plural
+from llmb_tui.language.text import plural
 from llmb_tui.plan.plan import Plan
 from llmb_tui.watch.log_formats.registry import LOG_FORMATS
 from llmb_tui.watch.progress import WARM_UP_STEPS
@@ -129,7 +129,7 @@ def check_words(check: ValidityCheck) -> str:
     """Text of a check's outcome in a table of checks."""
     more = ""
     if check.outcome == "failed":
-        more = f"; expected: {check.expected}" + (f". {capital(check.source)}: `{check.line}`" if check.line else "")
+        more = f"; expected: {check.expected}" + (f". In {check.source}: `{check.line}`" if check.line else "")
     return f"{validity_label(check.outcome).word}: {check.found}{more}"
 
 

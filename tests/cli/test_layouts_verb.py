@@ -116,7 +116,7 @@ def test_measured_here_needs_a_named_cluster(call: Call, ended: Callable[[int, f
     assert len(here["runs"]) == 1
     lines = call(*PLAN, "--cluster", cluster).stdout.splitlines()
     (line,) = [line for line in lines if line.startswith("this cluster ")]
-    assert "by runs here: the estimate, adjusted by 1 run of other configurations on H100" in line
+    assert "adjusted by earlier runs: 1 run of other configurations on H100" in line
 
 
 def test_a_run_of_the_same_configuration_is_measured_here(call: Call, ended: Callable[[int, float], str]) -> None:

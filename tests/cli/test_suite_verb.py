@@ -146,7 +146,7 @@ def test_a_suite_above_the_limit_is_confirmed_by_typing_its_gpu_hours(
     monkeypatch.setattr("llmb_tui.cli.suite.read_line", lambda: typed)
     monkeypatch.setattr("llmb_tui.cli.suite.terminal_prompter", lambda: None)
     done = suite(tmp_path, "submit", str(file), "--set", LOW, code=code)
-    assert "4.1 GPU-hours and start-up, at most 64.0 by their time limits" in done.stderr
+    assert "4.1 GPU-hours plus start-up, at most 64.0 by their time limits" in done.stderr
     assert bool(kept(tmp_path)) == (code == 2)
 
 

@@ -212,7 +212,7 @@ def test_an_unknown_submission_is_reported_with_the_way_to_ask(
     assert call(*SUBMIT, "--yes") == 2
     printed = capsys.readouterr().err
     (run,) = services.runs.all()
-    assert f"It is not known whether run {run.id} was submitted.\nNobody knows." in printed
+    assert f"It is unknown whether run {run.id} was submitted.\nNobody knows." in printed
     assert f"llmb-tui watch {run.id}" in printed
 
 

@@ -31,7 +31,7 @@ async def test_from_choices_to_verdicts(places: UserPaths) -> None:
         await until(pilot, lambda: marks(pilot)[StepId.INSTALL] == "done", "the install is whole")
         await pilot.press("3", "S")
         await on_top(pilot, SuiteScreen)
-        await until(pilot, lambda: "on the 288 free nodes" in text_of(app, "#suite-sums"), "the cluster was asked")
+        await until(pilot, lambda: "on 288 free nodes" in text_of(app, "#suite-sums"), "the cluster was asked")
         await pilot.press("down", "space")
         await until(pilot, lambda: app.screen.query_one(DraftRows).row_count == 2, "two rows")
 

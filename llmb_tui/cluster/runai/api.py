@@ -251,7 +251,7 @@ class RunaiApi(AnswerCache):
 
     def _unknown_outcome(self, name: str, lost: LlmbError) -> DisconnectedError:
         return DisconnectedError(
-            f"It is not known whether the workload {name} was created.",
+            f"It is unknown whether the workload {name} was created.",
             f"{lost.what} {lost.why}".rstrip(),
             "The program looks it up by its name, and does not send it again before the outcome is known.",
         )

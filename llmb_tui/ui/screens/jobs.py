@@ -127,7 +127,8 @@ o lists runs that NVIDIA's llmb-run started, S lists suites."""
         self._records: dict[str, RunRecord] = {}
         """Newest first."""
         self._notes: Mapping[str, Note] = {}
-        self._event = RunsChanged()
+        self._event: RunsChanged | None = None
+        """The last change; None until the runs have been read."""
         self._cancelling = False
         """The confirmed runs are being cancelled; meanwhile the key is disabled."""
 
@@ -138,6 +139,8 @@ o lists runs that NVIDIA's llmb-run started, S lists suites."""
     def title_parts(self) -> Sequence[Part]:
         runs = [record.run for record in self._records.values()]
         active, intended = sum(run.is_active for run in runs), sum(run.submission == "intended" for run in runs)
+        if self._event is None:
+            return [("Runs", "bold"), "   reading …"]
         words = f"{active} active · {len(runs) - active - intended} finished" if runs else "none yet"
         words += f" · {intended} {state_label('intended').word}" if intended else ""
         parts: list[Part] = [("Runs", "bold"), f"   {words}"]
@@ -294,7 +297,8 @@ o lists runs that NVIDIA's llmb-run started, S lists suites."""
         made = {run_id: row_from_record(self._records[run_id], self._notes.get(run_id, NO_NOTE)) for run_id in changed}
         rows: dict[Key, RunRow] = {run_id: made.get(run_id) or self.rows.things[run_id] for run_id in self._records}
         self.take(self.columns, rows)
-        problems = list_problems(self._event.silent, self._event.unreadable, self._open_notes)
+        event = self._event or RunsChanged()
+        problems = list_problems(event.silent, event.unreadable, self._open_notes)
         self.show_status(*([("! " + "  ".join(problems), "$text-warning")] if problems else []))
 
     @property

@@ -1,4 +1,4 @@
-"""`ChartView`: a `Chart` in cells, as wide as it may be, with times in the local zone."""
+"""`ChartView`: a `Chart` drawn in cells over the whole widget, with times in the local time zone."""
 
 from __future__ import annotations
 
@@ -13,11 +13,11 @@ from llmb_tui.ui.text import painted
 
 
 class ChartView(Widget):
-    """The chart that it is given; nothing without one."""
+    """Draws a chart; empty without one."""
 
     chart: reactive[Chart | None] = reactive["Chart | None"](None)
     this: reactive[str] = reactive("")
-    """Name of the point that stands out."""
+    """Name of the highlighted point."""
 
     def __init__(self, chart: Chart | None = None) -> None:
         super().__init__()

@@ -478,7 +478,7 @@ class TestCreating:
         """It may come through late, and nobody says that a second one of its name would be refused."""
         workloads = Workloads(plane)
         plane.on("POST", "/workloads/distributed", say, workloads.create)
-        with pytest.raises(DisconnectedError, match="It is not known whether the workload"):
+        with pytest.raises(DisconnectedError, match="It is unknown whether the workload"):
             api.create("distributed", BODY)
         assert len(plane.site.asked("/distributed")) == 1
 
@@ -509,7 +509,7 @@ class TestCreating:
     def test_an_unknown_outcome_of_a_creation_is_reported(self, plane: ControlPlane, api: RunaiApi) -> None:
         plane.on("POST", "/workloads/distributed", Say(202, cut_after=0))
         plane.on("GET", "/workloads", Say(500))
-        with pytest.raises(DisconnectedError, match="It is not known whether the workload") as caught:
+        with pytest.raises(DisconnectedError, match="It is unknown whether the workload") as caught:
             api.create("distributed", BODY)
         assert caught.value.may_have_run
 

@@ -45,9 +45,9 @@ def test_a_narrow_terminal_has_room_for_the_longest_verdict() -> None:
 def test_only_changed_runs_get_a_new_row(open_results: OpenResults) -> None:
     _, services = open_results([Past("aaa1", NEMOTRON, 3, 2.0), Past("aaa2", NEMOTRON, 2, 2.0)])
     results = tuple(services.history.result(run.id) for run in services.runs.all())
-    asked = ResultQuery(results, {}, "none", "", None, lambda: NOW, 120, Rows())
-    first = result_list(asked).rows
-    again = result_list(replace(asked, notes={"aaa1": Note("slow")}, shown=first)).rows
+    query = ResultQuery(results, {}, "none", "", None, lambda: NOW, 120, Rows())
+    first = result_list(query).rows
+    again = result_list(replace(query, notes={"aaa1": Note("slow")}, shown=first)).rows
     assert {row["note"][0]: row is first.cells[key] for key, row in again.cells.items()} == {"": True, "slow": False}
 
 
@@ -101,7 +101,7 @@ async def test_the_facts_behind_a_row_are_shown_below(open_results: OpenResults)
         assert "of 11 runs, deviation 4 %, 95 % interval of the mean" in about
         assert "8.7 % slower since 3 Nov, run r035" in about
         await pilot.press("down", "down")
-        assert "without 1 run: state failed" in text_of(app, "#list-about")
+        assert "excluded: 1 run: state failed" in text_of(app, "#list-about")
 
 
 async def test_enter_lists_the_runs_with_their_chart_then_opens_one_and_back_finds_the_rows(
@@ -133,7 +133,7 @@ async def test_a_key_changes_the_grouping_and_the_heading_names_it(open_results:
     app, _ = open_results()
     async with app.run_test(size=SIZE) as pilot:
         await read(pilot)
-        said = ("by cluster", 2), ("by release", 2), ("by tag", 1), ("each run by itself", _RUNS)
+        said = ("by cluster", 2), ("by release", 2), ("by tag", 1), ("not grouped", _RUNS)
         for words, count in (*said, ("by configuration", _GROUPS)):
             await pilot.press("g")
             await until(pilot, lambda words=words: text_of(app, "#list-head").endswith(f"   {words}"), words)

@@ -335,7 +335,7 @@ async def test_on_a_read_only_cluster_cancel_is_grey_and_the_heading_shows_the_r
     services.policy, services.clusters.observed = Policy(read_only=by == "flag"), by == "profile"
     async with app.run_test(size=SIZE) as pilot:
         await listed(pilot, app, 6)
-        assert "eos: observer mode" in text_of(app, "#list-head")
+        assert "eos: read-only" in text_of(app, "#list-head")
         keys = app.screen.active_bindings.values()
         assert {"mark", "cancel"} == {active.binding.action for active in keys if not active.enabled}
         await pilot.press("x", "c")

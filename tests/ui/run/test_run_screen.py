@@ -215,7 +215,7 @@ async def test_a_long_log_line_does_not_hide_the_remedy(open_run: OpenRun) -> No
     async with app.run_test(size=(80, 24)) as pilot:
         await until(pilot, lambda: "A GPU ran out of memory." in text_of(app, "#notice"), "the reason")
         await pilot.pause()
-        for words in ("A GPU ran out of memory.", "Use more GPUs", "e goes to the first", "Tried to allocate 2.25"):
+        for words in ("A GPU ran out of memory.", "Use more GPUs", "e: first error", "Tried to allocate 2.25"):
             assert words in on_screen(app)
 
 
@@ -223,7 +223,7 @@ async def test_an_unknown_submission_is_explained_and_not_watched(open_run: Open
     run = make_run(submission="unknown", note="The connection broke while the submission was on its way.", job_ids=())
     app, _ = open_run(run=run)
     async with app.run_test(size=SIZE) as pilot:
-        await until(pilot, lambda: "not known whether" in text_of(app, "#notice"), "the notice")
+        await until(pilot, lambda: "unknown whether" in text_of(app, "#notice"), "the notice")
         assert "The connection broke" in text_of(app, "#notice")
         assert run.job_name in text_of(app, "#notice")
         keys = {active.binding.action for active in app.screen.active_bindings.values()}
@@ -257,7 +257,7 @@ async def test_a_run_that_is_not_submitted_is_submitted_after_a_confirmation(ope
     async with app.run_test(size=SIZE) as pilot:
         await until(pilot, lambda: "is not submitted" in text_of(app, "#notice"), "the notice")
         assert "The connection to eos broke." in text_of(app, "#notice")
-        assert "s submits it as it was agreed to, w withdraws it." in text_of(app, "#notice")
+        assert "s: submit as confirmed · w: withdraw" in text_of(app, "#notice")
         assert submission_keys(app) == {"submit": True, "withdraw": True}
         await pilot.press("s")
         await until(pilot, lambda: not isinstance(app.screen, RunScreen), "the question")
@@ -293,7 +293,7 @@ async def test_a_failed_submission_shows_its_reason_and_can_be_withdrawn(open_ru
         await until(pilot, lambda: not isinstance(app.screen, RunScreen), "the question")
         await pilot.press("y")
         await until(pilot, lambda: submission_keys(app) == {}, "it is withdrawn")
-        assert "never will" in text_of(app, "#notice")
+        assert "never submitted" in text_of(app, "#notice")
     assert services.runs.load("k3f9a2").submission == "withdrawn"
 
 
@@ -302,7 +302,7 @@ async def test_on_a_read_only_cluster_submit_and_withdraw_are_grey(open_run: Ope
     services.clusters.observed = True
     async with app.run_test(size=SIZE) as pilot:
         await until(pilot, lambda: submission_keys(app) == {"submit": False, "withdraw": False}, "the keys are grey")
-        assert "observer mode" in text_of(app, RunHeader)
+        assert "read-only" in text_of(app, RunHeader)
 
 
 async def test_cancel_asks_first_and_no_is_the_default(open_run: OpenRun, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -331,7 +331,7 @@ async def test_on_a_read_only_cluster_cancel_is_grey_and_the_header_shows_the_re
     services.policy, services.clusters.observed = Policy(read_only=by == "flag"), by == "profile"
     async with app.run_test(size=SIZE) as pilot:
         await until(pilot, lambda: "● live" in text_of(app, RunHeader), "the first state")
-        assert "observer mode" in text_of(app, RunHeader)
+        assert "read-only" in text_of(app, RunHeader)
         keys = app.screen.active_bindings.values()
         assert [active.binding.action for active in keys if not active.enabled] == ["cancel"]
         await pilot.press("c")

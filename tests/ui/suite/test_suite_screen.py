@@ -43,7 +43,7 @@ async def planned(pilot: Any, rows: int) -> SuiteScreen:
 
     def is_shown() -> bool:
         sums = text_of(pilot.app, "#suite-sums")
-        is_asked = "takes" in sums and "not known" not in sums
+        is_asked = "in sequence" in sums and "unknown" not in sums
         return is_asked and screen.plan.draft is screen.draft and screen.query_one(DraftRows).row_count == rows
 
     await until(pilot, is_shown, f"{rows} rows")
@@ -61,8 +61,8 @@ async def test_the_reason_against_a_kind_is_shown_in_full(open_suite: OpenSuite)
     app, _ = open_suite(replace(DRAFT, base=replace(DRAFT.base, size="340b", scale=512, gpu="gb200"), scales=(512,)))
     async with app.run_test(size=(80, 24)) as pilot:
         await on_top(pilot, SuiteScreen)
-        await until(pilot, lambda: "– " in text_of(app, "#suite-not-to-be-had"), "the kinds are known")
-        names, _, reason = text_of(app, "#suite-not-to-be-had").partition(": ")
+        await until(pilot, lambda: "– " in text_of(app, "#suite-unavailable"), "the kinds are known")
+        names, _, reason = text_of(app, "#suite-unavailable").partition(": ")
         assert names == "– precision"
         assert len(reason) > 28
 
@@ -82,8 +82,8 @@ async def test_each_value_that_is_switched_on_adds_rows(open_suite: OpenSuite) -
         sums = text_of(app, "#suite-sums")
         assert "4 runs: " in sums
         assert "GPU-hours, at most" in sums
-        assert "one after the other" in sums
-        assert "on the 12 free nodes" in sums
+        assert "in sequence" in sums
+        assert "in parallel on 12 free nodes" in sums
 
 
 async def test_switches_get_fewer_while_the_cursor_is_on_the_last(open_suite: OpenSuite) -> None:
@@ -115,7 +115,7 @@ async def test_rows_are_excluded_and_included_again(open_suite: OpenSuite) -> No
         await pilot.press("X")
         await until(pilot, lambda: "2 runs: " in text_of(app, "#suite-sums"), "the row is out")
         assert [row[0] for row in rows_of(app)] == ["", "–", ""]
-        assert "x puts it back" in text_of(app, "#suite-about")
+        assert "x: include" in text_of(app, "#suite-about")
         await pilot.press("x")
         await until(pilot, lambda: "cannot be run" in text_of(app, "#suite-sums"), "it is back")
         assert screen.draft.excluded == frozenset()
@@ -170,7 +170,7 @@ async def test_a_confirmation_with_the_gpu_hours_submits_the_suite(open_suite: O
         await on_top(pilot, SuiteWatchScreen)
         await until(pilot, lambda: "checking eos" in text_of(app, "#watch-sums"), "it goes on")
         services.sender.released.set()
-        await until(pilot, lambda: "s submits" in text_of(app, "#watch-sums"), "it says what is left")
+        await until(pilot, lambda: "s: submit" in text_of(app, "#watch-sums"), "it says what is left")
 
 
 @pytest.mark.parametrize("changed", [False, True])
@@ -253,7 +253,7 @@ async def test_on_a_read_only_cluster_a_suite_is_planned_but_not_submitted(open_
     async with app.run_test(size=SIZE) as pilot:
         screen = await planned(pilot, 3)
         assert "submit" not in actions(screen)
-        assert "observer mode" in text_of(app, "#suite-head")
+        assert "read-only" in text_of(app, "#suite-head")
         assert "error" in text_of(app, "#suite-about")
         await pilot.press("s")
         assert not services.suites.all()

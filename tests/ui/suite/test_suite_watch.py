@@ -70,7 +70,7 @@ async def test_each_run_has_a_row_and_the_suite_has_sums(open_watch: OpenWatch) 
         sums = text_of(app, "#watch-sums")
         assert "1 of 5 runs done: 1 PASS · 1 failed · 1 running · 1 queued · 1 not submitted" in sums
         assert "GPU-hours" in sums
-        assert "s submits it" in sums
+        assert "s: submit" in sums
 
 
 async def test_a_run_that_changes_repaints_its_own_row_alone(
@@ -130,9 +130,7 @@ async def test_a_suite_is_cancelled_after_a_confirmation(open_watch: OpenWatch) 
             assert "2 active runs and 1 run not submitted" in on_screen(app)
             await pilot.press(answer)
             await on_top(pilot, SuiteWatchScreen)
-        await until(
-            pilot, lambda: "1 run not submitted, and none will be" in text_of(app, "#watch-sums"), "it is known"
-        )
+        await until(pilot, lambda: "1 run will not be submitted" in text_of(app, "#watch-sums"), "it is known")
         assert [suite.id for suite in services.sender.cancelled] == [SUITE_ID]
         assert "resume" not in actions(screen)
 
@@ -161,7 +159,7 @@ async def test_the_remaining_runs_are_submitted_by_a_key(open_watch: OpenWatch) 
         assert "resume" not in actions(screen)
         await pilot.press("s")
         services.sender.released.set()
-        await until(pilot, lambda: "s submits" in text_of(app, "#watch-sums"), "it is over")
+        await until(pilot, lambda: "s: submit" in text_of(app, "#watch-sums"), "it is over")
         assert [suite.id for suite in services.sender.sent] == [SUITE_ID]
 
 
@@ -175,7 +173,7 @@ async def test_a_rejected_run_can_be_submitted_again_or_cancelled(open_watch: Op
     async with app.run_test(size=SIZE) as pilot:
         await on_top(pilot, SuiteWatchScreen)
         screen = pilot.app.screen
-        await until(pilot, lambda: "1 run: s sends it again" in text_of(app, "#watch-sums"), "what can be done")
+        await until(pilot, lambda: "1 run · s: submit again" in text_of(app, "#watch-sums"), "what can be done")
         assert {"resume", "cancel"} <= actions(screen)
         await pilot.press("c")
         await on_top(pilot, Confirm)
@@ -231,11 +229,11 @@ def test_a_suite_at_its_limit_shows_the_limit(open_watch: OpenWatch) -> None:
     suite = replace(services.suites.load(SUITE_ID), at_most=2)
     progress = services.suites.progress(suite)
     for said, shown in (
-        (progress.words, "waits until the next may be sent: at most 2 at a time"),
+        (progress.words, "waiting to submit the next run (at most 2 at a time)"),
         ("checking eos", "checking eos"),
         ("", "connecting"),
     ):
-        assert by_head(progress_sums(progress, SuiteSubmissionProgress(said)))["sending"] == shown
+        assert by_head(progress_sums(progress, SuiteSubmissionProgress(said)))["submitting"] == shown
 
 
 def test_the_error_that_stopped_a_submission_is_shown(open_watch: OpenWatch) -> None:
@@ -246,4 +244,4 @@ def test_the_error_that_stopped_a_submission_is_shown(open_watch: OpenWatch) -> 
     )
     parts = by_head(progress_sums(progress, sending))
     assert parts["✗ stopped"] == "eos is not ready. Install."
-    assert parts["next"] == "1 run not submitted: s submits it."
+    assert parts["next"] == "1 run not submitted · s: submit"

@@ -1,4 +1,4 @@
-"""The preview on the screen: visible parts, the preview key, scrolling, and local results."""
+"""The preview on the screen: visible parts, the chart key, scrolling, and step times measured here."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ async def at_scale(pilot: Pilot[None], workload: str = "nemotron4@25.04/15b") ->
 
 
 def visible_parts(wizard: WizardScreen) -> set[str]:
-    """The parts of the preview that are completely visible."""
+    """Parts of the preview that are completely visible."""
     preview = wizard.query_one(Preview)
     parts = (PlanFigures, TimeParts, ScaleChart, ScrolledRemarks)
     inside = preview.content_region
@@ -50,7 +50,7 @@ def visible_parts(wizard: WizardScreen) -> set[str]:
     }
 
 
-def is_form_visible(wizard: WizardScreen) -> bool:
+def form_is_seen(wizard: WizardScreen) -> bool:
     return bool(wizard.query_one("#form").display)
 
 
@@ -58,20 +58,20 @@ def actions(wizard: WizardScreen) -> set[str]:
     return {one.binding.action for one in wizard.active_bindings.values()}
 
 
-async def test_all_parts_are_visible_on_a_large_terminal(app: LlmbApp) -> None:
+async def test_all_parts_are_visible_if_there_is_room(app: LlmbApp) -> None:
     async with app.run_test(size=(120, 36)) as pilot:
         wizard = await at_scale(pilot)
         for size in ((120, 36), (120, 40), (160, 45), (200, 60)):
             await pilot.resize_terminal(*size)
             await pilot.pause()
             assert visible_parts(wizard) == {"PlanFigures", "TimeParts", "ScaleChart", "ScrolledRemarks"}, size
-            assert "preview" not in actions(wizard), "there is nothing to turn to"
+            assert "preview" not in actions(wizard), "no part is hidden"
             text = on_screen(app)
-            assert "where the time goes (a model)" in text, size
+            assert "step time breakdown (modelled)" in text, size
             assert "● published ○ estimated ░ band" in text, size
 
 
-async def test_long_remarks_leave_room_for_the_chart_and_can_be_scrolled(app: LlmbApp) -> None:
+async def test_long_remarks_leave_room_for_the_chart_and_scroll_by_keyboard(app: LlmbApp) -> None:
     async with app.run_test(size=SIZE) as pilot:
         wizard = await at_scale(pilot, GROK)
         await choose(pilot, "scale", "1024")
@@ -96,14 +96,14 @@ async def test_tab_skips_short_remarks(app: LlmbApp) -> None:
         assert not wizard.query_one(Preview).query_one(ScrolledRemarks).can_focus
 
 
-async def test_preview_key_cycles_form_figures_and_chart_on_a_small_terminal(app: LlmbApp) -> None:
+async def test_in_a_small_terminal_a_key_shows_form_figures_and_chart_in_turn(app: LlmbApp) -> None:
     async with app.run_test(size=(80, 24)) as pilot:
         wizard = await at_scale(pilot)
-        assert is_form_visible(wizard)
+        assert form_is_seen(wizard)
         assert visible_parts(wizard) == {"PlanFigures"}
         await pilot.press("p")
         await pilot.pause()
-        assert not is_form_visible(wizard)
+        assert not form_is_seen(wizard)
         assert {"PlanFigures", "ScrolledRemarks"} <= visible_parts(wizard)
         assert "ScaleChart" not in visible_parts(wizard)
         await pilot.press("p")
@@ -112,11 +112,11 @@ async def test_preview_key_cycles_form_figures_and_chart_on_a_small_terminal(app
         assert "[16]" in on_screen(app)
         await pilot.press("p")
         await pilot.pause()
-        assert is_form_visible(wizard)
+        assert form_is_seen(wizard)
         assert visible_parts(wizard) == {"PlanFigures"}
 
 
-async def test_preview_key_shows_the_chart_on_a_low_terminal(app: LlmbApp) -> None:
+async def test_in_a_low_terminal_a_key_shows_the_chart_next_to_the_form(app: LlmbApp) -> None:
     async with app.run_test(size=(120, 24)) as pilot:
         wizard = await at_scale(pilot)
         assert "ScaleChart" not in visible_parts(wizard)
@@ -139,7 +139,7 @@ async def test_another_step_shows_the_form_again(app: LlmbApp) -> None:
         assert not wizard.query_one(Preview).charted
 
 
-async def test_event_right_after_a_key_updates_the_chart(app: LlmbApp) -> None:
+async def test_an_estimate_after_a_key_does_not_restore_an_old_chart(app: LlmbApp) -> None:
     async with app.run_test(size=(120, 40)) as pilot:
         wizard = await at_scale(pilot)
         earlier, old_points = state_of(wizard), wizard.query_one(Preview).points
@@ -158,20 +158,20 @@ async def test_the_chart_follows_the_answers(app: LlmbApp) -> None:
         wizard = await at_scale(pilot)
         preview = wizard.query_one(Preview)
         await pilot.press("tab", *"96")
-        await until(pilot, lambda: 96 in {point.gpus for point in preview.points}, "the typed scale has its point")
+        await until(pilot, lambda: 96 in {point.gpus for point in preview.points}, "the point of the typed scale")
         assert "[96]" in on_screen(app)
         await pilot.press("escape", "l", "4")
-        await until(pilot, lambda: not any(point.published for point in preview.points), "nothing of it is published")
+        await until(pilot, lambda: not any(point.published for point in preview.points), "no point is published")
         made = preview.figures.plan
         assert made is not None
         assert preview.points == over_scale(CATALOG, made.selection)
 
 
-async def test_invalid_scale_has_no_chart(app: LlmbApp) -> None:
+async def test_an_invalid_scale_has_no_chart(app: LlmbApp) -> None:
     async with app.run_test(size=SIZE) as pilot:
         wizard = await at_scale(pilot)
         await pilot.press("tab", "0")
-        await until(pilot, lambda: not wizard.query_one(Preview).points, "there is nothing to draw")
+        await until(pilot, lambda: not wizard.query_one(Preview).points, "no points")
         await pilot.pause()
         assert visible_parts(wizard) == {"PlanFigures"}
 
@@ -181,44 +181,44 @@ def result_of(run_id: str, step_time_s: float, ended_at: float = 1.0) -> Cluster
 
 
 class Measured(LocalResults):
-    """Finished runs by cluster; those of a cluster in `held` are read late."""
+    """Finished runs by cluster; those of a cluster in `delayed` are returned after its event is set."""
 
     def __init__(self, services: Services) -> None:
         super().__init__(services.feed.records, services.catalog)
         self.by_cluster: dict[str, tuple[ClusterResult, ...]] = {}
         self.read: list[str] = []
-        self.held: dict[str, threading.Event] = {}
+        self.delayed: dict[str, threading.Event] = {}
         self.done: list[str] = []
 
     def of(self, cluster: str) -> tuple[ClusterResult, ...]:
         self.read.append(cluster)
-        if cluster in self.held:
-            self.held[cluster].wait()
+        if cluster in self.delayed:
+            self.delayed[cluster].wait()
         self.done.append(cluster)
         return self.by_cluster.get(cluster, ())
 
 
 @pytest.fixture
 def measured(services: Services) -> Measured:
-    services.local_results = found = Measured(services)
+    services.local_results = results = Measured(services)
     services.clusters.save(EOS)
-    found.by_cluster["eos"] = (result_of("250101-first", 2.71), result_of("250102-second", 2.73, 2.0))
-    return found
+    results.by_cluster["eos"] = (result_of("250101-first", 2.71), result_of("250102-second", 2.73, 2.0))
+    return results
 
 
-def local_row(wizard: WizardScreen) -> str:
-    """The row of local results; empty if there is none."""
+def here(wizard: WizardScreen) -> str:
+    """Rows of the step time by earlier runs; empty without such runs."""
     rows = [row.plain for row in wizard.query_one(PlanFigures).rows(90)]
-    at = next((index for index, row in enumerate(rows) if row.startswith("here ")), None)
-    if at is None:
+    first = next((index for index, row in enumerate(rows) if row.startswith("cluster ")), None)
+    if first is None:
         return ""
-    folded = takewhile(lambda row: row.startswith(" "), rows[at + 1 :])
-    return " ".join(" ".join([rows[at], *folded]).split())
+    wrapped = takewhile(lambda row: row.startswith(" "), rows[first + 1 :])
+    return " ".join(" ".join([rows[first], *wrapped]).split())
 
 
 @pytest.mark.usefixtures("measured")
 @pytest.mark.parametrize("size", [(80, 24), (120, 36)], ids=["80x24", "120x36"])
-async def test_results_of_the_chosen_cluster_have_their_row(services: Services, size: tuple[int, int]) -> None:
+async def test_runs_on_the_chosen_cluster_have_their_own_row(services: Services, size: tuple[int, int]) -> None:
     app = LlmbApp(services)
     async with app.run_test(size=size) as pilot:
         wizard = await at_scale(pilot)
@@ -226,14 +226,16 @@ async def test_results_of_the_chosen_cluster_have_their_row(services: Services, 
         await pilot.pause()
         text = on_screen(app)
         assert "measured here" in text
-        assert "2.66 s" in text, "the published number stays"
+        assert "2.66 s" in text, "the published step time is also shown"
         if size == (80, 24):
             await pilot.press("p")
             await pilot.pause()
-        assert "250102-second, 250101-first" in local_row(wizard)
+        assert "250102-second, 250101-first" in here(wizard)
 
 
-async def test_results_are_read_per_cluster_and_not_per_key(services: Services, measured: Measured) -> None:
+async def test_runs_are_read_when_the_cluster_changes_and_not_at_each_key(
+    services: Services, measured: Measured
+) -> None:
     app = LlmbApp(services)
     async with app.run_test(size=SIZE) as pilot:
         wizard = await at_scale(pilot)
@@ -241,40 +243,40 @@ async def test_results_are_read_per_cluster_and_not_per_key(services: Services, 
         read = len(measured.read)
         await pilot.press("down", "down", "up", "up")
         assert len(measured.read) == read
-        assert "2 runs of this configuration" in local_row(wizard)
+        assert "2 runs of this configuration" in here(wizard)
         await pilot.press("down")
-        assert "of other configurations" in local_row(wizard), "they are less certain for another scale"
+        assert "of other configurations" in here(wizard), "the other scale has no run"
 
 
-async def test_results_of_a_cluster_that_is_no_longer_chosen_are_dropped(
+async def test_late_runs_of_a_cluster_that_is_not_chosen_any_more_are_dropped(
     services: Services, measured: Measured
 ) -> None:
     services.clusters.save(replace(EOS, name="selene"))
-    measured.held["eos"] = threading.Event()
+    measured.delayed["eos"] = threading.Event()
     app = LlmbApp(services)
     async with app.run_test(size=SIZE) as pilot:
         wizard = await at_scale(pilot)
-        assert measured.read == [], "of several clusters none is chosen by itself"
+        assert measured.read == [], "no cluster of several is chosen automatically"
         await pilot.press("4")
         await choose(pilot, "clusters", "eos")
         await until(pilot, lambda: "eos" in measured.read, "the first cluster's runs are asked for")
         await choose(pilot, "clusters", "selene")
         await until(pilot, lambda: "selene" in measured.done, "the second one's are read")
-        measured.held["eos"].set()
+        measured.delayed["eos"].set()
         await until(pilot, lambda: "eos" in measured.done, "the first one's come late")
         await pilot.pause()
-        assert local_row(wizard) == ""
+        assert here(wizard) == ""
 
 
-async def test_run_that_ended_meanwhile_counts_after_the_return(services: Services, measured: Measured) -> None:
+async def test_runs_are_read_again_on_return_from_another_screen(services: Services, measured: Measured) -> None:
     measured.by_cluster["eos"] = ()
     app = LlmbApp(services)
     async with app.run_test(size=SIZE) as pilot:
         wizard = await at_scale(pilot)
         await until(pilot, lambda: "eos" in measured.done, "there is none yet")
-        assert local_row(wizard) == ""
+        assert here(wizard) == ""
         measured.by_cluster["eos"] = (result_of("250103-third", 2.70),)
         await pilot.press("J")
         await until(pilot, lambda: app.screen is not wizard, "the runs are shown")
         await pilot.press("q")
-        await until(pilot, lambda: "250103-third" in local_row(wizard), "the results are read again")
+        await until(pilot, lambda: "250103-third" in here(wizard), "it is read again")

@@ -151,7 +151,7 @@ async def test_submitted_run_opens_with_all_its_jobs(services: Slow, size: tuple
         assert "submit" not in actions(wizard)
         services.slow.may_end.set()
         await on_top(pilot, RunScreen)
-        await until(pilot, lambda: "jobs 102, 101, of which 101 is watched" in on_screen(app), "the jobs are named")
+        await until(pilot, lambda: "jobs 102, 101 (watching 101)" in on_screen(app), "the jobs are named")
         text = on_screen(app)
         assert f"NVIDIA's scripts · results in {FOLDER}"[: size[0] - 3] in text
         await pilot.press("q")
@@ -209,9 +209,7 @@ async def test_launch_without_an_answer_is_unknown_and_queried_again(services: S
         await launching(pilot)
         services.slow.may_end.set()
         await on_top(pilot, RunScreen)
-        await until(
-            pilot, lambda: "It is not known whether this job was submitted." in on_screen(app), "the message is shown"
-        )
+        await until(pilot, lambda: "It is unknown whether this job was submitted." in on_screen(app), "the message")
         text = " ".join(on_screen(app).split())
         assert "launch.sh was started by me@login1, and has not answered." in text
         (run,) = services.runs.all()
