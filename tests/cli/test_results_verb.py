@@ -96,7 +96,7 @@ def test_a_run_with_all_values_derived_from_its_step_time(home: Path) -> None:
         "524,288",
         "published        1.98 s",
         "checkpoint       save 4.389 s at iteration 50",
-        "+0.085 % from run first",
+        "+0.085 % at iteration 49 compared with run first",
     ):
         assert words in printed
 

@@ -351,7 +351,7 @@ def test_nodes_that_do_not_work(state: str) -> None:
         ("Reservation bench was deleted", "reservation"),
         ("Job's QOS not permitted to use this partition (batch allows long not short)", "QOS"),
         ("ReqNodeNotAvail, May be reserved for other job", "reserved"),
-        ("MaxGRESPerAccount", "Its account has all its GPUs in use."),
+        ("MaxGRESPerAccount", "Its account uses all its GPUs."),
         ("QOSMaxNodePerJobLimit", "more nodes"),
         ("QOSMaxGRESMinutesPerJob", "time on GPUs"),
         ("(Priority)", "higher priority"),

@@ -444,7 +444,7 @@ def test_a_checkpoint_elsewhere_is_refused(catalog: Catalog, make_plan: MakePlan
 @pytest.mark.parametrize(
     ("recipe", "size", "gpus", "words"),
     [
-        ("llama3.1@25.04", "8b", 8, "padded vocabulary of meta-llama/Meta-Llama-3-8B;"),
+        ("llama3.1@25.04", "8b", 8, "padded vocabulary of meta-llama/Meta-Llama-3-8B,"),
         ("llama3.1@24.11", "405b", 576, "GPT-2's padded vocabulary"),
         ("grok1@25.02", "314b", 512, "Llama 3's padded vocabulary"),
     ],

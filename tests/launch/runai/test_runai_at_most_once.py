@@ -333,7 +333,7 @@ def test_a_cancel_whose_answer_is_lost_is_open(at: SubmitSite) -> None:
     with at.cluster() as cluster:
         (identity,) = at.submit(run, cluster).job_ids
         at.site.faults.append(Fault("DELETE", "", 99, lost=True))
-        with pytest.raises(CancelUnconfirmedError, match="not known"):
+        with pytest.raises(CancelUnconfirmedError, match="is unknown"):
             cluster.cancel(identity)
         assert not at.site.workloads.all() or cluster.look([identity])[identity].state in ("COMPLETING", "CANCELLED")
         at.site.faults.clear()

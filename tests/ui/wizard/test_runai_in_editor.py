@@ -88,7 +88,7 @@ async def test_new_runai_cluster_is_read_with_its_secret_and_saved(services: Ser
         site.faults.append(Fault("GET", "/asset/credentials", status=403))
         await pilot.press("enter")
         await give(pilot, "not the secret")
-        await until(pilot, lambda: "could not be read" in read(pilot), "a wrong secret is reported")
+        await until(pilot, lambda: "could not read the cluster" in read(pilot), "a wrong secret is reported")
         assert "secret" in read(pilot)
         await pilot.press("ctrl+r")
         await give(pilot, site.app_secret)
