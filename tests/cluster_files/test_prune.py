@@ -257,7 +257,7 @@ def test_the_verb_shows_first_removes_with_a_yes_and_the_lists_say_the_same(runs
         if one["id"] == "old"
     )
     log = verbs.run(("logs", "old"), verbs.environment(runs.directory.parents[1]))
-    assert "removed here" in log.stderr
+    assert "removed the local copy" in log.stderr
     assert answer(runs, "jobs", "--prune")[1]["logs"][0]["id"] == "new"
 
 
