@@ -20,8 +20,8 @@ T = TypeVar("T")
 
 _CHECK_S = 0.05
 """Interval of the check whether the widget that handles the previous key still exists."""
-_PAUSE_S = 1.0
-"""A pause of typing that is longer than any within a word."""
+PAUSE_S = 1.0
+"""A pause of typing that is longer than any within a word, seconds."""
 _EDITS = frozenset({"backspace", "delete"})
 _LEAVES_FIELD = frozenset({"enter", "tab", "shift+tab", "escape"})
 
@@ -47,7 +47,7 @@ class KeyOrder(App[None]):
     @property
     def types_for_s(self) -> float:
         """Seconds for which a new dialog would still get keys meant for the focused field; 0.0 without typing."""
-        return max(0.0, self._typed_at + _PAUSE_S - time.monotonic())
+        return max(0.0, self._typed_at + PAUSE_S - time.monotonic())
 
     def push_between_words(self, dialog: Callable[[], Screen[T]], answered: Callable[[T | None], None]) -> None:
         """Open a dialog that the user did not request, after a pause of typing: earlier keys belong to the field."""

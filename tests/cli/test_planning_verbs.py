@@ -2,17 +2,18 @@
 
 from __future__ import annotations
 
+import io
 import json
 import shlex
-from collections.abc import Iterator
-from contextlib import nullcontext
+import sys
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
 
 from llmb_tui.catalog.load import load_presets
-from llmb_tui.cli import planning
+from llmb_tui.cli import main, planning
 from llmb_tui.cli.arguments import parser
 from llmb_tui.cli.flags import selection_mapping
 from llmb_tui.plan.request import read_request
@@ -97,25 +98,32 @@ def test_plans_of_lines_are_printed_in_order(call: Any) -> None:
     assert set(answers[1]) == {"error", "field", "nearest"}
 
 
+@pytest.mark.usefixtures("user_places")
 def test_each_line_is_answered_at_once_and_equal_lines_are_planned_once(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    asked: list[str] = []
+    planned: list[str] = []
+    lines, answers = iter([b"a\n", b"b\n", b"a\n", b"b\n", b"a\n"]), list[str]()
 
     def plan_line(_: object, line: str) -> dict[str, str]:
-        asked.append(line)
-        return {"is": line}
+        planned.append(line.strip())
+        return {"is": line.strip()}
+
+    class Lines(io.RawIOBase):
+        def readable(self) -> bool:
+            return True
+
+        def readinto(self, buffer: Any) -> int:
+            answers.append(capsys.readouterr().out)
+            line = next(lines, b"")
+            buffer[: len(line)] = line
+            return len(line)
 
     monkeypatch.setattr(planning, "plan_line", plan_line)
-
-    def lines() -> Iterator[str]:
-        for line in ("a", "b", "a", "b", "a"):
-            yield line
-            assert json.loads(capsys.readouterr().out) == {"is": line}
-
-    monkeypatch.setattr(planning, "_open", lambda _: nullcontext(lines()))
-    assert planning._print_plans(load_presets(), "-") == 0
-    assert asked == ["a", "b"]
+    monkeypatch.setattr(sys, "stdin", SimpleNamespace(buffer=Lines()))
+    assert main(["plan", "--from", "-"]) == 0
+    assert answers[:6] == ["", *(f'{{"is": "{line}"}}\n' for line in "ababa")]
+    assert planned == ["a", "b"]
 
 
 def test_an_invalid_byte_affects_only_its_line(call: Any, tmp_path: Path) -> None:

@@ -9,10 +9,12 @@ import json
 import os
 from dataclasses import replace
 from pathlib import Path
-from typing import Any, BinaryIO
+from typing import Any
 
 import pytest
 
+from llmb_tui.cluster.batch import ask as ask_cluster
+from llmb_tui.cluster.remote_text import remote_text
 from llmb_tui.cluster.session import Session
 from llmb_tui.cluster.slurm.profile import SlurmProfile
 from llmb_tui.plan.document import document
@@ -20,7 +22,6 @@ from llmb_tui.plan.make import plan
 from llmb_tui.services import Services
 from llmb_tui.store.paths import UserPaths
 from llmb_tui.suites.suite import make_suite
-from llmb_tui.watch import find_logs
 from tests.kit import verbs
 from tests.kit.runs import CATALOG, NEMOTRON, make_run
 from tests.kit.unprivileged import not_root
@@ -206,20 +207,20 @@ def test_an_unreadable_log_hides_no_other_log(
     folder.mkdir()
     for job in (1, 2, 3):
         (folder / f"log-a.t_{job}_0.out").write_text(log())
-    opened = find_logs._open
+    opened = Path.open
 
     class BreaksOff(io.FileIO):
         def readinto(self, _: object) -> int:
             raise OSError(errno.EIO, "Input/output error")
 
-    def open_or_fail(file: Path) -> BinaryIO:
+    def open_or_fail(file: Path, *words: Any, **more: Any) -> Any:
         if file.name != "log-a.t_2_0.out":
-            return opened(file)
+            return opened(file, *words, **more)
         if reads:
             return io.BufferedReader(BreaksOff(file))
         raise PermissionError(errno.EACCES, "Permission denied", str(file))
 
-    monkeypatch.setattr(find_logs, "_open", open_or_fail)
+    monkeypatch.setattr(Path, "open", open_or_fail)
     done = verbs.run(("results", str(folder), "--json", "--rule", rule), verbs.environment(home))
     assert done.returncode == 2
     assert [Path(run["id"]).name for run in json.loads(done.stdout)] == ["log-a.t_1_0.out", "log-a.t_3_0.out"]
@@ -275,14 +276,14 @@ def test_an_unreadable_log_on_a_cluster_is_not_a_log_without_steps(
     Services(places).clusters.save(near)
     folder = tmp_path / "logs"
     folder.mkdir()
-    asked, file = find_logs._asked, folder / "log-a.t_2_0.out"
+    file = folder / "log-a.t_2_0.out"
 
-    def gone(session: Session, script: str, *arguments: Any) -> list[tuple[str, str, str]]:
-        if script == "progress_lines.sh":
+    def gone(session: Session, script: str, *arguments: Any, **options: Any) -> list[tuple[str, str, str]]:
+        if script == remote_text("progress_lines.sh"):
             file.unlink()
-        return asked(session, script, *arguments)
+        return ask_cluster(session, script, *arguments, **options)
 
-    monkeypatch.setattr(find_logs, "_asked", gone)
+    monkeypatch.setattr("llmb_tui.watch.find_logs.ask", gone)
     for job in (1, 2, 3):
         (folder / f"log-a.t_{job}_0.out").write_text(log())
     done = verbs.run(("results", f"near:{folder}", "--rule", rule, "--json"), verbs.environment(home))

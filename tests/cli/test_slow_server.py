@@ -10,7 +10,6 @@ from typing import Any
 import pytest
 
 from llmb_tui.cli import main
-from llmb_tui.cluster import local
 from llmb_tui.cluster.link import Completed
 from llmb_tui.cluster.local import LocalConnection
 from llmb_tui.cluster.slurm.profile import SlurmProfile
@@ -32,18 +31,18 @@ def places(user_places: UserPaths, tmp_path: Path, monkeypatch: pytest.MonkeyPat
     spec = intended_run(request_for(NEMOTRON, profile), "going1").spec
     services.runs.save(make_run("going1", spec=spec, cluster="here", job_state="RUNNING", job_ids=("7",)))
     services.runs.save(make_run("unknown1", spec=spec, cluster="here", submission="unknown", job_ids=()))
-    real_popen, real_run = local._popen, LocalConnection.run
+    real_run, real_stream = LocalConnection.run, LocalConnection.stream
 
     def run(link: LocalConnection, argv: Sequence[str], *, deadline_s: float, **options: Any) -> Completed:
         assert deadline_s <= 110, argv
-        return real_run(link, argv, deadline_s=0.05, **options)
+        return real_run(link, TRICKLES, deadline_s=0.05, **options)
 
-    monkeypatch.setattr(local, "_popen", lambda _argv: real_popen(TRICKLES))
     monkeypatch.setattr(LocalConnection, "run", run)
+    monkeypatch.setattr(LocalConnection, "stream", lambda link, _argv: real_stream(link, TRICKLES))
     for name in (
-        "launch.install._LINK_PATIENCE_S",
-        "launch.install._LOOK_EVERY_S",
-        "cluster.remotelog._HEADER_WITHIN_S",
+        "launch.install.LINK_PATIENCE_S",
+        "launch.install.LOOK_EVERY_S",
+        "cluster.remotelog.HEADER_WITHIN_S",
     ):
         monkeypatch.setattr(f"llmb_tui.{name}", 0.05)
     return user_places

@@ -15,9 +15,9 @@ from llmb_tui.services import Services
 from llmb_tui.store.paths import CONFIG_VARIABLE, STATE_VARIABLE, UserPaths
 from llmb_tui.ui.app import LlmbApp
 from llmb_tui.ui.dialogs import Failure
-from tests.kit.homeless import make_homeless
 from tests.kit.pilot import SIZE, on_screen, on_top
 from tests.kit.runs import make_run
+from tests.kit.unknown_user import use_unknown_user_id
 from tests.kit.unprivileged import not_root
 
 SELECTION = ("-w", "nemotron4@25.04", "-s", "15b", "--gpu", "h100", "-d", "fp8", "--scale", "64")
@@ -132,7 +132,7 @@ def test_an_unreadable_log_file_is_reported_with_a_fix(tmp_path: Path, capsys: p
 def test_a_missing_home_is_reported_with_the_variables_to_set(
     words: tuple[str, ...], monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    make_homeless(monkeypatch)
+    use_unknown_user_id(monkeypatch)
     for name in (CONFIG_VARIABLE, STATE_VARIABLE, "XDG_CONFIG_HOME", "XDG_STATE_HOME"):
         monkeypatch.delenv(name, raising=False)
     assert main([*words, "--json"]) == 1

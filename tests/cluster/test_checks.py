@@ -623,7 +623,7 @@ REQUESTS = replace(PROFILE, reservation="r", constraint="c", exclude="e", segmen
 
 
 @given(st.fixed_dictionaries(dict.fromkeys(SLURM, answers)), st.sampled_from([None, PLAN]))
-def test_whatever_a_cluster_says_the_report_is_clean_text(facts: Answers, plan: Plan | None) -> None:
+def test_the_report_is_clean_text_for_any_answer_of_a_cluster(facts: Answers, plan: Plan | None) -> None:
     for check in map(clean_check, slurm_checks(facts, Needs(REQUESTS, plan))):
         for text in (check.found, check.needed, check.fix):
             assert text == clean_line(text)

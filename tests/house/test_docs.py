@@ -125,7 +125,7 @@ def test_messages_are_searched() -> None:
 
 
 @pytest.mark.parametrize("command", ["jobs --nowhere", "nothing", "suite begin x", "secrets x --give both"])
-def test_what_the_program_does_not_know_would_be_found(command: str) -> None:
+def test_an_unknown_phase_would_be_found(command: str) -> None:
     with pytest.raises(LlmbError):
         accepts(words(f"llmb-tui {command}"))
 

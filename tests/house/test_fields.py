@@ -91,7 +91,7 @@ def test_every_verb_that_takes_a_selection_has_a_flag_for_each_field(verb: str) 
                 assert list(mapping) == [field.name]
 
 
-def test_without_flags_nothing_is_said() -> None:
+def test_without_flags_nothing_is_stated() -> None:
     assert selection_mapping(parser().parse_args(["plan"])) == {}
 
 
@@ -129,7 +129,7 @@ def test_an_option_is_offered_by_the_wizard_and_named_in_the_review(catalog: Cat
     assert option.word in summary(state_of(catalog, answers_from_selection(chosen)), StepId.SCALE)
 
 
-def test_no_module_lists_the_fields_by_hand() -> None:
+def test_no_module_lists_the_fields_again() -> None:
     again = [
         f"{path.relative_to(ROOT)}:{line}"
         for path in ROOT.rglob("*.py")

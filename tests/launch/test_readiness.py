@@ -134,7 +134,7 @@ CHANGES: dict[str, Callable[[SlurmCluster, RunRequest], object]] = {
 
 
 @pytest.mark.parametrize("change", CHANGES)
-def test_whatever_changes_a_cluster_is_refused_without_a_connection(request_: RunRequest, change: str) -> None:
+def test_changes_of_a_cluster_are_refused_without_a_connection(request_: RunRequest, change: str) -> None:
     session = SlurmCluster(replace(PROFILE, read_only=True))
     with pytest.raises(ReadOnlyError, match="is read-only") as refused:
         CHANGES[change](session, request_)

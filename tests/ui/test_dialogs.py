@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import string
+from pathlib import Path
 
 import pytest
 from textual.screen import Screen
@@ -67,16 +68,16 @@ async def test_a_host_key_is_accepted_with_the_keys_that_the_dialog_names(other:
 
 
 async def test_copying_a_failure_also_uses_the_desktop_tool_and_shows_a_toast(
-    monkeypatch: pytest.MonkeyPatch,
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
-    fed: list[bytes] = []
-    monkeypatch.setattr("llmb_tui.ui.clipboard.native_tool", lambda *_: ("pbcopy",))
-    monkeypatch.setattr("llmb_tui.ui.clipboard._feed", lambda _, data: fed.append(data))
+    desktop = tmp_path / "clipboard"
+    desktop.touch()
+    monkeypatch.setattr("llmb_tui.ui.clipboard.native_tool", lambda *_: ("tee", str(desktop)))
     app = Host(Screen)
     async with app.run_test(size=(80, 24), notifications=True) as pilot:
         app.push_screen(Failure(LlmbError("It broke.", "A wire \x1b[2Jis cut.", "Mend it.")))
         await pilot.pause()
         await pilot.press("c")
-        await until(pilot, lambda: fed == [b"It broke.\nA wire is cut.\nMend it."], "the tool has it")
-        assert app.clipboard == fed[0].decode()
+        await until(pilot, lambda: desktop.read_text() == "It broke.\nA wire is cut.\nMend it.", "the tool has it")
+        assert app.clipboard == desktop.read_text()
         assert "The text sent to the clipboard." in on_screen(app)

@@ -75,7 +75,7 @@ async def test_key_that_removes_its_widget_does_not_block_the_next() -> None:
 async def test_non_printable_key_does_not_count_as_typing(
     monkeypatch: pytest.MonkeyPatch, key: str, types: bool
 ) -> None:
-    monkeypatch.setattr(key_order, "_PAUSE_S", 3600.0)
+    monkeypatch.setattr(key_order, "PAUSE_S", 3600.0)
     app = Fields()
     async with app.run_test() as pilot:
         app.query_one("#first").focus()

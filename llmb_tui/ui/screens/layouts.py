@@ -23,8 +23,8 @@ from llmb_tui.wizard.choices import Choice
 if TYPE_CHECKING:
     from llmb_tui.plan.layouts import Layout, Layouts
 
-# A comparison that takes longer shows the elapsed time.
-_PATIENCE_S = 1.0
+PATIENCE_S = 1.0
+"""A comparison that takes longer, seconds, shows the elapsed time."""
 _TICK_S = 0.25
 _COLUMNS = (("tp", 3), ("pp", 4), ("cp", 4), ("ep", 4), ("vp", 4), ("mbs", 4), ("ga", 5))
 _HEAD = "  " + "".join(f"{name.upper():>{width}}" for name, width in _COLUMNS) + "    step time    MFU    memory"
@@ -58,7 +58,7 @@ class LayoutsDialog(ListDialog):
 
     def _tick(self) -> None:
         waited = time.monotonic() - self._since
-        if waited >= _PATIENCE_S:
+        if waited >= PATIENCE_S:
             self.say(line((f"◐ comparing layouts for {duration(waited)} …", MUTED)))
 
     def _show(self, valid: Layouts) -> None:

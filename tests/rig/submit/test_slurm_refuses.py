@@ -167,7 +167,7 @@ CASES = {
 
 
 @pytest.mark.parametrize("case", CASES.values(), ids=CASES.keys())
-def test_a_refusal_is_told_in_words(trial: Trial, case: Refused) -> None:
+def test_a_refusal_is_explained(trial: Trial, case: Refused) -> None:
     run = trial.new(**case.spec)
     lines = [case.line] if case.line else []
     with _strict_qos(trial.rig, case.limit), trial.session() as session, pytest.raises(LlmbError) as caught:
@@ -181,7 +181,7 @@ def test_a_refusal_is_told_in_words(trial: Trial, case: Refused) -> None:
     assert trial.rig.squeue() == []
 
 
-def test_an_option_of_pyxis_where_there_is_none_is_told_in_words(trial: Trial) -> None:
+def test_an_option_of_pyxis_without_pyxis_is_explained(trial: Trial) -> None:
     run = trial.new(options=(("container-image", "nvidia/nemo"),))
     with _without_pyxis(trial.rig), trial.session() as session, pytest.raises(LlmbError) as caught:
         trial.submit(session, run)

@@ -520,9 +520,11 @@ async def test_frames_without_a_common_line_are_less_frequent(log: Path, monkeyp
         source = Growing(1000)
         view.show(source)
         monkeypatch.setattr(view, "set_timer", lambda delay, _callback: pauses.append(delay))
+        view.mark_stale()
+        view.flush_pending()
+        pauses.clear()
         for more in (view.size.height - 1, view.size.height, 1):
             source.lines += more
-            view._frame = None
             view.show_appended()
         some, all_of_them, one = pauses
         assert some == one < all_of_them <= 0.5

@@ -11,7 +11,7 @@ import pytest
 from textual.app import App
 from textual.geometry import Region
 
-from llmb_tui.cluster import local
+from llmb_tui.cluster.local import LocalConnection
 from llmb_tui.cluster.slurm.profile import SlurmProfile
 from llmb_tui.services import Services
 from llmb_tui.ui.app import LlmbApp
@@ -89,8 +89,9 @@ async def test_hostile_output_does_not_reach_the_terminal(services: Services, lo
 async def test_slow_output_delays_no_key(
     services: Services, login_node: SlurmProfile, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    real = local._popen
-    monkeypatch.setattr(local, "_popen", lambda _argv: real(("sh", "-c", "while printf x; do sleep 5; done")))
+    run, stream, trickle = LocalConnection.run, LocalConnection.stream, ("sh", "-c", "while printf x; do sleep 5; done")
+    monkeypatch.setattr(LocalConnection, "run", lambda link, _argv, **options: run(link, trickle, **options))
+    monkeypatch.setattr(LocalConnection, "stream", lambda link, _argv: stream(link, trickle))
     services.clusters.save(login_node)
     services.runs.save(make_run("going", cluster=login_node.name, job_state="RUNNING"))
     services.runs.save(make_run("open", cluster=login_node.name, submission="unknown", job_ids=()))

@@ -315,7 +315,7 @@ async def test_long_comparison_shows_progress_and_can_be_cancelled(
 ) -> None:
     held = Held()
     monkeypatch.setattr(layouts_room, "layouts", held)
-    monkeypatch.setattr(layouts_screen, "_PATIENCE_S", 0.0)
+    monkeypatch.setattr(layouts_screen, "PATIENCE_S", 0.0)
     async with app.run_test(size=SIZE) as pilot:
         wizard = await at_scale(pilot)
         await pilot.press("ctrl+l")

@@ -46,7 +46,7 @@ async def test_waiting_thread_is_released_when_the_wizard_becomes_active(app: Ll
 async def test_question_waits_for_a_pause_of_typing(
     app: LlmbApp, monkeypatch: pytest.MonkeyPatch, pause_s: float
 ) -> None:
-    monkeypatch.setattr(key_order, "_PAUSE_S", pause_s)
+    monkeypatch.setattr(key_order, "PAUSE_S", pause_s)
     asking = threading.Thread(target=lambda: app.prompter.answer("Password: ", False), daemon=True)
     async with app.run_test(size=(80, 24)) as pilot:
         await loaded(pilot)

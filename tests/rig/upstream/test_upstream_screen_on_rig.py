@@ -12,7 +12,7 @@ from llmb_tui.ui.screens.run import RunScreen
 from llmb_tui.wizard.steps import StepId
 from tests.kit.pilot import marks, on_top, shown_run_state, until
 from tests.rig.upstream.conftest import MakeOperator
-from tests.rig.upstream.test_from_nothing_to_a_verdict import GROK
+from tests.rig.upstream.test_upstream_verbs_on_rig import GROK
 from tests.rig.upstream.upstream_operator import remote_log, spec_of
 from tests.ui.wizard.upstream_pilot import at_procedures, chosen
 
