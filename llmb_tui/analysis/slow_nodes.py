@@ -40,10 +40,10 @@ _FARTHEST = 3.0
 _FINEST = 0.0005
 """Minimum relative deviation of repeats, because logs print four digits."""
 RULE = (
-    f"A node is suspected if its runs are slower than repeats without it by more than {plain_number(_LEAST_PCT)} % "
-    f"and by more than their noise, in at least {_LEAST_PLACEMENTS} placements on either side, and if noise alone would "
-    f"name any node in at most {plain_number(100 * _CHANCE)} % of such checks. A run is judged by the median of its steps; "
-    "consecutive runs on the same nodes are one placement."
+    f"A node is suspected if its runs are slower than repeats without it by more than {plain_number(_LEAST_PCT)} % and "
+    f"by more than their noise, in at least {_LEAST_PLACEMENTS} placements on either side, and if noise alone would "
+    f"name any node in at most {plain_number(100 * _CHANCE)} % of such checks. A run is judged by the median of its "
+    "steps; consecutive runs on the same nodes are one placement."
 )
 _STATE_WORDS: dict[NodeState, str] = {
     "suspected": "slow",

@@ -157,8 +157,8 @@ def _arithmetic(verdict: Verdict, threshold: float) -> str:
     return (
         f"{verdict.result}: the expected step time divided by the measured one, {step_time(verdict.measured_s)}, is "
         f"{percent(100 * verdict.ratio)}. At {plain_number(100 * threshold)} % or more it is PASS; below that, it is "
-        "FAIL if the step time is above the band, and WARN if it is within the band. At any ratio it is WARN if the two "
-        "step times cannot be compared fairly; any reasons follow."
+        "FAIL if the step time is above the band, and WARN if it is within the band. At any ratio it is WARN if the "
+        "two step times cannot be compared fairly; any reasons follow."
     )
 
 
