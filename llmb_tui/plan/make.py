@@ -105,7 +105,8 @@ def _notes(resolved: ResolvedSelection, result: ResultRow | None, estimate: Esti
         yield _note(
             "mfu_pct",
             f"NVIDIA's README: MFU {plain_number(result.mfu_pct)} %, by an older formula ({flops(older)} FLOPs per "
-            f"sample); the corrected formula ({flops(estimate.model_flops_per_sample)}) gives {percent(estimate.mfu_pct)}.",
+            f"sample); the corrected formula ({flops(estimate.model_flops_per_sample)}) gives "
+            f"{percent(estimate.mfu_pct)}.",
         )
     if resolved.recipe.flops.causal:
         yield _note("mfu_pct", "The formula counts half of the attention scores (causal); other recipes count all.")
