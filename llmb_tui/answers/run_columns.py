@@ -173,8 +173,7 @@ COLUMNS: tuple[RunColumn, ...] = (
     RunColumn("cluster", "cluster", "cluster", shown=("jobs", *_CSV, "compare csv", "report")),
     RunColumn("where", "cluster", "cluster", 5, shown=_SCREENS),
     RunColumn("procedure", "procedure", shown=(*_CSV, "compare csv")),
-    RunColumn("launch", _launch, "procedure", shown=(*_VERBS, "report")),
-    RunColumn("launch", "procedure", "procedure", 9, drop=7, shown=_SCREENS),  # no room for the name
+    RunColumn("launch", _launch, "procedure", 16, drop=11, shown=(*_VERBS, "report", *_SCREENS)),
     RunColumn(
         "state", "state", "state",
         shown=(*_VERBS, *_CSV, "compare csv", "suite", "report", "runs screen", "suite screen"),
