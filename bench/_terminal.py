@@ -35,7 +35,7 @@ class Terminal:
     def __enter__(self) -> Terminal:
         return self
 
-    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None) -> None:
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, tb: TracebackType | None) -> None:
         with suppress(ProcessLookupError):
             os.kill(self._pid, signal.SIGKILL)
         os.waitpid(self._pid, 0)
@@ -69,23 +69,23 @@ class Terminal:
 
     def wait_for(self, text: str, limit_s: float = 60.0) -> float:
         """Read until this text is painted after the last key; return the seconds since the start of the program."""
-        ends = time.perf_counter() + limit_s
+        deadline = time.perf_counter() + limit_s
         while text.encode() not in self._newest:
-            if time.perf_counter() > ends:
+            if time.perf_counter() > deadline:
                 raise TimeoutError(f"{text!r} is not on the screen: {self._newest[-500:]!r}")
             self.read(0.05)
         return time.perf_counter() - self._began
 
     def settle(self, quiet_s: float, limit_s: float = 10.0) -> float:
         """Read until nothing is painted for `quiet_s`, or until the limit; return the seconds to the last byte."""
-        began = last = time.perf_counter()
-        while last - began < limit_s and self.read(quiet_s):
+        started_at = last = time.perf_counter()
+        while last - started_at < limit_s and self.read(quiet_s):
             last = time.perf_counter()
-        return last - began
+        return last - started_at
 
     def watch(self, seconds: float) -> float:
         """Read the output for this time without typing; return the CPU usage in that time, % of a core."""
-        before, began = self.cpu_s, time.perf_counter()
-        while (elapsed := time.perf_counter() - began) < seconds:
+        cpu_before, started_at = self.cpu_s, time.perf_counter()
+        while (elapsed := time.perf_counter() - started_at) < seconds:
             self.read(min(0.1, seconds - elapsed))
-        return (self.cpu_s - before) / (time.perf_counter() - began) * 100
+        return (self.cpu_s - cpu_before) / (time.perf_counter() - started_at) * 100

@@ -45,9 +45,9 @@ async def _pump(reader: asyncio.StreamReader, writer: asyncio.StreamWriter, dela
 
     async def send() -> None:
         while True:
-            due, data = await in_flight.get()
-            if due - loop.time() > 0.0005:
-                await asyncio.sleep(due - loop.time())
+            send_at, data = await in_flight.get()
+            if send_at - loop.time() > 0.0005:
+                await asyncio.sleep(send_at - loop.time())
             if not data:
                 break
             writer.write(data)

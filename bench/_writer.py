@@ -31,13 +31,13 @@ def nccl_lines(first: int, count: int) -> str:
 
 def write(path: str, per_s: int) -> None:
     """Append `per_s` lines a second until the process is killed."""
-    began, lines, steps = time.monotonic(), 0, 0
+    started_at, lines, steps = time.monotonic(), 0, 0
     with open(path, "ab", buffering=0) as log:
         while per_s:
-            elapsed = time.monotonic() - began
-            due = int(elapsed * per_s) - lines
-            text = nccl_lines(lines, due)
-            lines += due
+            elapsed = time.monotonic() - started_at
+            new_lines = int(elapsed * per_s) - lines
+            text = nccl_lines(lines, new_lines)
+            lines += new_lines
             while steps < min(elapsed, 49):  # step 49, the last one, is never written
                 text += f"Training epoch 0, iteration {steps}/49 | global_step: {steps} | reduced_train_loss: 9.81 | "
                 text += f"train_step_timing in s: {1.9 + steps % 5 / 50:.3f} | consumed_samples: {256 * steps + 256}\n"

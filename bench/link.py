@@ -42,14 +42,14 @@ except ImportError:  # the older version
     session = Session(ClusterProfile(**json.loads(sys.argv[1])), NonInteractivePrompter())
     def follow(name, copy): return Follower(session, name, copy)
 def poll():
-    began = time.perf_counter()
+    started_at = time.perf_counter()
     assert run_batch(session, {"echo": "echo here"}, 20.0)["echo"].text == "here\\n"
-    return time.perf_counter() - began
+    return time.perf_counter() - started_at
 """
 _CONNECT = """\
-began = time.perf_counter()
+started_at = time.perf_counter()
 assert session.run(["echo", "here"]).stdout == "here\\n"
-print(time.perf_counter() - began)
+print(time.perf_counter() - started_at)
 """
 _WARM_COMMAND = """\
 for _ in range(3): poll()
@@ -59,9 +59,9 @@ _COPY = """\
 with tempfile.TemporaryDirectory() as folder:
     for name in sys.argv[2:]:  # copying the first log, a short one, opens the connection
         follower = follow(name, Path(folder, "copy" + Path(name).name))
-        began = time.perf_counter()
+        started_at = time.perf_counter()
         while follower.copied < Path(name).stat().st_size: follower.pump(1.0)
-        seconds = time.perf_counter() - began
+        seconds = time.perf_counter() - started_at
         follower.close()
 print(seconds)
 """
@@ -149,10 +149,10 @@ def _sh_s(line: Line) -> float:
         assert shell.stdin is not None
         assert shell.stdout is not None
         for _ in range(23):
-            began = time.perf_counter()
+            started_at = time.perf_counter()
             shell.stdin.write(b"echo here\n")
             shell.stdout.readline()
-            times.append(time.perf_counter() - began)
+            times.append(time.perf_counter() - started_at)
         shell.stdin.close()
     return statistics.median(times[3:])
 
@@ -173,9 +173,9 @@ def first_answer(line: Line, goals: str) -> Row:
 
 
 def _echo_s(line: Line) -> float:
-    began = time.perf_counter()
+    started_at = time.perf_counter()
     subprocess.run([*line.ssh, "echo here"], capture_output=True, check=True)
-    return time.perf_counter() - began
+    return time.perf_counter() - started_at
 
 
 def copy_log(rig: Rig, line: Line, megabytes: int, goals: str) -> Row:
@@ -216,10 +216,10 @@ def _cat_s(command: Sequence[str], folder: Path) -> float:
     with subprocess.Popen(command, stdout=subprocess.PIPE, bufsize=0) as ssh, (folder / "cat").open("wb") as file:
         assert ssh.stdout is not None
         file.write(ssh.stdout.read(1))
-        began = time.perf_counter()
+        started_at = time.perf_counter()
         while data := ssh.stdout.read(1 << 20):
             file.write(data)
-        return time.perf_counter() - began
+        return time.perf_counter() - started_at
 
 
 def command_during_stream(line: Line) -> Row:
@@ -230,15 +230,15 @@ def command_during_stream(line: Line) -> Row:
 
 def rows() -> Iterator[Row]:
     """Measure all rows."""
-    with lines() as (rig, (loopback, far)):
+    with lines() as (rig, (loopback, slow)):
         yield copy_log(rig, loopback, 200, "≤ 1.18 × ssh cat")
-        yield copy_log(rig, far, 40, "≤ 1/3 × ssh cat")
-        yield copy_log(rig, far, 200, "≤ 1/3 × ssh cat")
+        yield copy_log(rig, slow, 40, "≤ 1/3 × ssh cat")
+        yield copy_log(rig, slow, 200, "≤ 1/3 × ssh cat")
         yield warm_command(loopback, "", "")
-        yield warm_command(far, "", "≤ 1.1 × persistent sh")
+        yield warm_command(slow, "", "≤ 1.1 × persistent sh")
         yield first_answer(loopback, "")
-        yield first_answer(far, "≤ 0.65 × ssh host echo")
+        yield first_answer(slow, "≤ 0.65 × ssh host echo")
         yield command_during_stream(loopback)
-        yield command_during_stream(far)
+        yield command_during_stream(slow)
         (rig.home / ".bashrc").write_text("sleep 0.1\n")
-        yield warm_command(far, ", with a login shell that takes 0.1 s to start", "≤ 1.1 × persistent sh")
+        yield warm_command(slow, ", with a login shell that takes 0.1 s to start", "≤ 1.1 × persistent sh")

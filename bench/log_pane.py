@@ -101,17 +101,17 @@ class Panel(App[None]):
         lines = _LINES[self._kind]
         distinct = min(lines, _DISTINCT)
         texts = batches(distinct) * (lines // distinct)
-        before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+        memory_before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
         gaps: list[float] = []
         ticker = asyncio.create_task(self._tick(gaps))
-        began = time.perf_counter()
+        started_at = time.perf_counter()
         await feeds[self._kind](texts)
         refreshed = asyncio.Event()
         self.call_after_refresh(refreshed.set)
         await refreshed.wait()
-        seconds = time.perf_counter() - began
+        seconds = time.perf_counter() - started_at
         ticker.cancel()
-        growth = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before
+        growth = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - memory_before
         answer = {"rate": _LINES[self._kind] / seconds, "gap_ms": max(gaps) * 1000, "mb": growth / 1024}
         self._result.write_text(json.dumps(answer))
         self.exit()

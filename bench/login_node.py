@@ -88,10 +88,10 @@ def _delay_s(argv: Sequence[str], log: Path) -> float:
             line = f"line {number}\n".encode()
             with log.open("ab") as file:
                 file.write(line)
-            began, output = time.monotonic(), b""
+            started_at, output = time.monotonic(), b""
             while follower.stdout is not None and line not in output:
                 output += os.read(follower.stdout.fileno(), 1 << 16)
-            delays.append(time.monotonic() - began)
+            delays.append(time.monotonic() - started_at)
         follower.kill()
     return statistics.median(delays)
 
@@ -107,7 +107,7 @@ def _argv(tree: str, log: Path) -> list[str]:
 
 def _follow_cpu_s(tree: str, log: Path) -> float:
     log.write_text("the first line\n")
-    argv, before = _argv(tree, log), children_cpu_s()
+    argv, cpu_before = _argv(tree, log), children_cpu_s()
     with subprocess.Popen(argv, stdin=subprocess.PIPE, stdout=subprocess.DEVNULL, bufsize=0) as follower:
         for _ in range(10):
             time.sleep(1)
@@ -115,7 +115,7 @@ def _follow_cpu_s(tree: str, log: Path) -> float:
                 file.write("one more line\n")
             if follower.stdin is not None:
                 follower.stdin.write(b"\n")
-    return children_cpu_s() - before
+    return children_cpu_s() - cpu_before
 
 
 def cheap() -> Iterator[Row]:

@@ -118,9 +118,9 @@ def measure_parsing(share: float, goals: str, lines: int = 200_000) -> Row:
 
 def _cpu_s(work: Callable[[], object]) -> float:
     """Call `work`; return the CPU seconds of this process and its children."""
-    before = time.process_time() + children_cpu_s()
+    cpu_before = time.process_time() + children_cpu_s()
     work()
-    return time.process_time() + children_cpu_s() - before
+    return time.process_time() + children_cpu_s() - cpu_before
 
 
 def cheap() -> Iterator[Row]:

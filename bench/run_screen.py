@@ -145,10 +145,10 @@ def _key_ms(terminal: Terminal, log: Path, per_s: int) -> float:
     with stream_lines(log, per_s):
         terminal.watch(2.0)
         for state in ("paused", "following") * (_KEYS // 2):
-            began = time.perf_counter()
+            started_at = time.perf_counter()
             terminal.type(b" ")
             terminal.wait_for(state)
-            times.append(time.perf_counter() - began)
+            times.append(time.perf_counter() - started_at)
             terminal.watch(0.25)
     terminal.watch(1.0)
     return statistics.median(times) * 1000
@@ -159,10 +159,12 @@ def memory(run: WatchedRun) -> Row:
     run.reset()
     with run.open_screen(ROOT) as terminal, stream_lines(run.log, 2 * _LONG // len(nccl_lines(0, 100))):
         terminal.watch(60.0)
-        before = terminal.memory_mb
+        memory_before = terminal.memory_mb
         while run.copy.stat().st_size < 2 * _LONG:
             terminal.watch(1.0)
-        return Row("watching 2 GB, after the first minute", "MB", {"now": [terminal.memory_mb - before]}, "≤ 10", 6)
+        return Row(
+            "watching 2 GB, after the first minute", "MB", {"now": [terminal.memory_mb - memory_before]}, "≤ 10", 6
+        )
 
 
 def last_line(run: WatchedRun) -> Iterator[Row]:
@@ -192,10 +194,10 @@ def last_line(run: WatchedRun) -> Iterator[Row]:
 def _open_run(run: WatchedRun) -> tuple[float, float]:
     """Open the screen of the run; return the seconds until its last line is shown, and the memory in MB."""
     with run.open_list(ROOT) as terminal:
-        began = time.perf_counter()
+        started_at = time.perf_counter()
         terminal.type(b"\r")
         terminal.wait_for(_LAST)
-        seconds = time.perf_counter() - began
+        seconds = time.perf_counter() - started_at
         terminal.watch(4.0)
         return seconds, terminal.memory_mb
 

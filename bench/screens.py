@@ -103,11 +103,11 @@ def _harlequin_keys(harlequin: str, home: str) -> tuple[float, float, float]:
 
 def _measure_keys(terminal: Terminal, keys: tuple[bytes, bytes]) -> tuple[float, float, float]:
     """Type both keys in turns; return median and p95 of the time to the last painted byte, and CPU time, in ms."""
-    before, times = terminal.cpu_s, []
+    cpu_before, times = terminal.cpu_s, []
     for number in range(_KEYS):
         terminal.type(keys[number % 2])
         times.append(terminal.settle(0.2) * 1000)
-    return statistics.median(times), sorted(times)[int(_KEYS * 0.95)], (terminal.cpu_s - before) / _KEYS * 1000
+    return statistics.median(times), sorted(times)[int(_KEYS * 0.95)], (terminal.cpu_s - cpu_before) / _KEYS * 1000
 
 
 def first_paint() -> Iterator[Row]:
@@ -157,9 +157,9 @@ def _review_ms(tree: str) -> float:
         terminal.wait_for(" ms ")  # the round-trip time appears when the cluster is connected
         terminal.watch(5.0)
         terminal.type(b"6")
-        began = time.perf_counter()
+        started_at = time.perf_counter()
         terminal.wait_for("#SBATCH")
-        return (time.perf_counter() - began) * 1000
+        return (time.perf_counter() - started_at) * 1000
 
 
 def environment(tree: str, home: Path) -> dict[str, str]:
