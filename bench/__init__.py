@@ -1,1 +1,1 @@
-"""Benchmarks: each compares its figures with one another in the same run, and no test asserts a time."""
+"""Benchmarks. Each compares programs or versions in the same run. No test asserts a time."""

@@ -1,4 +1,4 @@
-"""Ways of doing the same side by side, taken in turns, round after round; and the row of the table that they make."""
+"""Measure several programs in turns, round after round, and format the figures as a row of the table."""
 
 from __future__ import annotations
 
@@ -11,87 +11,88 @@ import sys
 from collections.abc import Callable, Mapping, Sequence
 from typing import NamedTuple
 
-from bench._others import HERE, before
+from bench._baselines import ROOT, older_version
 
 ROUNDS = 5
 _GOAL = re.compile(r"([≤≥]) ([\d.]+)(?:/([\d.]+))?(?: (×|more than) (.+))?")
 
 
 class Row(NamedTuple):
-    """One line of the table: what was measured, in which unit, by way. Ours is the way `now`."""
+    """A row of the table: the measurements of each way to do the same work. `now` is the way of this version."""
 
-    what: str
+    name: str
     unit: str
     values: Mapping[str, Sequence[float]]
-    to_reach: str = ""
-    """What is judged, with `;` between: `≤ 1/8 × before` and `≥ 20 × Log` by the ratio of medians to another way,
-    `≤ 1.5 more than minimal Textual` by their difference, `≤ 10` by ours alone. Other words are only shown."""
+    goals: str = ""
+    """Goals, separated by `; `. `≤ 1/8 × before` and `≥ 20 × Log` limit the ratio of the median of `now` to another
+    median, `≤ 1.5 more than minimal Textual` limits their difference, and `≤ 10` limits the median of `now`. Any other
+    text is shown and not judged."""
     number: int = 0
-    """Of the goal; 0 where it belongs to none."""
-    why: str = ""
-    """Why it is not reached, where that is known."""
+    """Number of the goal; 0 if the row has none."""
+    reason: str = ""
+    """Reason why a goal is not reached; empty if unknown."""
 
     def __str__(self) -> str:
-        head = f"{self.number or '-'}  {self.what} ({self.unit}, {self.rounds} rounds)"
+        head = f"{self.number or '-'}  {self.name} ({self.unit}, {self.rounds} rounds)"
         lines = [
-            f"  {way:16} {_short(statistics.median(taken)):>8}  ({_short(min(taken))}–{_short(max(taken))})"
-            + (f"   now is {self._middle('now') / statistics.median(taken):.3g} of it" if way != "now" else "")
-            for way, taken in self.values.items()
+            f"  {way:16} {_format(statistics.median(figures)):>8}  ({_format(min(figures))}–{_format(max(figures))})"
+            + (f"   now is {self._median('now') / statistics.median(figures):.3g} of it" if way != "now" else "")
+            for way, figures in self.values.items()
         ]
-        return "\n".join([head, *lines, *(f"  to reach: {goal}: {judged}" for goal, judged in self.judged())])
+        return "\n".join([head, *lines, *(f"  to reach: {goal}: {verdict}" for goal, verdict in self.judged())])
 
     @property
     def rounds(self) -> int:
-        """How often each way was taken."""
+        """Number of measurements of each way."""
         return len(next(iter(self.values.values())))
 
     def judged(self) -> list[tuple[str, str]]:
-        """Each goal, and whether it is reached."""
-        return [(goal, self._judged(goal)) for goal in self.to_reach.split("; ") if goal]
+        """Return each goal with its verdict: `yes` or `no` and the figure, or `not judged`."""
+        return [(goal, self._verdict(goal)) for goal in self.goals.split("; ") if goal]
 
     def cells(self) -> list[str]:
-        """As a line of a Markdown table: number, what, to reach, measured, ratio, reached."""
+        """Return the cells of a Markdown table: number, name, goals, measurements, ratios, verdicts."""
         measured = [
-            f"{way} {_short(statistics.median(taken))} ({_short(min(taken))}–{_short(max(taken))})"
-            for way, taken in self.values.items()
+            f"{way} {_format(statistics.median(figures))} ({_format(min(figures))}–{_format(max(figures))})"
+            for way, figures in self.values.items()
         ]
-        ratios = [f"{_short(self._middle('now') / self._middle(way))} × {way}" for way in self.values if way != "now"]
-        judged = [said for _, said in self.judged()]
-        missed = [self.why] if self.why and any(said.startswith("no:") for said in judged) else []
+        ratios = [f"{_format(self._median('now') / self._median(way))} × {way}" for way in self.values if way != "now"]
+        verdicts = [verdict for _, verdict in self.judged()]
+        reasons = [self.reason] if self.reason and any(verdict.startswith("no:") for verdict in verdicts) else []
         return [
             str(self.number or "–"),
-            f"{self.what}, {self.unit}",
-            "<br>".join(self.to_reach.split("; ")),
+            f"{self.name}, {self.unit}",
+            "<br>".join(self.goals.split("; ")),
             "<br>".join([*measured, f"{self.rounds} rounds"]),
             "<br>".join(ratios),
-            "<br>".join([*judged, *missed]),
+            "<br>".join([*verdicts, *reasons]),
         ]
 
-    def _judged(self, goal: str) -> str:
-        found = _GOAL.fullmatch(goal)
-        if not found:
+    def _verdict(self, goal: str) -> str:
+        match = _GOAL.fullmatch(goal)
+        if not match:
             return "not judged"
-        than, over, under, how, way = found.groups()
+        relation, numerator, denominator, comparison, way = match.groups()
         if way and way not in self.values:
             return f"not judged: nothing to compare with, {way!r} was not measured"
-        limit, ours = float(over) / float(under or 1), self._middle("now")
-        figure = {"×": lambda: ours / self._middle(way), "more than": lambda: ours - self._middle(way)}.get(
-            how, lambda: ours
+        limit, ours = float(numerator) / float(denominator or 1), self._median("now")
+        figure = {"×": lambda: ours / self._median(way), "more than": lambda: ours - self._median(way)}.get(
+            comparison, lambda: ours
         )()
-        reached = figure <= limit if than == "≤" else figure >= limit
-        return f"{'yes' if reached else 'no'}: {_short(figure)}"
+        reached = figure <= limit if relation == "≤" else figure >= limit
+        return f"{'yes' if reached else 'no'}: {_format(figure)}"
 
-    def _middle(self, way: str) -> float:
+    def _median(self, way: str) -> float:
         return statistics.median(self.values[way])
 
 
-def _short(figure: float) -> str:
-    """Three digits, and thousands as they are."""
+def _format(figure: float) -> str:
+    """Round to three significant digits; from 1,000 on, to an integer."""
     return f"{figure:,.0f}" if abs(figure) >= 1000 else f"{figure:.3g}"
 
 
-def in_turns(ways: Mapping[str, Callable[[], float]], rounds: int = ROUNDS) -> dict[str, list[float]]:
-    """What each way gave, in each round."""
+def measure(ways: Mapping[str, Callable[[], float]], rounds: int = ROUNDS) -> dict[str, list[float]]:
+    """Call each way once in each round; return the figures of each way, in the order of the rounds."""
     values: dict[str, list[float]] = {name: [] for name in ways}
     for _ in range(rounds):
         for name, way in ways.items():
@@ -99,9 +100,9 @@ def in_turns(ways: Mapping[str, Callable[[], float]], rounds: int = ROUNDS) -> d
     return values
 
 
-def cpu_of(command: Sequence[str], tree: str = HERE, **environment: str) -> float:
-    """Seconds of CPU of a command and all that it started, with `tree` as the program. What it prints is dropped."""
-    spent = children_s()
+def measure_cpu_s(command: Sequence[str], tree: str = ROOT, **environment: str) -> float:
+    """Run a command with `tree` as the program and discard its output; return its CPU seconds, with its children's."""
+    cpu_before = children_cpu_s()
     subprocess.run(
         command,
         stdin=subprocess.DEVNULL,
@@ -111,21 +112,21 @@ def cpu_of(command: Sequence[str], tree: str = HERE, **environment: str) -> floa
         cwd=tree,
         check=True,
     )
-    return children_s() - spent
+    return children_cpu_s() - cpu_before
 
 
-def children_s() -> float:
-    """Seconds of CPU of all child processes that have ended, and of theirs."""
-    used = resource.getrusage(resource.RUSAGE_CHILDREN)
-    return used.ru_utime + used.ru_stime
+def children_cpu_s() -> float:
+    """CPU seconds of all ended child processes and their descendants."""
+    usage = resource.getrusage(resource.RUSAGE_CHILDREN)
+    return usage.ru_utime + usage.ru_stime
 
 
 def versions() -> dict[str, str]:
-    """The checkouts that are compared: this one, and the older one where there is one."""
-    older = before()
-    return {"now": HERE, **({"before": older} if older else {})}
+    """Source trees to compare, by name: this one, and the older one if it is available."""
+    older_tree = older_version()
+    return {"now": ROOT, **({"before": older_tree} if older_tree else {})}
 
 
 def python(*arguments: str) -> list[str]:
-    """A command of this very Python."""
+    """Command line that starts this Python with these arguments."""
     return [sys.executable, *arguments]

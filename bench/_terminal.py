@@ -1,4 +1,4 @@
-"""A program in a terminal of its own, as a person has it: keys go in, what it paints comes out."""
+"""Pseudo-terminal that runs a program, sends it keys and reads its output."""
 
 from __future__ import annotations
 
@@ -19,23 +19,23 @@ _PAGE = os.sysconf("SC_PAGESIZE")
 
 
 class Terminal:
-    """120 columns and 40 lines. What is painted is read at once, as a terminal reads it."""
+    """A program in a pseudo-terminal of 120 columns and 40 lines."""
 
     def __init__(self, argv: list[str], environment: Mapping[str, str], columns: int = 120, lines: int = 40) -> None:
         self._began = time.perf_counter()
         self.painted = 0
-        """Bytes so far."""
+        """Bytes that the program has painted."""
         self._newest = b""
         self._pid, self._fd = pty.fork()
         if not self._pid:
             fcntl.ioctl(0, termios.TIOCSWINSZ, struct.pack("HHHH", lines, columns, 0, 0))
-            os.chdir("/")  # of several versions of the program it is PYTHONPATH that chooses
+            os.chdir("/")  # so that PYTHONPATH, not the working directory, selects the version
             os.execve(argv[0], argv, {**os.environ, "TERM": "xterm-256color", **environment})
 
     def __enter__(self) -> Terminal:
         return self
 
-    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None) -> None:
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, tb: TracebackType | None) -> None:
         with suppress(ProcessLookupError):
             os.kill(self._pid, signal.SIGKILL)
         os.waitpid(self._pid, 0)
@@ -43,14 +43,14 @@ class Terminal:
 
     @property
     def cpu_s(self) -> float:
-        """Seconds of CPU that the program has used."""
+        """CPU seconds that the program has used."""
         with open(f"/proc/{self._pid}/stat") as stat:
             fields = stat.read().rpartition(")")[2].split()
         return (int(fields[11]) + int(fields[12])) / _TICKS
 
     @property
     def memory_mb(self) -> float:
-        """What it keeps in memory."""
+        """Resident memory of the program, MB."""
         with open(f"/proc/{self._pid}/statm") as pages:
             return int(pages.read().split()[1]) * _PAGE / 1e6
 
@@ -59,7 +59,7 @@ class Terminal:
         os.write(self._fd, key)
 
     def read(self, timeout_s: float) -> bool:
-        """Take in what is painted within this time; False if nothing is."""
+        """Read the program's next output. Return False if there is none within this time."""
         if not select.select([self._fd], [], [], timeout_s)[0]:
             return False
         data = os.read(self._fd, 1 << 16)
@@ -68,24 +68,24 @@ class Terminal:
         return True
 
     def wait_for(self, text: str, limit_s: float = 60.0) -> float:
-        """Seconds since the start of the program until this was painted, after the last key."""
-        ends = time.perf_counter() + limit_s
+        """Read until this text is painted after the last key; return the seconds since the start of the program."""
+        deadline = time.perf_counter() + limit_s
         while text.encode() not in self._newest:
-            if time.perf_counter() > ends:
+            if time.perf_counter() > deadline:
                 raise TimeoutError(f"{text!r} is not on the screen: {self._newest[-500:]!r}")
             self.read(0.05)
         return time.perf_counter() - self._began
 
     def settle(self, quiet_s: float, limit_s: float = 10.0) -> float:
-        """Read until nothing is painted for so long, or for ever anew; seconds from now to the last byte."""
-        began = last = time.perf_counter()
-        while last - began < limit_s and self.read(quiet_s):
+        """Read until nothing is painted for `quiet_s`, or until the limit; return the seconds to the last byte."""
+        started_at = last = time.perf_counter()
+        while last - started_at < limit_s and self.read(quiet_s):
             last = time.perf_counter()
-        return last - began
+        return last - started_at
 
     def watch(self, seconds: float) -> float:
-        """Leave it alone for so long; the part of a core that it uses meanwhile, in percent."""
-        before, began = self.cpu_s, time.perf_counter()
-        while (passed := time.perf_counter() - began) < seconds:
-            self.read(min(0.1, seconds - passed))
-        return (self.cpu_s - before) / (time.perf_counter() - began) * 100
+        """Read the output for this time without typing; return the CPU usage in that time, % of a core."""
+        cpu_before, started_at = self.cpu_s, time.perf_counter()
+        while (elapsed := time.perf_counter() - started_at) < seconds:
+            self.read(min(0.1, seconds - elapsed))
+        return (self.cpu_s - cpu_before) / (time.perf_counter() - started_at) * 100

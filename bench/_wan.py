@@ -1,6 +1,7 @@
-"""`python -m bench._wan TARGET MS MBIT`: a TCP line that takes MS longer for a round trip and carries MBIT each way.
+"""Command `python -m bench._wan TARGET MS MBIT`: forward TCP to port TARGET with delay and limited bandwidth.
 
-A process of its own, so that it takes no time from who is measured. It prints the port that it listens at.
+MS milliseconds are added to each round trip, and each direction carries MBIT Mbit/s. The command prints its listening
+port. It is a separate process, so that it does not slow down the measured program.
 """
 
 from __future__ import annotations
@@ -12,7 +13,7 @@ import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-from bench._others import HERE
+from bench._baselines import ROOT
 from bench._rounds import python
 
 _CHUNK = 16384
@@ -20,33 +21,33 @@ _CHUNK = 16384
 
 @contextmanager
 def wan(target: int, round_trip_ms: float, mbit: float) -> Iterator[int]:
-    """Such a line to a port of this machine: the port that it listens at."""
+    """Forward to a port of this machine in a separate process; yield the port that the process listens on."""
     command = python("-m", "bench._wan", *map(str, (target, round_trip_ms, mbit)))
-    with subprocess.Popen(command, stdout=subprocess.PIPE, cwd=HERE) as line:
+    with subprocess.Popen(command, stdout=subprocess.PIPE, cwd=ROOT) as process:
         try:
-            yield int(line.stdout.readline() if line.stdout else b"")
+            yield int(process.stdout.readline() if process.stdout else b"")
         finally:
-            line.kill()
+            process.kill()
 
 
 async def _pump(reader: asyncio.StreamReader, writer: asyncio.StreamWriter, delay_s: float, rate: float) -> None:
     loop = asyncio.get_running_loop()
-    under_way: asyncio.Queue[tuple[float, bytes]] = asyncio.Queue()
+    in_flight: asyncio.Queue[tuple[float, bytes]] = asyncio.Queue()
 
-    async def take() -> None:
+    async def receive() -> None:
         free_at, data = 0.0, b"-"
         while data:
             data = await reader.read(_CHUNK)
             free_at = max(free_at, loop.time()) + len(data) / rate
-            under_way.put_nowait((free_at + delay_s, data))
+            in_flight.put_nowait((free_at + delay_s, data))
             if free_at - loop.time() > 0.002:
                 await asyncio.sleep(free_at - loop.time())
 
-    async def give() -> None:
+    async def send() -> None:
         while True:
-            due, data = await under_way.get()
-            if due - loop.time() > 0.0005:
-                await asyncio.sleep(due - loop.time())
+            send_at, data = await in_flight.get()
+            if send_at - loop.time() > 0.0005:
+                await asyncio.sleep(send_at - loop.time())
             if not data:
                 break
             writer.write(data)
@@ -54,7 +55,7 @@ async def _pump(reader: asyncio.StreamReader, writer: asyncio.StreamWriter, dela
         writer.write_eof()
 
     try:
-        await asyncio.gather(take(), give())
+        await asyncio.gather(receive(), send())
     except OSError:
         writer.close()
 

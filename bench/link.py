@@ -1,6 +1,7 @@
-"""The line to a login node, over loopback and over one of 40 ms and 200 Mbit/s, beside OpenSSH's own client.
+"""Measure the connection to a login node and compare it with OpenSSH's client.
 
-The server is the rig's of the tests: a real sshd. Each client is a process of its own.
+The server is the real sshd of the test rig, over loopback and over a line of 40 ms and 200 Mbit/s. Each client is a
+separate process.
 """
 
 from __future__ import annotations
@@ -17,7 +18,7 @@ from functools import partial
 from pathlib import Path
 from typing import NamedTuple
 
-from bench._rounds import Row, in_turns, python, versions
+from bench._rounds import Row, measure, python, versions
 from bench._wan import wan
 from tests.rig.cluster import Rig
 
@@ -34,57 +35,57 @@ try:
     from llmb_tui.cluster.remotelog import RemoteLog
     session = SlurmCluster(SlurmProfile(**json.loads(sys.argv[1])))
     def follow(name, copy): return Follower(RemoteLog(session, name), copy)
-except ImportError:  # an older version
+except ImportError:  # the older version
     from llmb_tui.cluster.profile import ClusterProfile
     from llmb_tui.cluster.prompter import NonInteractivePrompter
     from llmb_tui.cluster.session import Session
     session = Session(ClusterProfile(**json.loads(sys.argv[1])), NonInteractivePrompter())
     def follow(name, copy): return Follower(session, name, copy)
-def look():
-    began = time.perf_counter()
+def poll():
+    started_at = time.perf_counter()
     assert run_batch(session, {"echo": "echo here"}, 20.0)["echo"].text == "here\\n"
-    return time.perf_counter() - began
+    return time.perf_counter() - started_at
 """
 _CONNECT = """\
-began = time.perf_counter()
+started_at = time.perf_counter()
 assert session.run(["echo", "here"]).stdout == "here\\n"
-print(time.perf_counter() - began)
+print(time.perf_counter() - started_at)
 """
-_WARM = """\
-for _ in range(3): look()
-print(statistics.median(look() for _ in range(20)))
+_WARM_COMMAND = """\
+for _ in range(3): poll()
+print(statistics.median(poll() for _ in range(20)))
 """
 _COPY = """\
 with tempfile.TemporaryDirectory() as folder:
-    for name in sys.argv[2:]:  # the first is short: it connects
+    for name in sys.argv[2:]:  # copying the first log, a short one, opens the connection
         follower = follow(name, Path(folder, "copy" + Path(name).name))
-        began = time.perf_counter()
+        started_at = time.perf_counter()
         while follower.copied < Path(name).stat().st_size: follower.pump(1.0)
-        took = time.perf_counter() - began
+        seconds = time.perf_counter() - started_at
         follower.close()
-print(took)
+print(seconds)
 """
-_BESIDE = """\
-def look_now_and_then():
-    time.sleep(0.02)  # more often than the program ever asks; meanwhile the stream goes on
-    return look()
-for _ in range(3): look()
+_DURING_STREAM = """\
+def poll_after_pause():
+    time.sleep(0.02)  # shorter than any pause of the program; the stream continues meanwhile
+    return poll()
+for _ in range(3): poll()
 def read():
     with session.stream(["sh", "-c", "cat /dev/zero"], bulk=True) as stream:
-        while not done.is_set(): came.append(len(stream.read(1.0) or b""))
-done, came = threading.Event(), []
+        while not stop.is_set(): sizes.append(len(stream.read(1.0) or b""))
+stop, sizes = threading.Event(), []
 if sys.argv[2:]:
     threading.Thread(target=read, daemon=True).start()
     time.sleep(1.0)
-sofar = sum(came)
-print(statistics.median(look_now_and_then() for _ in range(30)))
-done.set()
-assert not sys.argv[2:] or sum(came) - sofar > 1 << 20
+bytes_before = sum(sizes)
+print(statistics.median(poll_after_pause() for _ in range(30)))
+stop.set()
+assert not sys.argv[2:] or sum(sizes) - bytes_before > 1 << 20
 """
 
 
 class Line(NamedTuple):
-    """One way to the login node, for this program and for `ssh`."""
+    """A line to the login node: cluster profile for this program, command for `ssh`."""
 
     name: str
     profile: Mapping[str, object]
@@ -93,33 +94,33 @@ class Line(NamedTuple):
 
 @contextmanager
 def lines() -> Iterator[tuple[Rig, Sequence[Line]]]:
-    """A login node, and both lines to it."""
+    """Start a login node; yield it with a fast and a slow line to it."""
     rig = Rig(slurm=False)
     rig.start()
     with ExitStack() as stack, tempfile.TemporaryDirectory() as folder:
         stack.callback(rig.stop)
-        ways = []
+        connections = []
         for name, rtt_ms, mbit in (("loopback", 0.0, _LOOPBACK_MBIT), ("40 ms, 200 Mbit/s", _RTT_MS, _MBIT)):
             port = stack.enter_context(wan(rig.port(), rtt_ms, mbit)) if rtt_ms else rig.port()
-            known = Path(folder, f"known{port}")
-            known.write_text(rig.client.known_hosts.read_text().replace(f"]:{rig.port()} ", f"]:{port} "))
+            known_hosts = Path(folder, f"known{port}")
+            known_hosts.write_text(rig.client.known_hosts.read_text().replace(f"]:{rig.port()} ", f"]:{port} "))
             names = ("name", "host", "account", "partition", "install_dir", "ssh_config")
-            given = {field: getattr(rig.profile(), field) for field in names}  # an older version knows fewer
+            fields = {field: getattr(rig.profile(), field) for field in names}  # the older version rejects other fields
             options = (
                 "LogLevel=ERROR",
-                f"UserKnownHostsFile={known}",
+                f"UserKnownHostsFile={known_hosts}",
                 f"ControlPath={folder}/{port}",
                 "ControlPersist=no",
             )
             ssh = ["ssh", "-F", str(rig.client.config), "-p", str(port)]
-            ways.append(
+            connections.append(
                 Line(
                     name,
-                    {**given, "port": port, "known_hosts": str(known)},
+                    {**fields, "port": port, "known_hosts": str(known_hosts)},
                     (*ssh, *(word for option in options for word in ("-o", option)), "login"),
                 )
             )
-        yield rig, ways
+        yield rig, connections
 
 
 def _client(tree: str, line: Line, script: str, *arguments: str) -> float:
@@ -128,82 +129,86 @@ def _client(tree: str, line: Line, script: str, *arguments: str) -> float:
     return float(subprocess.run(command, stdout=subprocess.PIPE, cwd=tree, env=environment, check=True).stdout)
 
 
-def _ours(line: Line, script: str, *arguments: str) -> dict[str, partial[float]]:
+def _client_ways(line: Line, script: str, *arguments: str) -> dict[str, partial[float]]:
     return {version: partial(_client, tree, line, script, *arguments) for version, tree in versions().items()}
 
 
-def warm(line: Line, what: str, reach: str) -> Row:
-    """A command on a connection that is there; a persistent sh takes one round trip."""
-    ways = {**_ours(line, _WARM), "persistent sh": partial(_sh_s, line), "ControlMaster": partial(_master_s, line)}
-    return Row(f"a warm command{what}, {line.name}", "s", in_turns(ways), reach, 12)
+def warm_command(line: Line, condition: str, goals: str) -> Row:
+    """Measure a command on an open connection; a persistent sh needs one round trip."""
+    ways = {
+        **_client_ways(line, _WARM_COMMAND),
+        "persistent sh": partial(_sh_s, line),
+        "ControlMaster": partial(_master_s, line),
+    }
+    return Row(f"a warm command{condition}, {line.name}", "s", measure(ways), goals, 12)
 
 
 def _sh_s(line: Line) -> float:
-    taken = []
+    times = []
     with subprocess.Popen([*line.ssh, "exec sh"], stdin=subprocess.PIPE, stdout=subprocess.PIPE, bufsize=0) as shell:
         assert shell.stdin is not None
         assert shell.stdout is not None
         for _ in range(23):
-            began = time.perf_counter()
+            started_at = time.perf_counter()
             shell.stdin.write(b"echo here\n")
             shell.stdout.readline()
-            taken.append(time.perf_counter() - began)
+            times.append(time.perf_counter() - started_at)
         shell.stdin.close()
-    return statistics.median(taken[3:])
+    return statistics.median(times[3:])
 
 
 def _master_s(line: Line) -> float:
     with subprocess.Popen([*line.ssh[:-1], "-M", "-N", line.ssh[-1]]) as master:
         time.sleep(1.5)
-        taken = [_echo_s(line) for _ in range(5)]
+        times = [_echo_s(line) for _ in range(5)]
         master.terminate()
-    return statistics.median(taken)
+    return statistics.median(times)
 
 
-def first(line: Line, reach: str) -> Row:
-    """From nothing to the answer of a first command; the program's own start is not in it, and ssh's is."""
-    ways = {**_ours(line, _CONNECT), "ssh host echo": partial(_echo_s, line)}
-    why = "six round trips (ssh needs eight), and importing paramiko, which takes as long as one round trip"
-    return Row(f"connect to first answer, {line.name}", "s", in_turns(ways, 9), reach, 13, why)
+def first_answer(line: Line, goals: str) -> Row:
+    """Measure from no connection to the answer of the first command; ssh's start counts, the program's does not."""
+    ways = {**_client_ways(line, _CONNECT), "ssh host echo": partial(_echo_s, line)}
+    reason = "six round trips (ssh needs eight), and importing paramiko, which takes as long as one round trip"
+    return Row(f"connect to first answer, {line.name}", "s", measure(ways, 9), goals, 13, reason)
 
 
 def _echo_s(line: Line) -> float:
-    began = time.perf_counter()
+    started_at = time.perf_counter()
     subprocess.run([*line.ssh, "echo here"], capture_output=True, check=True)
-    return time.perf_counter() - began
+    return time.perf_counter() - started_at
 
 
-def copy(rig: Rig, line: Line, megabytes: int, reach: str) -> Row:
-    """A log to its last byte on the disk here; of ssh from its first byte on."""
+def copy_log(rig: Rig, line: Line, megabytes: int, goals: str) -> Row:
+    """Measure until the last byte of a log is on the local disk; for ssh, from the first byte on."""
     folder = rig.new_dir()
     short, log = folder / "short", folder / "log"
     short.write_text("one line\n")
     with log.open("wb") as file:
-        chance = random.Random(7)
+        rng = random.Random(7)
         while file.tell() < megabytes << 20:
-            file.write("".join(_line(chance) for _ in range(10_000)).encode())
+            file.write("".join(_random_log_line(rng) for _ in range(10_000)).encode())
     ways = {
-        **_ours(line, _COPY, str(short), str(log)),
+        **_client_ways(line, _COPY, str(short), str(log)),
         "ssh cat": partial(_cat_s, [*line.ssh, f"cat {log}"], folder),
         "ssh -C cat": partial(_cat_s, [*line.ssh[:-1], "-C", line.ssh[-1], f"cat {log}"], folder),
     }
-    return Row(f"copying a log of {megabytes} MB, {line.name}", "s", in_turns(ways), reach, 11)
+    return Row(f"copying a log of {megabytes} MB, {line.name}", "s", measure(ways), goals, 11)
 
 
-def _line(chance: random.Random) -> str:
-    """As many kinds of lines, and as much in them that is new, as real ones have."""
-    rank, step, much = chance.randrange(512), chance.randrange(1000), chance.randrange(6 << 30, 7 << 30)
-    if chance.random() < 0.4:
+def _random_log_line(rng: random.Random) -> str:
+    """Random line; the lines vary and compress about as real ones do."""
+    rank, step, memory = rng.randrange(512), rng.randrange(1000), rng.randrange(6 << 30, 7 << 30)
+    if rng.random() < 0.4:
         return (
-            f"{rank % 8}: Training epoch 0, iteration {step}/999 | lr: {chance.uniform(1e-6, 3e-4):.3e} | "
-            f"global_batch_size: 512 | global_step: {step} | peak_memory_usage: {much} | "
-            f"memory_allocated: {much // 2} | reduced_train_loss: {chance.uniform(1.5, 11):.4f} | "
-            f"train_step_timing in s: {chance.uniform(4, 7):.3f} | consumed_samples: {step * 512}\n"
+            f"{rank % 8}: Training epoch 0, iteration {step}/999 | lr: {rng.uniform(1e-6, 3e-4):.3e} | "
+            f"global_batch_size: 512 | global_step: {step} | peak_memory_usage: {memory} | "
+            f"memory_allocated: {memory // 2} | reduced_train_loss: {rng.uniform(1.5, 11):.4f} | "
+            f"train_step_timing in s: {rng.uniform(4, 7):.3f} | consumed_samples: {step * 512}\n"
         )
     return (
-        f"{rank % 8}: node{rank % 64:03}:{chance.randrange(1000, 99999)}:{chance.randrange(1000, 99999)} [{rank % 8}]"
-        f" NCCL INFO Channel {chance.randrange(24):02}/0 : {rank}[{rank % 8}] -> {chance.randrange(512)}[{rank % 8}]"
-        f" [send] via NET/IB/{chance.randrange(8)}/GDRDMA\n"
+        f"{rank % 8}: node{rank % 64:03}:{rng.randrange(1000, 99999)}:{rng.randrange(1000, 99999)} [{rank % 8}]"
+        f" NCCL INFO Channel {rng.randrange(24):02}/0 : {rank}[{rank % 8}] -> {rng.randrange(512)}[{rank % 8}]"
+        f" [send] via NET/IB/{rng.randrange(8)}/GDRDMA\n"
     )
 
 
@@ -211,29 +216,29 @@ def _cat_s(command: Sequence[str], folder: Path) -> float:
     with subprocess.Popen(command, stdout=subprocess.PIPE, bufsize=0) as ssh, (folder / "cat").open("wb") as file:
         assert ssh.stdout is not None
         file.write(ssh.stdout.read(1))
-        began = time.perf_counter()
+        started_at = time.perf_counter()
         while data := ssh.stdout.read(1 << 20):
             file.write(data)
-        return time.perf_counter() - began
+        return time.perf_counter() - started_at
 
 
-def beside(line: Line) -> Row:
-    """A command while a long stream runs, and while none does."""
-    ways = {**_ours(line, _BESIDE, "bulk"), "idle": _ours(line, _BESIDE)["now"]}
-    return Row(f"a command during a long stream, {line.name}", "s", in_turns(ways), "≤ 1.2 × idle", 14)
+def command_during_stream(line: Line) -> Row:
+    """Measure a command during a long stream, and without one."""
+    ways = {**_client_ways(line, _DURING_STREAM, "bulk"), "idle": _client_ways(line, _DURING_STREAM)["now"]}
+    return Row(f"a command during a long stream, {line.name}", "s", measure(ways), "≤ 1.2 × idle", 14)
 
 
 def rows() -> Iterator[Row]:
-    """All."""
-    with lines() as (rig, (loopback, far)):
-        yield copy(rig, loopback, 200, "≤ 1.18 × ssh cat")
-        yield copy(rig, far, 40, "≤ 1/3 × ssh cat")
-        yield copy(rig, far, 200, "≤ 1/3 × ssh cat")
-        yield warm(loopback, "", "")
-        yield warm(far, "", "≤ 1.1 × persistent sh")
-        yield first(loopback, "")
-        yield first(far, "≤ 0.65 × ssh host echo")
-        yield beside(loopback)
-        yield beside(far)
+    """Measure all rows."""
+    with lines() as (rig, (loopback, slow)):
+        yield copy_log(rig, loopback, 200, "≤ 1.18 × ssh cat")
+        yield copy_log(rig, slow, 40, "≤ 1/3 × ssh cat")
+        yield copy_log(rig, slow, 200, "≤ 1/3 × ssh cat")
+        yield warm_command(loopback, "", "")
+        yield warm_command(slow, "", "≤ 1.1 × persistent sh")
+        yield first_answer(loopback, "")
+        yield first_answer(slow, "≤ 0.65 × ssh host echo")
+        yield command_during_stream(loopback)
+        yield command_during_stream(slow)
         (rig.home / ".bashrc").write_text("sleep 0.1\n")
-        yield warm(far, ", with a login shell that takes 0.1 s to start", "≤ 1.1 × persistent sh")
+        yield warm_command(slow, ", with a login shell that takes 0.1 s to start", "≤ 1.1 × persistent sh")

@@ -1,8 +1,7 @@
-"""Lines into a log panel: ours against Textual's `Log` and `RichLog`, each in a real terminal of 120x40.
+"""Measure our log panel and Textual's `Log` and `RichLog`, each in a real terminal of 120x40.
 
-Every widget gets the same lines in batches of 500, as fast as it takes them, until the last one is on the
-screen. Ours reads them from a file, as it does in the program; writing that file is in its time. Each measurement
-is a process of its own.
+Every widget shows the same lines, in batches of 500, until the last line is on the screen. Our panel reads them from a
+file, as it does in the program; its time includes writing the file. Each measurement is a separate process.
 """
 
 from __future__ import annotations
@@ -29,24 +28,24 @@ from textual.app import App, ComposeResult
 from textual.widget import Widget
 from textual.widgets import Log, RichLog, Static
 
-from bench._rounds import ROUNDS, Row, in_turns
-from bench._writer import streams
+from bench._rounds import ROUNDS, Row, measure
+from bench._writer import stream_lines
 from llmb_tui.ui.widgets.log_pane import LogPane
 from llmb_tui.ui.widgets.log_view import LogView
 
 _BATCH = 500
 _TICK_S = 0.002
-# As many as the widget shows within seconds.
 _LINES = {"LogPane": 4_000_000, "Log": 200_000, "RichLog": 20_000}
-_MADE = 1_000_000
-"""So many of them are made, and come again and again."""
+"""Lines that each widget shows within seconds."""
+_DISTINCT = 1_000_000
+"""Number of different lines; they are repeated to make up the rest."""
 _WAYS = {"LogPane": "now", "Log": "Log", "RichLog": "RichLog"}
 _STEADY = {"steady": "now", "idle": "idle Textual"}
 _STEADY_S, _STEADY_LINES = 6.0, 20_000
 
 
 def batches(lines: int) -> list[str]:
-    """The lines of a training log, in texts of `_BATCH` lines."""
+    """Lines of a training log, in texts of `_BATCH` lines."""
     line = (
         "Training epoch 0, iteration {0}/999999 | lr: 2.784e-06 | global_batch_size: 256 | global_step: {0} | "
         "reduced_train_loss: 9.81 | train_step_timing in s: 2.01 | consumed_samples: 7936"
@@ -58,7 +57,7 @@ def batches(lines: int) -> list[str]:
 
 
 class Panel(App[None]):
-    """One widget, fed as soon as it is there. What was measured is written to a file as JSON."""
+    """App with one widget. It feeds the widget after the first frame and writes the measurements to a JSON file."""
 
     def __init__(self, kind: str, result: Path) -> None:
         super().__init__()
@@ -67,7 +66,7 @@ class Panel(App[None]):
         self._spool = result.with_suffix(".log")
 
     def compose(self) -> ComposeResult:
-        """The widget that is measured."""
+        """Create the measured widget."""
         widgets: dict[str, Callable[[], Widget]] = {
             "LogPane": lambda: LogPane([("log", self._spool)]),
             "Log": Log,
@@ -78,12 +77,12 @@ class Panel(App[None]):
         yield widgets[self._kind]()
 
     def on_mount(self) -> None:
-        """Measure when the first frame is out."""
+        """Start to measure after the first frame."""
         measure = self._measure_gaps if self._kind in _STEADY else self._measure
         self.call_after_refresh(lambda: self.run_worker(measure()))
 
     async def _measure_gaps(self) -> None:
-        """How long the event loop is away while lines come as they do on the screen of a run, or none do."""
+        """Measure how long the event loop is blocked while lines arrive as on the screen of a run, or without lines."""
         gaps: list[float] = []
         for pane in self.query(LogPane):
             self.set_interval(0.1, partial(pane.show_newest, ("log", self._spool)))
@@ -100,32 +99,32 @@ class Panel(App[None]):
             "RichLog": self._feed_rich_log,
         }
         lines = _LINES[self._kind]
-        made = min(lines, _MADE)
-        texts = batches(made) * (lines // made)
-        before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+        distinct = min(lines, _DISTINCT)
+        texts = batches(distinct) * (lines // distinct)
+        memory_before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
         gaps: list[float] = []
         ticker = asyncio.create_task(self._tick(gaps))
-        began = time.perf_counter()
+        started_at = time.perf_counter()
         await feeds[self._kind](texts)
-        shown = asyncio.Event()
-        self.call_after_refresh(shown.set)
-        await shown.wait()
-        seconds = time.perf_counter() - began
+        refreshed = asyncio.Event()
+        self.call_after_refresh(refreshed.set)
+        await refreshed.wait()
+        seconds = time.perf_counter() - started_at
         ticker.cancel()
-        grown = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before
-        answer = {"rate": _LINES[self._kind] / seconds, "gap_ms": max(gaps) * 1000, "mb": grown / 1024}
+        growth = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - memory_before
+        answer = {"rate": _LINES[self._kind] / seconds, "gap_ms": max(gaps) * 1000, "mb": growth / 1024}
         self._result.write_text(json.dumps(answer))
         self.exit()
 
     async def _feed_pane(self, texts: list[str]) -> None:
         pane, view = self.query_one(LogPane), self.query_one(LogView)
-        told = 0.0
+        shown_at = 0.0
         with self._spool.open("a") as file:
             for text in texts:
                 file.write(text)
                 file.flush()
-                if time.perf_counter() > told + 0.1:  # as often as who copies a log says so
-                    told = time.perf_counter()
+                if time.perf_counter() > shown_at + 0.1:  # the interval at which the copier of a log reports
+                    shown_at = time.perf_counter()
                     pane.show_newest(("log", self._spool))
                 await asyncio.sleep(0)
         pane.show_newest(("log", self._spool))
@@ -146,7 +145,7 @@ class Panel(App[None]):
             await asyncio.sleep(0)
 
     async def _tick(self, gaps: list[float]) -> None:
-        """How long the event loop was away, beyond what was asked for."""
+        """Sleep repeatedly; append the overrun of each sleep, in seconds."""
         last = time.perf_counter()
         while True:
             await asyncio.sleep(_TICK_S)
@@ -155,8 +154,8 @@ class Panel(App[None]):
             last = now
 
 
-def measured(kind: str, result: Path) -> dict[str, float]:
-    """One widget in a terminal of its own."""
+def run_panel(kind: str, result: Path) -> dict[str, float]:
+    """Run one widget in a separate pseudo-terminal; return its measurements."""
     master, slave = pty.openpty()
     fcntl.ioctl(slave, termios.TIOCSWINSZ, struct.pack("HHHH", 40, 120, 0, 0))
     command = [sys.executable, "-m", "bench.log_pane", kind, str(result)]
@@ -167,7 +166,7 @@ def measured(kind: str, result: Path) -> dict[str, float]:
         if select.select([master], [], [], 0.05)[0]:
             try:
                 os.read(master, 1 << 20)
-            except OSError:  # Linux: the program has closed the terminal
+            except OSError:  # Linux raises it if the program has closed the terminal
                 process.wait()
     os.close(master)
     answer: dict[str, float] = json.loads(result.read_text())
@@ -175,40 +174,40 @@ def measured(kind: str, result: Path) -> dict[str, float]:
 
 
 def rows() -> Iterator[Row]:
-    """Lines a second, the longest time that the event loop was away, and memory."""
-    found: dict[str, list[dict[str, float]]] = {kind: [] for kind in _LINES}
+    """Measure lines a second, the longest block of the event loop, and memory."""
+    results: dict[str, list[dict[str, float]]] = {kind: [] for kind in _LINES}
     with tempfile.TemporaryDirectory() as folder:
         for turn in range(ROUNDS):
             for kind in _LINES:
-                found[kind].append(measured(kind, Path(folder) / f"{kind}{turn}"))
+                results[kind].append(run_panel(kind, Path(folder) / f"{kind}{turn}"))
                 for log in Path(folder).glob("*.log"):
                     log.unlink()
-    for key, what, unit, number, to_reach in (
+    for key, name, unit, number, goals in (
         ("rate", "lines into a log panel", "lines/s", 5, "≥ 20 × Log"),
         ("gap_ms", "longest block of the event loop meanwhile", "ms", 5, ""),
         ("mb", f"memory for {_LINES['LogPane']:,} lines (Log: {_LINES['Log']:,})", "MB", 6, "≤ 10"),
     ):
-        values = {_WAYS[kind]: [answer[key] for answer in answers] for kind, answers in found.items()}
-        yield Row(what, unit, values, to_reach, number)
-    yield gaps()
+        values = {_WAYS[kind]: [answer[key] for answer in answers] for kind, answers in results.items()}
+        yield Row(name, unit, values, goals, number)
+    yield blocks()
 
 
-def gaps() -> Row:
-    """How long the event loop is away, p99, beside an app in which nothing happens."""
+def blocks() -> Row:
+    """Measure how long the event loop is blocked, p99, and compare it with an idle app."""
     with tempfile.TemporaryDirectory() as folder:
 
-        def taken(kind: str) -> float:
+        def p99_ms(kind: str) -> float:
             result = Path(folder) / kind
-            with streams(result.with_suffix(".log"), _STEADY_LINES):  # its writer keeps the machine as busy for both
-                return measured(kind, result)["p99_ms"]
+            with stream_lines(result.with_suffix(".log"), _STEADY_LINES):  # the writer loads the machine in both cases
+                return run_panel(kind, result)["p99_ms"]
 
-        values = in_turns({way: partial(taken, kind) for kind, way in _STEADY.items()}, 3 * ROUNDS)
-    what = f"block of the event loop at {_STEADY_LINES:,} lines a second, p99"
-    why = (
+        values = measure({way: partial(p99_ms, kind) for kind, way in _STEADY.items()}, 3 * ROUNDS)
+    name = f"block of the event loop at {_STEADY_LINES:,} lines a second, p99"
+    reason = (
         "Textual's compositor repaints the pane, twice a second, without a break, and asyncio rounds waits "
         "up to whole milliseconds if anything has happened meanwhile"
     )
-    return Row(what, "ms", values, "≤ 1.5 × idle Textual", 5, why)
+    return Row(name, "ms", values, "≤ 1.5 × idle Textual", 5, reason)
 
 
 if __name__ == "__main__":

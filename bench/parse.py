@@ -1,7 +1,7 @@
-"""Steps out of a training log: the parser against the ways one would write first, and against `grep -c`.
+"""Measure how fast the parser reads steps from a training log; compare it with simpler parsers and with `grep -c`.
 
-Every way gets the same log in memory and gives the same `Step`s. Ours also keeps lines that a validity check may
-quote; grep only counts, and reads a file.
+Each parser reads the same log from memory and returns the same `Step`s. Ours also keeps lines for validity checks to
+quote. grep reads a file and only counts.
 """
 
 from __future__ import annotations
@@ -14,12 +14,12 @@ import time
 from collections.abc import Callable, Iterator
 from functools import partial
 
-from bench._rounds import Row, children_s, in_turns
+from bench._rounds import Row, children_cpu_s, measure
 from llmb_tui.watch.parse import StepParser
 from llmb_tui.watch.state import Step
 
 PIECE = 1 << 18
-_WHY = "Python needs some microseconds for a step, to read its numbers and make an object; grep only counts."
+_REASON = "Python needs some microseconds for a step, to read its numbers and make an object; grep only counts."
 _HEAD = re.compile(r"Training epoch \d+, iteration (\d+)/(\d+) \|")
 _KEY_VALUE = re.compile(r"(\w[\w ]*): ([\d.e+-]+)")
 _NUMBER = r"([\d.e+-]+)"
@@ -31,41 +31,41 @@ _FIXED = re.compile(
 
 
 def make_log(lines: int, share: float) -> bytes:
-    """A log with this share of progress lines; the others are NCCL's and NeMo's."""
-    chance = random.Random(7)
-    out = []
+    """Return a log with this share of progress lines; all other lines are NCCL's."""
+    rng = random.Random(7)
+    texts = []
     steps = 0
     for _ in range(lines):
-        if chance.random() < share:
-            out.append(
-                f"Training epoch 0, iteration {steps}/{lines} | lr: {chance.uniform(1e-6, 3e-4):.3e} | "
+        if rng.random() < share:
+            texts.append(
+                f"Training epoch 0, iteration {steps}/{lines} | lr: {rng.uniform(1e-6, 3e-4):.3e} | "
                 f"global_batch_size: 512 | global_step: {steps} | peak_memory_usage: 72972500992 | "
-                f"memory_allocated: 34466545664 | reduced_train_loss: {chance.uniform(1, 13):.4} | "
-                f"train_step_timing in s: {chance.uniform(2, 3):.4} | consumed_samples: {steps * 512 + 512}\n"
+                f"memory_allocated: 34466545664 | reduced_train_loss: {rng.uniform(1, 13):.4} | "
+                f"train_step_timing in s: {rng.uniform(2, 3):.4} | consumed_samples: {steps * 512 + 512}\n"
             )
             steps += 1
         else:
-            out.append(
-                f"node{chance.randrange(64):03}:{chance.randrange(99999)} [{chance.randrange(8)}] NCCL INFO Channel "
-                f"{chance.randrange(24):02}/0 : {chance.randrange(512)}[{chance.randrange(8)}] -> "
-                f"{chance.randrange(512)}[{chance.randrange(8)}] [send] via NET/IB/{chance.randrange(8)}/GDRDMA\n"
+            texts.append(
+                f"node{rng.randrange(64):03}:{rng.randrange(99999)} [{rng.randrange(8)}] NCCL INFO Channel "
+                f"{rng.randrange(24):02}/0 : {rng.randrange(512)}[{rng.randrange(8)}] -> "
+                f"{rng.randrange(512)}[{rng.randrange(8)}] [send] via NET/IB/{rng.randrange(8)}/GDRDMA\n"
             )
-    return "".join(out).encode()
+    return "".join(texts).encode()
 
 
-def parser(log: bytes) -> list[Step]:
-    """Ours, in pieces as the monitor reads them from the local copy. It looks for failure lines as well."""
-    steps = StepParser("nemo2")
-    return [step for at in range(0, len(log), PIECE) for step in steps.feed(log[at : at + PIECE])]
+def parse(log: bytes) -> list[Step]:
+    """Parse with the program's parser, in pieces as the monitor reads them. It also searches for failure lines."""
+    step_parser = StepParser("nemo2")
+    return [step for start in range(0, len(log), PIECE) for step in step_parser.feed(log[start : start + PIECE])]
 
 
 def agree(log: bytes) -> bool:
-    """All ways find the same steps; lines that are kept to be quoted are not compared."""
-    return by_key(log) == by_order(log) == [step._replace(line="") for step in parser(log)]
+    """Return whether all parsers find the same steps, except for the lines that only ours keeps."""
+    return parse_by_key(log) == parse_by_order(log) == [step._replace(line="") for step in parse(log)]
 
 
-def by_key(log: bytes) -> list[Step]:
-    """Line by line, keyed by name: as robust as ours against another order of fields."""
+def parse_by_key(log: bytes) -> list[Step]:
+    """Parse line by line, fields by name: as robust as ours if the order of the fields changes."""
     steps = []
     for line in log.decode("utf-8", "replace").split("\n"):
         if head := _HEAD.search(line):
@@ -85,49 +85,51 @@ def by_key(log: bytes) -> list[Step]:
     return steps
 
 
-def by_order(log: bytes) -> list[Step]:
-    """Line by line with one expression that knows the order of the fields."""
+def parse_by_order(log: bytes) -> list[Step]:
+    """Parse line by line with one expression that requires the order of the fields."""
     steps = []
     for line in log.decode("utf-8", "replace").split("\n"):
-        if found := _FIXED.search(line):
-            batch, peak, allocated, loss, seconds, samples = map(float, found.groups()[2:])
-            steps.append(Step(int(found[1]), int(found[2]) + 1, seconds, loss, samples, peak, allocated, batch=batch))
+        if match := _FIXED.search(line):
+            batch, peak, allocated, loss, seconds, samples = map(float, match.groups()[2:])
+            steps.append(Step(int(match[1]), int(match[2]) + 1, seconds, loss, samples, peak, allocated, batch=batch))
     return steps
 
 
-def steps(share: float, to_reach: str, lines: int = 200_000) -> Row:
-    """All steps of a log of which so much is progress lines."""
+def measure_parsing(share: float, goals: str, lines: int = 200_000) -> Row:
+    """Measure parsing a log with this share of progress lines."""
     log = make_log(lines, share)
-    ways: dict[str, Callable[[bytes], list[Step]]] = {"now": parser, "by key": by_key, "by order": by_order}
+    ways: dict[str, Callable[[bytes], list[Step]]] = {"now": parse, "by key": parse_by_key, "by order": parse_by_order}
     if not agree(log):
-        raise AssertionError("the ways disagree")
+        raise AssertionError("the parsers find different steps")
     with tempfile.NamedTemporaryFile() as file:
         file.write(log)
         file.flush()
         grep = partial(subprocess.run, ["grep", "-c", "train_step_timing", file.name], check=True, capture_output=True)
-        taken = in_turns(
+        values = measure(
             {
                 **{name: partial(_cpu_s, partial(way, log)) for name, way in ways.items()},
                 "grep -c": partial(_cpu_s, grep),
             }
         )
-    return Row(f"steps of {lines:,} lines, {share:.1%} of which are progress lines", "CPU s", taken, to_reach, 15, _WHY)
+    return Row(
+        f"steps of {lines:,} lines, {share:.1%} of which are progress lines", "CPU s", values, goals, 15, _REASON
+    )
 
 
 def _cpu_s(work: Callable[[], object]) -> float:
-    """Of this process and of what it starts."""
-    before = time.process_time() + children_s()
+    """Call `work`; return the CPU seconds of this process and its children."""
+    cpu_before = time.process_time() + children_cpu_s()
     work()
-    return time.process_time() + children_s() - before
+    return time.process_time() + children_cpu_s() - cpu_before
 
 
 def cheap() -> Iterator[Row]:
-    """A log as it is."""
-    yield steps(0.01, "≤ 1 × grep -c")
+    """Measure a log with the usual share of progress lines."""
+    yield measure_parsing(0.01, "≤ 1 × grep -c")
 
 
 def rows() -> Iterator[Row]:
-    """A log as it is, and one of hardly anything but steps."""
-    yield steps(0.002, "≤ 1 × grep -c")
-    yield steps(0.01, "≤ 1 × grep -c")
-    yield steps(0.4, "≤ 1/2 × by key; ≤ 1/2 × by order")
+    """Measure logs with few, the usual share of and mostly progress lines."""
+    yield measure_parsing(0.002, "≤ 1 × grep -c")
+    yield measure_parsing(0.01, "≤ 1 × grep -c")
+    yield measure_parsing(0.4, "≤ 1/2 × by key; ≤ 1/2 × by order")

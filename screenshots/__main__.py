@@ -1,4 +1,4 @@
-"""Makes the pictures of the README by walking the real app on the embedded cluster: `python -m screenshots`."""
+"""Command `python -m screenshots`: use the real app on the demo cluster and save the pictures of the README."""
 
 from __future__ import annotations
 
@@ -49,12 +49,12 @@ RUNAI_SPEED = 30.0
 
 
 def take(pilot: Pilot[None], name: str) -> None:
-    """Save the screen as it is."""
+    """Save a picture of the current screen."""
     (FOLDER / f"{name}.svg").write_text(pilot.app.export_screenshot(title="llmb-tui"), encoding="utf-8")
 
 
 async def walk(app: LlmbApp) -> None:
-    """From the first screen to a verdict, with a picture at each step that the README shows."""
+    """Run a benchmark from the first screen to the verdict; save pictures of wizard, run and list of runs."""
     async with app.run_test(size=SIZE) as pilot:
         wizard = await at_scale(pilot, NEMOTRON)
         await pilot.press("2", "tab")
@@ -80,7 +80,7 @@ async def walk(app: LlmbApp) -> None:
 
 
 async def walk_suite(app: LlmbApp) -> None:
-    """Three scales in two precisions: as they are chosen, and under way."""
+    """Submit a suite of three scales in two precisions; save pictures of the choice and of the active suite."""
     async with app.run_test(size=SIZE) as pilot:
         await at_scale(pilot, NEMOTRON)
         await until(pilot, lambda: marks(pilot)[StepId.CLUSTER] == "done", "the cluster is checked")
@@ -97,13 +97,13 @@ async def walk_suite(app: LlmbApp) -> None:
         await on_top(pilot, ConfirmDialog)
         await pilot.press("y")
         await on_top(pilot, SuiteWatchScreen)
-        some = ("not submitted", "PASS")
-        await until(pilot, lambda: all(words in text_of(app, "#watch-sums") for words in some), "a verdict")
+        states = ("not submitted", "PASS")
+        await until(pilot, lambda: all(state in text_of(app, "#watch-sums") for state in states), "a verdict")
         take(pilot, "suite-watch")
 
 
 async def walk_runai(app: LlmbApp) -> None:
-    """A workload on a Run:ai cluster while it trains."""
+    """Submit a workload to a Run:ai cluster; save a picture of the active run."""
     async with app.run_test(size=SIZE) as pilot:
         await at_scale(pilot, "nemotron4-340b@25.12/340b")
         await choose(pilot, "scale", "256")
@@ -115,7 +115,7 @@ async def walk_runai(app: LlmbApp) -> None:
 
 
 async def walk_results(app: LlmbApp) -> None:
-    """Twelve made-up weeks on two clusters: the groups, then the runs of the one that became slower."""
+    """Show results of twelve invented weeks on two clusters; save the groups and the runs of a slower group."""
     async with app.run_test(size=SIZE) as pilot:
         await loaded(pilot)
         await pilot.press("R")
@@ -138,7 +138,7 @@ def main() -> None:
             services = Services(UserPaths(root / "config", root / "state"))
             services.clusters.save(cluster.profile)
             asyncio.run(walk(LlmbApp(services)))
-            # With answers of its own: those of the walk before are another precision.
+            # A separate directory: the wizard would start with the precision of the previous walk.
             services = Services(UserPaths(root / "suite-config", root / "suite-state"))
             services.clusters.save(cluster.profile)
             asyncio.run(walk_suite(LlmbApp(services)))
@@ -150,10 +150,10 @@ def main() -> None:
             asyncio.run(walk_runai(LlmbApp(services)))
     with tempfile.TemporaryDirectory(prefix="llmb-tui-") as folder:
         services = Services(UserPaths(Path(folder) / "config", Path(folder) / "state"))
-        for past in weeks():
-            remember(services.runs, past, time.time())
+        for past_run in weeks():
+            remember(services.runs, past_run, time.time())
         asyncio.run(walk_results(LlmbApp(services)))
-    from tests.rig.cluster import Rig  # noqa: PLC0415 - only where the pictures of a real login node are made
+    from tests.rig.cluster import Rig  # noqa: PLC0415 - only the pictures of a real login node need it
 
     if reason := Rig.unavailable():
         sys.exit(f"The pictures of a real login node were not made: {reason}.")

@@ -1,6 +1,6 @@
-"""Pictures of a real login node: OpenSSH with a second factor, Slurm, and a line that is cut.
+"""Pictures of the app on a real login node: OpenSSH with a second factor, Slurm, and a broken connection.
 
-Containers and training are the stand-ins of the tests' rig.
+Containers and training are stand-ins from the test rig.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ NOTICE = "test cluster, simulated GPUs"
 
 
 def make(folder: Path) -> None:
-    """Start a rig, walk on it, save the pictures."""
+    """Start a rig, use the app on it and save the pictures."""
     os.environ.pop("SSH_AUTH_SOCK", None)
     rig = Rig().start()
     try:
@@ -43,7 +43,7 @@ def make(folder: Path) -> None:
 
 
 async def walk(services: Services, rig: Rig, line: Line, folder: Path) -> None:
-    """From the second factor to a line that is cut in the middle of a run."""
+    """Run a benchmark from the second factor to the verdict; the connection breaks during the run."""
     app = LlmbApp(services)
 
     def take(name: str) -> None:
@@ -83,7 +83,7 @@ async def walk(services: Services, rig: Rig, line: Line, folder: Path) -> None:
 
 
 async def give_code(pilot: Pilot[None], rig: Rig) -> None:
-    """Type the one-time code of now."""
+    """Type the current one-time code."""
     await on_top(pilot, Secret)
     pilot.app.screen.query_one(Input).value = rig.totp()
     await pilot.press("enter")

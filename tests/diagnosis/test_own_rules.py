@@ -1,4 +1,4 @@
-"""An operator's own rules: asked first, checked with file, line and key, and never in the way of the program."""
+"""Custom rules of a user: they come first, errors name file, line and key, and a bad rule never stops the program."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ reason = "Other jobs are before it; the dashboard shows them."
 
 @pytest.fixture
 def folder(tmp_path: Path) -> Iterator[Path]:
-    """Of the operator's own rules."""
+    """Directory with the custom rules of a user."""
     own = tmp_path / "config" / "failures"
     own.mkdir(parents=True)
     (own / "site.toml").write_text(GOOD)

@@ -1,4 +1,4 @@
-"""Every rule that comes with the program speaks of the lines that it was made for, and no earlier one does."""
+"""Every rule of the program matches its example lines, and no earlier rule matches them."""
 
 from __future__ import annotations
 
@@ -115,5 +115,5 @@ def test_a_launch_that_failed_goes_on_after_what_did_not_happen(case: Case) -> N
 
 
 def test_a_log_is_searched_for_few_words() -> None:
-    """Each costs a pass over every byte of it."""
+    """Each search word costs a pass over the whole log."""
     assert len(rules("training").search_words) <= 12

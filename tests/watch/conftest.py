@@ -25,7 +25,7 @@ HYDRA_FRAME = (
 
 @pytest.fixture
 def nemo_line() -> Callable[..., str]:
-    """A genuine progress line of NeMo 2 with its numbers replaced."""
+    """Function that returns a real progress line of NeMo 2 with other numbers."""
 
     def line(i: int, seconds: object = 2.693, last: int = 49) -> str:
         return NEMO_LINE.format(i=i, last=last, seconds=seconds, samples=(i + 1) * 256)
@@ -35,7 +35,7 @@ def nemo_line() -> Callable[..., str]:
 
 @pytest.fixture
 def hydra_frame() -> Callable[..., str]:
-    """A genuine frame of NeMo 1's bar with its numbers replaced."""
+    """Function that returns a real frame of NeMo 1's progress bar with other numbers."""
 
     def frame(i: int, seconds: object = "12.80", total: int = 50, count: int | None = None) -> str:
         n = i + 1 if count is None else count
@@ -54,7 +54,7 @@ def hydra_frame() -> Callable[..., str]:
 
 @pytest.fixture
 def pieces() -> Callable[[bytes, int], Iterator[bytes]]:
-    """Cut bytes into pieces of random lengths, by a seed."""
+    """Function that cuts bytes into pieces of random lengths, for a seed."""
 
     def cut(data: bytes, seed: int) -> Iterator[bytes]:
         chance = random.Random(seed)
@@ -72,12 +72,12 @@ PLAN = replace(runs.PLAN, estimate=replace(runs.ESTIMATE, step_time_s=2.0, low_s
 
 @pytest.fixture
 def plan() -> Plan:
-    """A plan of 50 steps that are expected to take 2 seconds, between 1.92 and 2.08."""
+    """Plan of 50 steps with an expected step time of 2 s and a band from 1.92 s to 2.08 s."""
     return PLAN
 
 
 @pytest.fixture
 def make_run(tmp_path: Path) -> Callable[..., Run]:
-    """A submitted run of that plan; its folder on the cluster is below `tmp_path`."""
+    """Function that returns a submitted run of `PLAN`; its directory on the cluster is below `tmp_path`."""
     task_dir = tmp_path / "cluster" / "task"
     return partial(runs.make_run, "run1", task_dir, plan=PLAN, cluster="demo", job_ids=("42",), job_state=None)

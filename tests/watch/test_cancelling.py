@@ -34,7 +34,7 @@ def runs(tmp_path: Path) -> Runs:
 
 
 class AskedSlurm:
-    """A cluster whose Slurm has these jobs, and does with a cancel what the test says."""
+    """A cluster whose Slurm has these jobs; `cancelling` decides what a cancel request does."""
 
     def __init__(self, jobs: dict[str, str], cancelling: Callable[[str], bool]) -> None:
         self.jobs, self.cancelling, self.asked = jobs, cancelling, list[str]()

@@ -52,7 +52,7 @@ def local(tmp_path: Path) -> Path:
 
 @pytest.fixture
 def follow(node: LoginNode, remote: Path, local: Path) -> Iterator[Callable[[], Follower]]:
-    """A new follower of the same file, each with a connection of its own, as a program that is started again."""
+    """Function that starts a new follower of the same file on a new connection, as a restarted program does."""
     opened: list[tuple[Follower, SlurmCluster]] = []
 
     def start() -> Follower:
@@ -68,13 +68,13 @@ def follow(node: LoginNode, remote: Path, local: Path) -> Iterator[Callable[[], 
 
 @pytest.fixture(params=["perl", "sh"])
 def either_way(request: pytest.FixtureRequest, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A login node where Perl reads the log, and one that has none that works."""
+    """A login node where Perl reads the log, and a login node without a working Perl."""
     if request.param == "sh":
         in_place_of(tmp_path, monkeypatch, perl="exit 1")
 
 
 def in_place_of(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, **programs: str) -> None:
-    """Scripts that the login node finds before its own programs."""
+    """Replace programs of the login node by scripts that come first in PATH."""
     (tmp_path / "first").mkdir()
     for name, script in programs.items():
         (tmp_path / "first" / name).write_text(f"#!/bin/sh\n{script}\n")
@@ -160,7 +160,7 @@ def test_no_byte_is_dropped_or_doubled_however_often_the_line_is_cut(
     cuts = [0]
 
     def is_copied() -> bool:
-        """Copy a piece, and cut the line after each 50 kB until it was cut 25 times."""
+        """Copy a piece; cut the connection after every 50 kB, 25 times in total."""
         size = local.stat().st_size if local.exists() else 0
         if written.is_set() and size >= remote.stat().st_size:
             return True
@@ -229,7 +229,7 @@ def test_a_copy_that_was_damaged_here_is_not_added_to(
     first = follow()
     pump_until(first, holds(local, remote.read_bytes()))
     first.close()
-    damaged = remote.read_bytes()[:150_000] + bytes(20_000)  # as a crash of this machine leaves a file
+    damaged = remote.read_bytes()[:150_000] + bytes(20_000)  # like a file after a crash of this machine
     local.write_bytes(damaged)
     with pytest.raises(LogReplacedError) as caught:
         follow().copy_available(0.1)
@@ -288,7 +288,7 @@ def test_a_missing_log_is_reported_immediately_and_followed_when_it_returns(
     with pytest.raises(LlmbError, match="is gone"):
         pump_until(follower, lambda: False)
     with pytest.raises(LogMissingError, match="is gone"):
-        follower.behind()  # what was copied does not count as all of it
+        follower.behind()  # a partial copy does not count as a complete one
     append(hidden, b"two\n")
     hidden.rename(remote)
     assert follower.behind() == 4
@@ -301,7 +301,7 @@ def test_a_log_whose_file_system_is_away_is_no_log_that_was_never_written(
     follow: Callable[[], Follower], remote: Path, local: Path
 ) -> None:
     follower = follow()
-    remote.parent.rmdir()  # as of a job that makes its folder when it starts
+    remote.parent.rmdir()  # like a job that creates its directory when it starts
     assert follower.behind() == 0
     installs = remote.parents[1]
     away = installs.rename(installs.with_name("away"))
@@ -379,7 +379,7 @@ def test_a_look_at_the_log_starts_no_process(
 def test_a_silent_client_receives_nothing(
     follow: Callable[[], Follower], remote: Path, monkeypatch: pytest.MonkeyPatch, size: int
 ) -> None:
-    """A line that went silent: the server cannot tell, and what it would send fits nowhere."""
+    """The server cannot detect that the client reads no more, and its data fits into no buffer."""
 
     groups: set[str] = set()
 
@@ -463,7 +463,7 @@ def test_bytes_are_copied_whatever_perl_is_set_to(
 
 @pytest.fixture
 def packers(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[..., Path]:
-    """A login node that has just these programs that compress, and the file where they say that they were started."""
+    """Function that limits the login node to the named compressors and returns the file that records their starts."""
 
     def have(*names: str) -> Path:
         note = {name: f"echo {name} >> {tmp_path}/started\n{_PACKERS[name]}" for name in names}

@@ -1,4 +1,4 @@
-"""The parser on logs of genuine trainings; `golden/README.md` says where they are from."""
+"""Tests of the parser with logs of real runs; `golden/README.md` lists their sources."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ def test_the_last_step() -> None:
 
 
 def test_memory_is_what_a_gpu_used_whatever_the_version_calls_it() -> None:
-    """The last line of NeMo 2.2.1 and of 2.5.0, on one H200 each."""
+    """Both logs are from one H200, with NeMo 2.2.1 and 2.5.0."""
     older, newer = parsed(log("nemo-2.2.1-gpu"))[1], parsed(log("nemo-2.5.0-gpu"))[1]
     assert ([step.index for step in older], [step.index for step in newer]) == ([*range(20)], [*range(8)])
     assert (older[-1].step_time_s, newer[-1].step_time_s) == (1.391, 1.398)

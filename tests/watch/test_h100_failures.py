@@ -1,4 +1,4 @@
-"""Genuine failures on an H100 (tests/watch/h100): each is explained, and a program that ends well has no cause."""
+"""Real failures on an H100 (tests/watch/h100): each has an explanation; a successful program has none."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def test_a_failure_has_a_cause_and_a_sound_program_none(log: Path) -> None:
 
 
 def test_a_fault_of_the_program_blames_no_node() -> None:
-    """An index out of range and an illegal address come from the code, whichever node it runs on."""
+    """An index out of range and an illegal address are errors of the code, on any node."""
     for name in ("device_assert", "illegal_access"):
         found = worst((Path(__file__).parent / "h100" / f"{name}.log").read_bytes())
         assert found is not None

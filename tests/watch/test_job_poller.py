@@ -1,4 +1,4 @@
-"""One query for all followed jobs: its interval, and the events of each follower. Slurm's answers are made up here."""
+"""One query for all followed jobs: its interval, and the events of each follower. Slurm is simulated."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ DEADLINE_S = 30.0
 
 @dataclass
 class Slurm:
-    """A cluster whose Slurm answers as the test defines."""
+    """A cluster whose Slurm returns the answers of the test."""
 
     jobs: dict[str, Job] = field(default_factory=dict)
     error: LlmbError | None = None
@@ -104,7 +104,7 @@ class Inbox:
 
 
 def job(job_id: str, state: str, **more: object) -> Job:
-    return Job(job_id, f"name{job_id}", state, **more)  # type: ignore[arg-type]  # fields of a Job, of any type
+    return Job(job_id, f"name{job_id}", state, **more)  # type: ignore[arg-type]  # fields of a Job have several types
 
 
 def test_one_query_asks_about_all_jobs_and_each_follower_gets_its_own(slurm: Slurm, open_lookout: OpenLookout) -> None:
@@ -251,7 +251,7 @@ def test_calls_are_counted(slurm: Slurm, open_lookout: OpenLookout) -> None:
 
 def test_regaining_focus_starts_a_query(slurm: Slurm, open_lookout: OpenLookout) -> None:
     slurm.jobs = {"1": job("1", "RUNNING")}
-    poller, inbox = open_lookout(6.0), Inbox()  # six times as long for who is away, which is past the deadline
+    poller, inbox = open_lookout(6.0), Inbox()  # without focus six times as long, which is later than the deadline
     poller.set_focused(False)
     poller.follow("1", inbox.post)
     inbox.job()
@@ -260,7 +260,7 @@ def test_regaining_focus_starts_a_query(slurm: Slurm, open_lookout: OpenLookout)
 
 
 def test_facts_that_slurm_forgets_are_remembered(slurm: Slurm, open_lookout: OpenLookout) -> None:
-    """Accounting has no restarts; a job that is queued again has no nodes."""
+    """Accounting does not contain restarts, and a requeued job has no nodes."""
     slurm.jobs = {"1": job("1", "RUNNING", restarts=2)}
     inbox = Inbox()
     open_lookout().follow("1", inbox.post)

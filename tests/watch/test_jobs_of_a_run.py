@@ -1,4 +1,4 @@
-"""A run may have several jobs: the last one is watched, and the run is active while any of them is."""
+"""A run may have several jobs: the program watches the last job, and the run is active while any job is."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Facts of a whole log: steps of the last start, checkpoints, losses."""
+"""Facts of a complete log: steps of the last start, checkpoints, losses."""
 
 from __future__ import annotations
 

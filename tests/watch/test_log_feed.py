@@ -1,4 +1,4 @@
-"""The feed of a job's logs: when it advances to the next log, and when a log is complete. The cluster is made up."""
+"""The feed of a job's logs: when it advances to the next log, and when a log is complete. The cluster is simulated."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ SECOND = b"a line of the second start\n"
 
 @dataclass
 class Log:
-    """A log on the cluster, and a tail of it that gives a few bytes at each reading, as over a slow line."""
+    """A log on the cluster; each read of its tail returns a few bytes, as over a slow connection."""
 
     data: bytes | None = None
     """None: the log does not exist."""
@@ -36,12 +36,12 @@ class Log:
     fills_gap: bool = False
     proof: Proof | None = None
     error: LlmbError | None = None
-    """Error of reading it."""
+    """Error that each read of the log raises."""
     read_to: int = 0
     comes: threading.Event = field(default_factory=threading.Event)
-    """Never set: no further data arrives."""
+    """Event that is never set: no more data arrives."""
 
-    def prove(self, sample: Sample, known: bytes) -> Proof | None:  # noqa: ARG002 - a `RemoteFile`'s
+    def prove(self, sample: Sample, known: bytes) -> Proof | None:  # noqa: ARG002 - signature of `RemoteFile`
         if self.error is not None:
             raise self.error
         if self.data is None:
@@ -65,7 +65,7 @@ class Log:
 
 @dataclass
 class Output:
-    """Output of the job, a log for each start."""
+    """Output of the job: one log for each start."""
 
     logs: dict[int, Log]
     one_for_all: bool = False
@@ -82,7 +82,7 @@ class Output:
 
 
 class Feed:
-    """The feed of such a job, with its events."""
+    """Feed of a job with this output, and the events of the feed."""
 
     def __init__(self, output: Output, folder: Path, patience_s: float = 3600.0) -> None:
         self.news: list[WatchEvent] = []
@@ -98,7 +98,7 @@ class Feed:
         return path.read_bytes() if path.exists() else None
 
     def end(self) -> None:
-        """Wait until the feed has ended on its own."""
+        """Wait until the feed ends without a request to stop."""
         self.feed.join(DEADLINE_S)
         assert not self.feed.is_alive(), self.news
         assert self.news[-1] == Ended("watch-log")
@@ -116,7 +116,7 @@ class Feed:
 
 @pytest.fixture
 def started() -> Iterator[list[Feed]]:
-    """Feeds of a test; they may be running."""
+    """Feeds that the test adds; they are stopped at its end."""
     feeds: list[Feed] = []
     yield feeds
     for feed in feeds:
@@ -135,7 +135,7 @@ def _without_pauses(monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.fixture
 def two_starts(tmp_path: Path, started: list[Feed]) -> Feed:
-    """Feed of a job that was started again before the first log was copied."""
+    """Feed of a job that restarted before the first log was copied."""
     started.append(Feed(Output({0: Log(FIRST), 1: Log(SECOND)}), tmp_path / "run"))
     return started[-1]
 
@@ -143,7 +143,7 @@ def two_starts(tmp_path: Path, started: list[Feed]) -> Feed:
 def test_a_log_that_comes_slowly_is_copied_whole_before_the_next_one(
     two_starts: Feed, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(logfeed, "CATCH_UP_S", -1.0)  # what comes in that time is never enough
+    monkeypatch.setattr(logfeed, "CATCH_UP_S", -1.0)  # the limit is over before the copy is complete
     two_starts.feed.job_moved(1, over=True)
     two_starts.feed.start()
     two_starts.end()
@@ -167,7 +167,7 @@ StartFeed = Callable[..., Feed]
 
 @pytest.fixture
 def ended_job(tmp_path: Path, started: list[Feed]) -> StartFeed:
-    """Feed of a finished job whose log is copied up to this size."""
+    """Function that starts the feed of a finished job; `copied` is the local copy at the start."""
 
     def start(log: Log, *, copied: bytes = b"", patience_s: float = 3600.0, may_come_back: bool = True) -> Feed:
         started.append(Feed(Output({0: log}, may_come_back=may_come_back), tmp_path / "run", patience_s))
@@ -206,7 +206,7 @@ def test_a_log_that_is_refused_after_the_end_of_its_job_is_read_later(ended_job:
 
 @pytest.mark.parametrize("error", [REFUSED, NO_LOGIN, FULL, CUT], ids=["refused", "kubeconfig", "full", "cut"])
 def test_trouble_that_passes_within_the_patience_leaves_no_gap(ended_job: StartFeed, error: LlmbError) -> None:
-    patience_s = 3600.0 if error in (REFUSED, NO_LOGIN) else 0.0  # a full disk or a lost link is waited for
+    patience_s = 3600.0 if error in (REFUSED, NO_LOGIN) else 0.0  # the feed always waits for a full disk or a lost link
     log = Log(FIRST, error=error)
     feed = ended_job(log, copied=FIRST[:1000], patience_s=patience_s)
     until(lambda: len(feed.troubles) >= 3 or any(isinstance(one, LinkChanged) for one in feed.news), "it is waited for")
@@ -227,7 +227,7 @@ def test_a_log_that_comes_back_after_the_end_of_its_job_is_copied_whole(ended_jo
 
 
 def test_a_log_that_is_gone_for_good_is_not_waited_for(ended_job: StartFeed, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(follow, "LONGEST_PAUSE_S", 0.5)  # longer than that after a trouble, as in the program
+    monkeypatch.setattr(follow, "LONGEST_PAUSE_S", 0.5)  # longer than AFTER_ERROR_S, as in the program
     feed = ended_job(Log(None), copied=FIRST[:1000], may_come_back=False)
     feed.end()
     assert feed.copy("log") == FIRST[:1000]

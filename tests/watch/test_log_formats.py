@@ -1,4 +1,4 @@
-"""Every log format is registered, and another one is a module, its id and a line of the registry."""
+"""Every log format is registered; a new format needs a module, an id and a line of the registry."""
 
 from __future__ import annotations
 

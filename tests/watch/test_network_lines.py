@@ -1,4 +1,4 @@
-"""What NCCL wrote about the network, as the script on the login node picks it out of the files of a run."""
+"""NCCL's lines about the network, selected from the files of a run by the script on the login node."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Which finished runs count as this cluster's own results, and that their logs are read once."""
+"""Selection of the finished runs that count as results of a cluster; each log is read once."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def runs(tmp_path: Path) -> Runs:
 
 @pytest.fixture
 def ended(runs: Runs, make_run: MakeRun, nemo_line: Line) -> Ended:
-    """A run of Nemotron4 15b FP8 on 64 GPUs, for which 1.98 s are published, stored with its log."""
+    """Function that stores a run of Nemotron4 15b FP8 on 64 GPUs (published: 1.98 s) with its log."""
 
     def make(run_id: str, seconds: float = 2.0, *, steps: int | None = None, **changes: Any) -> Run:
         selection = changes.pop("selection", NEMOTRON)

@@ -1,4 +1,4 @@
-"""How runs stand by what is on the disk, and that only what has changed is read again."""
+"""State of runs according to their files; only changed files are read again."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def runs(tmp_path: Path) -> Runs:
 
 @pytest.fixture
 def fed(monkeypatch: pytest.MonkeyPatch) -> list[int]:
-    """How many bytes of logs were parsed, piece by piece."""
+    """Sizes of the parsed pieces of logs, in bytes."""
     sizes: list[int] = []
 
     class Parser(StepParser):
@@ -109,8 +109,8 @@ def test_the_earlier_copy_is_named_as_a_replacement_or_a_previous_start(
         ("log_%j_%r.out", {"log": (0, 30), "log.1": (20, 50)}, 2),
         ("log_%j_%r.out", {"log": (0, 0), "log.1": (0, 50)}, 1),
         ("log_%j_%r.out", {"log": (0, 9), "log.1": (0, 9), "log.2": (0, 50)}, 3),
-        ("log_%j.out", {"log": (0, 30), "log-1": (0, 50)}, 2),  # written anew by the next start
-        ("log_%j.out", {"log": (0, 30), "log-1": (30, 50)}, 1),  # rotated
+        ("log_%j.out", {"log": (0, 30), "log-1": (0, 50)}, 2),  # the next start overwrites the log
+        ("log_%j.out", {"log": (0, 30), "log-1": (30, 50)}, 1),  # the log was rotated
     ],
 )
 def test_starts_are_counted_over_all_logs_of_a_job(

@@ -1,4 +1,4 @@
-"""Events folded into states, with neither clock nor disk."""
+"""Events folded into states, without clock and disk."""
 
 from __future__ import annotations
 

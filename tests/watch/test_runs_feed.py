@@ -1,4 +1,4 @@
-"""The one feed of runs: what it tells, whom it asks, and that it leaves nothing behind. Clusters are made up here."""
+"""The feed of runs: its events, its queries to clusters, and the release of its resources. Clusters are simulated."""
 
 from __future__ import annotations
 
@@ -37,17 +37,17 @@ MakeRun = Callable[..., Run]
 
 @dataclass
 class MadeUp:
-    """Clusters that answer what a test says."""
+    """Clusters that return the answers of a test."""
 
     runs: Runs
     jobs: dict[str, Job] = field(default_factory=dict)
     answers: dict[str, Run | LlmbError] = field(default_factory=dict)
-    """What becomes of a submission, by run."""
+    """Result of settling a submission, by run."""
     troubles: dict[str, LlmbError] = field(default_factory=dict)
-    """Why a cluster cannot be reached, by its name."""
+    """Error that the poller of a cluster raises, by cluster name."""
     slurm_error: LlmbError | None = None
     polled: list[str] = field(default_factory=list)
-    """Clusters of which the poller was wanted."""
+    """Clusters whose poller the feed requested."""
     looks: list[list[str]] = field(default_factory=list)
     settled: list[str] = field(default_factory=list)
     attended: list[bool] = field(default_factory=list)
@@ -85,7 +85,7 @@ class MadeUp:
 
 @dataclass
 class MadeUpCluster:
-    """With one of them."""
+    """One of the simulated clusters."""
 
     clusters: MadeUp
     name: str
@@ -117,7 +117,7 @@ def feed(runs: Runs, clusters: MadeUp, tmp_path: Path) -> RunsFeed:
 
 
 class Follower:
-    """A follower of the feed: its events, and the records by them."""
+    """Follower of the feed, with the received events and the records that they define."""
 
     def __init__(self, feed: RunsFeed) -> None:
         self.events: SimpleQueue[RunsChanged] = SimpleQueue()
@@ -202,7 +202,7 @@ def test_nothing_is_posted_without_a_change(runs: Runs, make_run: MakeRun, follo
     follower.until(lambda: follower.stage("a") == "cancelled", "the run")
     follower.changes.clear()
     before = follower.event_count
-    second = follow()  # whose first event comes after several turns of the first follower's
+    second = follow()  # several rounds pass for the first follower before the second gets its first event
     second.until(lambda: second.stage("a") == "cancelled", "the run")
     assert follower.event_count + follower.events.qsize() == before
     runs.save(make_run(id="b", job_state="CANCELLED"))
@@ -268,7 +268,7 @@ def test_a_slurm_that_does_not_answer_is_named_and_changes_no_run(
 def test_a_job_that_is_not_named_for_long_is_asked_for_until_its_end_is_known(
     runs: Runs, make_run: MakeRun, clusters: MadeUp, follow: Follow, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """As while accounting is silent: a job that has left the queue is named by nobody then."""
+    """While accounting does not answer, no answer contains a job that has left the queue."""
     later_s = 0.0
     clock = SimpleNamespace(monotonic=lambda: time.monotonic() + later_s)
     monkeypatch.setattr("llmb_tui.watch.job_poller.time", clock)
@@ -299,9 +299,9 @@ def test_after_a_refused_login_jobs_are_followed_again_once_the_line_is_there(
     clusters.state, clusters.slurm_error = "lost", HostKeyChangedError("The host key of eos has changed.")
     follower.until(lambda: follower.last.silent == {"eos": "The host key of eos has changed."}, "why")
     asked = len(clusters.looks)
-    for run_id in ("b", "c", "d"):  # told by a turn of the feed each
+    for run_id in ("b", "c", "d"):  # each run needs one round of the feed
         runs.save(make_run(id=run_id, job_state="CANCELLED"))
-        follower.until(lambda: run_id in follower.records, "another run")  # noqa: B023 - called in this turn only
+        follower.until(lambda: run_id in follower.records, "another run")  # noqa: B023 - called in this iteration only
     assert len(clusters.looks) == asked
     clusters.jobs, clusters.slurm_error = {"1": Job("1", "n", "COMPLETED")}, None
     clusters.state = "live"
@@ -313,7 +313,7 @@ def test_an_end_that_could_not_be_saved_is_asked_for_again(
 ) -> None:
     runs.save(make_run(id="a", job_ids=("1",), job_state="PENDING"))
     clusters.jobs = {"1": Job("1", "n", "COMPLETED")}
-    with runs.lock("a"):  # another process is at work on the run
+    with runs.lock("a"):  # another process has locked the run
         follower = follow()
         until(lambda: len(clusters.looks) >= 2, "it is asked for again")
     follower.until(lambda: follower.state("a") == "COMPLETED", "its end")

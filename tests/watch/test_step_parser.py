@@ -35,7 +35,7 @@ BRIDGE = (
 
 
 def steps_of(data: str | bytes, log_format: LogFormatId = "nemo2") -> list[Step]:
-    """The steps by their figures: the lines that checks may quote are tested by themselves."""
+    """Parse the log; return its steps without the lines that checks quote, which have separate tests."""
     parser = StepParser(log_format)
     steps = parser.feed(data if isinstance(data, bytes) else data.encode()) + parser.close()
     return [step._replace(line="") for step in steps]
@@ -144,7 +144,7 @@ def test_a_job_that_was_started_again_writes_on_in_the_same_log(
 def test_steps_of_a_restarted_job_are_returned_again(
     line: str, pieces: Callable[[bytes, int], Iterator[bytes]]
 ) -> None:
-    """Else the second start's steps are passed over until it comes to where the first one was left."""
+    """Otherwise the steps of the second start would be ignored up to the last step of the first start."""
     lines = [line.format(i, i + 1, 2.9) for i in range(42)]
     lines += ["slurmstepd: error: *** STEP 4.0 ON cn001 CANCELLED DUE TO JOB REQUEUE ***\n"]
     lines += [line.format(i, i + 1, 1.98) for i in range(50)]
@@ -180,7 +180,7 @@ def test_ranks_that_write_a_step_apart_are_no_further_start(nemo_line: Callable[
 
 
 def test_frames_that_nothing_parts_are_no_further_start(hydra_frame: Callable[..., str]) -> None:
-    """The bytes after the last line end are looked at again and again."""
+    """The parser reads the bytes after the last line end again with each piece."""
     parser = StepParser("hydra")
     frames = [hydra_frame(i, i + 1).lstrip("\r") for i in range(3)]
     found = [step for frame in frames for step in parser.feed(frame.encode())]
@@ -314,7 +314,7 @@ def test_a_line_that_never_ends_costs_no_memory(nemo_line: Callable[..., str]) -
     parser = StepParser("nemo2")
     for _ in range(500):
         parser.feed(b"y" * 10_000)
-    assert len(parser._text) < 100_000  # the one thing that would grow
+    assert len(parser._text) < 100_000  # only this buffer could grow without limit
     assert [s.index for s in parser.feed(nemo_line(3).encode())] == [3]
 
 
@@ -379,7 +379,7 @@ def test_any_chunking_gives_the_same_steps_failure_and_statements(
     edges = [0, *sorted(cuts), len(log)]
     parser = StepParser(log_format)
     steps = [s for a, b in pairwise(edges) for s in parser.feed(log[a:b])] + parser.close()
-    assert repr(steps) == repr(expected)  # a loss may be NaN, which equals nothing
+    assert repr(steps) == repr(expected)  # a loss may be NaN, and NaN != NaN
     assert parser.failure == whole.failure
     assert parser.statements == whole.statements
     assert all(after.index > before.index or after.starts_again for before, after in pairwise(steps))
@@ -416,7 +416,7 @@ _USUAL_KEYS = (
 
 @st.composite
 def _nemo_lines(draw: st.DrawFn) -> str:
-    """A line of NeMo's, most of it as usual."""
+    """Draw a progress line of NeMo that differs from the usual format in a few places."""
     keys = [key for names in _USUAL_KEYS if (key := draw(st.sampled_from(names)))]
     if draw(st.integers(0, 5)) == 0:
         keys = draw(st.permutations(keys))
@@ -434,7 +434,7 @@ def test_a_usual_line_is_read_as_any_other_is(log: str) -> None:
     found = steps_of(log)
     with pytest.MonkeyPatch.context() as patched:
         patched.setattr(nemo2, "USUAL_LINE", re.compile(rb"(?!)"))
-        assert repr(found) == repr(steps_of(log))  # a loss that is no number equals nothing
+        assert repr(found) == repr(steps_of(log))  # a loss may be NaN, and NaN != NaN
 
 
 @pytest.mark.parametrize("before", ["| a | b |\n" * 3, "iteration | iteration |\n", "12/12 |", " iteration 7/49 \n"])
@@ -444,7 +444,7 @@ def test_other_bars_hide_no_step(before: str) -> None:
 
 
 def test_the_lines_of_both_versions_of_nemo_are_usual(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Else reading them takes three times as long."""
+    """Parsing a line takes three times as long if its format is not the usual one."""
     monkeypatch.setattr(nemo2, "nemo_step", None)
     newer = NEMO_340B.replace("peak_memory_usage", "max_memory_reserved").replace("memory_all", "max_memory_all")
     newer = newer.replace(" | consumed", " | TFLOPS_per_GPU: 1.601e+03 | consumed")

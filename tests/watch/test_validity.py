@@ -1,4 +1,4 @@
-"""The checks that a run was what it claims to be, by the formats of logs that can show it."""
+"""Validity checks of runs, for each log format that contains the facts that a check needs."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ Edit = Callable[[str], str]
 
 @dataclass(frozen=True)
 class Format:
-    """A sound log as one kind of program writes it, and what it trained."""
+    """Log format with the selection of a valid run and a function that writes its log."""
 
     selection: Selection
     log_format: LogFormatId
@@ -54,7 +54,7 @@ class Format:
 
 
 class StoppedClock:
-    """The clock of a simulated training that takes no time."""
+    """Clock of a simulated run that takes no time."""
 
     def wait(self, seconds: float) -> None:
         """Return at once."""
@@ -64,14 +64,14 @@ class StoppedClock:
 
 
 def nemo2(made: Plan) -> str:
-    """NeMo 2's log by NVIDIA's scripts, as the simulated cluster writes it."""
+    """Return the log of NeMo 2 with NVIDIA's scripts, as the simulated cluster writes it."""
     task = training({**document(made), "steps": made.steps}, {})
     steps = [completed_step("7", index, task) for index in range(task.steps)]
     return "".join(f"{line}\n" for line in nemo2_log(task, StoppedClock(), steps, memory=True))
 
 
 def nemo2_by_our_script(made: Plan) -> str:
-    """The same with all that our entry script prints before it."""
+    """Return the log of NeMo 2 after the lines that our entry script prints."""
     runs = made.parallelism
     nodes = [f"GPUs of node cn{n:03}: {made.gpus_per_node} × NVIDIA H100 80GB HBM3" for n in range(made.nodes)]
     settings = {
@@ -87,7 +87,7 @@ def nemo2_by_our_script(made: Plan) -> str:
 
 
 def hydra(made: Plan) -> str:
-    """NeMo 1's bar."""
+    """Return a log with NeMo 1's progress bar."""
     task = training({**document(made), "steps": made.steps}, {})
     assert made.container is not None
     of_recipe = f"GSW: MODEL={made.selection.workload} FRAMEWORK=nemo GSW_VERSION={made.selection.release}"
@@ -108,7 +108,7 @@ def hydra(made: Plan) -> str:
 
 
 def bridge(made: Plan) -> str:
-    """Megatron-Bridge's lines (current.md, section 7)."""
+    """Return a log with Megatron-Bridge's lines (current.md, section 7)."""
     runs, estimate = made.parallelism, made.estimate
     assert estimate is not None
     head = f"DP: {runs.dp}; TP: {runs.tp}; PP: {runs.pp}; CP: {runs.cp}\nStarting training loop at iteration 0\n"
@@ -156,7 +156,7 @@ def sub(pattern: str, by: str, *, count: int = 0) -> Edit:
 
 
 def restart_at_next(log: str) -> str:
-    """A start that continues at the step after the one that was made last, five steps before the one that counts."""
+    """Insert a second start that continues at the next step, a few steps before the end of the log."""
     banner = "".join(re.findall(r"All distributed processes registered. Starting with \d+ processes\n", log))
     if "\r" in log:
         return re.sub(r"\r(?=[^\r]* 47/50 )", f"\n{banner}\r", log, count=1)
@@ -209,7 +209,7 @@ FAULTS: dict[CheckId, dict[str, Edit]] = {
     "settings": {"NeMo 2, our script": sub("micro_batch_size = 2", "micro_batch_size = 1")},
     "starts": dict.fromkeys(("NeMo 1", "Megatron-Bridge"), restart_at_next),
 }
-"""Faults by the check that each must fail, in each format that can show it."""
+"""Changes of a valid log, by the check that must fail and by log format."""
 
 
 @pytest.mark.parametrize("name", FORMATS)
@@ -434,7 +434,7 @@ def test_a_failed_check_makes_pass_and_fail_a_warning_that_quotes_the_line() -> 
 
 @pytest.mark.parametrize("path", sorted(GOLDEN.glob("*.log")), ids=lambda path: path.stem)
 def test_a_genuine_log_fails_no_check_that_its_own_plan_answers(path: Path) -> None:
-    """The plan is made of what the log states: two ranks on CPUs, one H200 and these versions are in no recipe."""
+    """The plan is built from the log, because no recipe has two ranks on CPUs, one H200 or these versions."""
     log = path.read_bytes()
     ranks = re.search(rb"Starting with (\d+) processes", log)
     batch = re.search(rb"global_batch_size[:=] ?(\d+)", log)
@@ -489,8 +489,8 @@ def test_the_table_of_checks_in_the_docs_is_what_fires() -> None:
 
 
 CASES = Path(__file__).parent / "cases"
-"""Rewritten after public reports: essential lines, names replaced (NVIDIA/nccl#743, awslabs/awsome-distributed-ai#570,
-areal-project/AReaL#639). The two `whole-but-…` are whole runs at the published step time that trained nothing."""
+"""Logs rewritten from public reports: essential lines, other names (NVIDIA/nccl#743, awslabs/awsome-distributed-ai#570,
+areal-project/AReaL#639). The two `whole-but-…` are complete runs at the published step time that trained nothing."""
 NEMO_15B = ("-w", "nemotron4@25.04", "-s", "15b", "--gpu", "h100", "-d", "bf16", "--scale", "64")
 BRIDGE_340B = ("-w", "nemotron4-340b@25.12", "-s", "340b", "--gpu", "h100", "-d", "bf16", "--scale", "256")
 
@@ -539,9 +539,9 @@ def test_strict_succeeds_on_a_pass_alone(home: Path, tmp_path: Path) -> None:
     log.write_text(kind.write(kind.plan))
     assert results(home, str(log), *flags, "--strict").returncode == 0
     assert results(home, str(log)).returncode == 0
-    assert results(home, str(log), "--strict").returncode == 3  # nothing says what it trained
+    assert results(home, str(log), "--strict").returncode == 3  # the log does not name the configuration
     log.write_text(log.read_text().rpartition("Training epoch")[0])
-    assert results(home, str(log), *flags, "--strict").returncode == 3  # its last step is missing
+    assert results(home, str(log), *flags, "--strict").returncode == 3  # the last step is missing
     (tmp_path / "empty").mkdir()
     assert results(home, str(tmp_path / "empty"), "--strict").returncode == 3
 

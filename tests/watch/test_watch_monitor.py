@@ -44,12 +44,12 @@ HYDRA = Selection("grok1", "25.02", "314b", "h100", "bf16", 64)
 
 _SCRIPTS: dict[str, str] = {}
 _NUMBERS = itertools.count(1)
-"""Of the runs: what they write lies on one cluster."""
+"""Numbers for the ids of the runs, which are unique because all runs use the same cluster."""
 
 
 @dataclass
 class Site:
-    """A demo cluster, and one operator's memory of runs on it."""
+    """A demo cluster and the stored runs of one user."""
 
     cluster: DemoCluster
     catalog: Catalog
@@ -66,7 +66,7 @@ class Site:
         return self.sessions[-1]
 
     def launch(self, selection: Selection = NEMOTRON) -> Run:
-        """Render and submit, on a cluster on which what the run needs is installed."""
+        """Render and submit a run; the cluster has everything that the run needs."""
         request = request_for(selection, self.cluster.profile)
         run = replace(intended_run(request, f"testrun{next(_NUMBERS)}"), created_at=time.time())
         return submit_once(self.session(), self.runs, Journal(self.places.journal), run, self._script(run))
@@ -80,7 +80,7 @@ class Site:
         return Monitor(session, self.runs, run, self.pollers[-1], **settings)
 
     def _script(self, run: Run) -> str:
-        """Rendering takes seconds: once for each recipe, with this run's names put in."""
+        """Render once for each recipe, because it takes seconds; then insert the names of this run."""
         key, root = run.plan.selection.workload, str(self.cluster.root)
         if key not in _SCRIPTS:
             _SCRIPTS[key] = render(direct_spec(run)).replace(root, "@ROOT@").replace(run.id, "@ID@")
@@ -89,14 +89,14 @@ class Site:
 
 @pytest.fixture(scope="module")
 def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[DemoCluster]:
-    """One for all, on which both recipes are installed."""
+    """Demo cluster for all tests, with both recipes installed."""
     with DemoCluster(tmp_path_factory.mktemp("watched") / "demo", speed=SPEED) as demo:
         with closing(SlurmCluster(demo.profile)) as session:
             for selection in (NEMOTRON, HYDRA):
                 request = request_for(selection, demo.profile)
                 image = Path(direct_spec(intended_run(request, "installed")).container_image)
                 image.parent.mkdir(parents=True, exist_ok=True)
-                image.write_bytes(IMAGE)  # importing it takes seconds, and is not what is watched here
+                image.write_bytes(IMAGE)  # a stand-in: importing the real image takes seconds
                 installer = Installer(session, request.slurm, direct_install(request))
                 done = installer.run(lambda _: None, threading.Event())
                 assert {state.status for state in done} == {"done"}
@@ -162,11 +162,11 @@ def test_from_the_queue_to_the_verdict(site: Site, watch: Watch) -> None:
 
 
 def test_the_eta_is_in_seconds_of_the_clock_on_the_wall(site: Site, watch: Watch) -> None:
-    fault(site.cluster, "slow", "30")  # a step in a fifth of a second, so that several looks fall in between
+    fault(site.cluster, "slow", "30")  # a step takes a fifth of a second, so that several polls happen meanwhile
     watching = watch(site.launch())
     state = watching.wait_for(lambda state: state.eta_s is not None and 10 <= state.progress.steps_done < 40)
     assert state.eta_s is not None
-    # At most 40 steps of some 60 simulated seconds; the simulation runs 300 times as fast.
+    # At most 40 steps of about 60 simulated seconds; the simulation is 300 times as fast.
     assert state.eta_s < 60
     assert state.stage == "measuring"
     assert state.verdict is not None
@@ -220,7 +220,7 @@ def test_a_line_that_is_cut_again_and_again_loses_nothing(site: Site, watch: Wat
     run = site.launch()
     watching = watch(run)
     for steps in (2, 12, 22, 32):
-        watching.wait_for(lambda state: state.progress.steps_done >= steps)  # noqa: B023 - called in this turn only
+        watching.wait_for(lambda state: state.progress.steps_done >= steps)  # noqa: B023 - called in this iteration only
         drop_connections(site.cluster)
     final = watching.end()
     assert (final.stage, final.progress.steps_done) == ("done", 50)
@@ -264,7 +264,7 @@ def test_a_look_that_fails_changes_nothing_but_a_note(site: Site, watch: Watch) 
 def test_stop_is_heeded_within_half_a_second(
     site: Site, watch: Watch, connected: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """After it, news is waited for once more, and never longer than that."""
+    """After the stop, the monitor waits for events at most once; no wait takes half a second."""
     waits: list[float] = []
 
     class Inbox(SimpleQueue[WatchEvent]):
@@ -361,7 +361,7 @@ def test_a_replaced_log_is_reported_and_its_copy_kept(site: Site, watch: Watch) 
 
 
 def unknown_host(site: Site) -> SlurmCluster:
-    """A session whose first connection asks whether the host's key is the right one."""
+    """Return a session whose first connection asks the user to confirm the host key."""
     site.sessions.append(SlurmCluster(replace(site.cluster.profile, known_hosts=str(site.places.state / "nobody"))))
     return site.sessions[-1]
 
@@ -414,7 +414,7 @@ def test_a_watch_that_is_stopped_does_not_wait_for_an_answer(site: Site) -> None
 
 
 def until_single(site: Site, run: Run, condition: Callable[[RunState], bool]) -> RunState:
-    """State after single queries, once it fulfils the condition."""
+    """Repeat single queries until the state fulfils the condition; return the state."""
 
     def queried() -> RunState | None:
         state = site.monitor(run).once()
@@ -454,7 +454,7 @@ def test_accounting_that_does_not_answer_disturbs_no_watch_and_is_asked_at_the_n
 def test_sockets_between_nodes_make_a_warning_of_a_run_that_is_over(
     site: Site, watch: Watch, selection: Selection
 ) -> None:
-    """A training that fell back to sockets looks like any other in its log."""
+    """The log of a run that fell back to sockets looks like any other log."""
     fault(site.cluster, "socket")
     run = site.launch(selection)
     final = watch(run).end()

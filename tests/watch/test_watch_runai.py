@@ -1,4 +1,4 @@
-"""A workload on the simulated Run:ai from its queue to its end: the states, the reasons, and every byte of its log."""
+"""A workload on the simulated Run:ai from queue to end: states, reasons, and every byte of its log."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ SPEED = 60.0
 
 
 class Watched:
-    """A site, one operator, and one workload."""
+    """A Run:ai site, the services of one user, and functions for one workload."""
 
     def __init__(self, folder: Path, site: FaultySite) -> None:
         self.site = site
@@ -51,7 +51,7 @@ class Watched:
         return runai_of(self.services.clusters.cluster(self.profile))
 
     def submit(self, **spec: Any) -> Run:
-        """`spec` is otherwise than the plan's."""
+        """Submit a run; `spec` replaces fields of its workload."""
         project = self.cluster.project()
         placement = Placement(project.id, project.cluster_id)
         run, script = intent(request_of(BF16, self.profile), placement)
@@ -68,7 +68,7 @@ class Watched:
         return found
 
     def printed(self, run: Run) -> bytes:
-        """Everything that its first pod has printed at this start of it."""
+        """Output of the first pod since its last start."""
         one = self.workload(run)
         return "".join(f"{line}\n" for line in one.log(one.now(self.site.clock()))).encode()
 
@@ -87,7 +87,7 @@ def _with(run: Run, placement: Placement, **spec: Any) -> tuple[Run, str]:
 
 
 def following(watched: Watched, run: Run) -> Watching:
-    """Watch a run in a thread, as its screen does."""
+    """Watch a run in a thread, as the screen of a run does."""
     return Watching(watched.services.feed.monitor(run.id))
 
 
@@ -118,7 +118,7 @@ def watched(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Watched
 
 @pytest.fixture
 def skipped(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Watched]:
-    """One whose time goes on by `skip`, beside the moment that a test takes."""
+    """Site whose clock runs at real speed; tests advance it with `skip`."""
     with _site(tmp_path, monkeypatch, 1.0) as made:
         yield made
 
@@ -297,7 +297,7 @@ def test_a_cancel_whose_answer_is_lost_is_settled_by_a_look(watched: Watched) ->
     run = watched.submit()
     watched.site.skip(100)
     watched.site.faults += [Fault("DELETE", "", 99, lost=True)]
-    with contextlib.suppress(CancelUnconfirmedError):  # unless the look behind it finds that it is over
+    with contextlib.suppress(CancelUnconfirmedError):  # not raised if the poll after the request finds the run finished
         watched.services.feed.cancel(run)
     assert watched.workload(run).delete_asked is not None
     watched.site.faults.clear()

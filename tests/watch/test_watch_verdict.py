@@ -33,7 +33,7 @@ def progress_of(plan: Plan, seconds: Sequence[float | None], total: int = 50) ->
 def judged(
     plan: Plan, rule: ResultRule, progress: Progress, *, finished: bool = True, **more: Any
 ) -> tuple[Verdict | None, str]:
-    """The verdict with the validity checks that the log itself allows."""
+    """Judge with the validity checks that need only the log."""
     checks = validity(plan, rule, "nemo2", progress, NO_FILES, finished=finished)
     return judge(plan, rule, progress, finished=finished, checks=checks, **{"threshold": THRESHOLD, **more})
 
@@ -56,7 +56,7 @@ def why_not(plan: Plan, seconds: Sequence[float | None], rule: ResultRule = LAST
     [
         (1.6, "PASS"),
         (2.0, "PASS"),
-        (2.0 / 0.95, "PASS"),  # exactly the threshold; above the band all the same
+        (2.0 / 0.95, "PASS"),  # exactly at the threshold, although above the band
         (2.106, "FAIL"),
         (2.5, "FAIL"),
     ],
