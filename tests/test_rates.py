@@ -1,4 +1,4 @@
-"""How long a count that grows still takes."""
+"""Remaining time of a growing count."""
 
 from __future__ import annotations
 
@@ -38,6 +38,6 @@ def test_a_pace_is_that_of_its_window_and_needs_some_time() -> None:
     assert seen(0.0, 0) is None
     assert seen(1.0, 10) is None
     assert seen(10.0, 100) == 90.0
-    assert seen(80.0, 800) is None  # what was seen before is older than a minute
+    assert seen(80.0, 800) is None  # the earlier sightings are older than a minute
     assert seen(90.0, 900) == 10.0
     assert seen(100.0, 50) is None

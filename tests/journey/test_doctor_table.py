@@ -1,4 +1,4 @@
-"""`doctor` as a person reads it, on the embedded cluster."""
+"""The printed table of `doctor` on the embedded cluster."""
 
 from __future__ import annotations
 

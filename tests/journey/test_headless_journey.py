@@ -1,4 +1,4 @@
-"""From a selection to a verdict without a person, by the verbs, on the embedded cluster."""
+"""The way from a selection to a verdict by verbs, without a user, on the embedded cluster."""
 
 from __future__ import annotations
 
@@ -15,12 +15,12 @@ from tests.kit.demo import fault
 BOTH_FAMILIES = pytest.mark.parametrize(
     ("by", "selection"), [("program", NEMOTRON), ("call", LLAMA_HYDRA)], ids=["nemo2", "hydra"]
 )
-"""One of them as programs that know nothing of each other but what is on the disk."""
+"""Both families; the verbs of one run as separate programs that share only the files on the disk."""
 
 
 @pytest.fixture
 def way(by: str, request: pytest.FixtureRequest) -> Call:
-    """How verbs are run."""
+    """The function that runs verbs."""
     made: Call = request.getfixturevalue(by)
     return made
 
@@ -112,7 +112,7 @@ def test_a_slow_cluster_fails_and_exits_with_3(call: Call, cluster: DemoCluster)
     call("results", run, code=3)
 
 
-@pytest.mark.parametrize("cluster", [60.0], indirect=True)  # faster, the job could be out of time before its cancel
+@pytest.mark.parametrize("cluster", [60.0], indirect=True)  # a faster job could end before its cancel
 def test_cancel_ends_the_job_and_the_watch(call: Call, cluster: DemoCluster) -> None:
     fault(cluster, "hang-at-step", "3")
     name = cluster.profile.name

@@ -1,6 +1,6 @@
-"""From a selection to a verdict on the simulated Run:ai cluster, by verbs and by keyboard; no secret is left behind.
+"""The way from a selection to a verdict on the simulated Run:ai cluster, by verbs and by keyboard, without a leak.
 
-The site's own folder holds its secrets, as a real one does: what is searched is everything else.
+The folder of the site holds its secrets, as a real one does; the search for leaks covers everything else.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ FAST = 1200.0
 
 @dataclass
 class Person:
-    """A user who knows the application's secret, with all output and everything on the disk."""
+    """A user who has the application's secret, with all output and all files on the disk."""
 
     home: Path
     site: FaultySite
@@ -50,8 +50,8 @@ class Person:
 
     def call(self, *words: str, secret: str | None = None, code: int = 0) -> Completed:
         variables = {"APP_SECRET": secret} if secret else {}
-        secret_of.known_secrets.clear()  # another program begins
-        # keyring has none here, and says so.
+        secret_of.known_secrets.clear()  # as at the start of another program
+        # The process has no keyring, and reports that.
         nowhere = {"PYTHON_KEYRING_BACKEND": "keyring.backends.fail.Keyring"}
         done = verbs.run(words, {**verbs.environment(self.home), **variables, **nowhere})
         self.output += [done.stdout, done.stderr]
@@ -61,7 +61,7 @@ class Person:
 
     @property
     def secrets(self) -> dict[str, bytes]:
-        """By what they are."""
+        """The secrets by their kind."""
         texts = {
             "app secret": self.site.app_secret,
             "kubeconfig token": self.site.kubernetes.token,
@@ -72,7 +72,7 @@ class Person:
         return {name: text.encode() for name, text in texts.items()}
 
     def search(self) -> int:
-        """Assert that no secret is anywhere; how many places were searched."""
+        """Assert that no secret is found; returns the number of searched places."""
         files = [path for path in self.home.rglob("*") if path.is_file() and self.site.root not in path.parents]
         places = {str(path): path.read_bytes() for path in files}
         places |= {f"output {number}": text.encode() for number, text in enumerate(self.output)}
@@ -93,7 +93,7 @@ def person(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Person]:
     every = documents.credentials
 
     def with_values() -> Any:
-        """A control plane that does not keep its secrets to itself."""
+        """A control plane that returns its secrets."""
         key = '{"key": "HF_TOKEN"'
         return json.loads(json.dumps(every()).replace(f"{key}}}", f'{key}, "value": "{HUB_TOKEN}"}}'))
 
@@ -153,7 +153,7 @@ def test_from_a_wrong_secret_to_a_verdict_and_no_secret_is_left_behind(person: P
     unpacked.mkdir()
     unpack(archive, unpacked)
 
-    # The tokenizer comes from the model hub: the pods have the token from Run:ai, and nobody else.
+    # The tokenizer comes from the model hub: only the pods have the token, from Run:ai.
     fetching = json.loads(
         person.call("submit", "--cluster", "demo-runai", *HUB, "--yes", "--json", secret=knowing).stdout
     )
@@ -244,11 +244,11 @@ async def to_review(pilot: Pilot[None], pictures: list[str]) -> None:
     await choose(pilot, "dtype", "bf16")
     await pilot.press("enter")
     await choose(pilot, "scale", "256")
-    await until(pilot, lambda: marks(pilot)[StepId.CLUSTER] == "done", "the saved cluster answers and is ticked")
+    await until(pilot, lambda: marks(pilot)[StepId.CLUSTER] == "done", "the saved cluster answers and is marked")
     pictures.append(pilot.app.export_screenshot())
     await pilot.press("enter")
     if step_of(pilot) is StepId.INSTALL:
-        await until(pilot, lambda: marks(pilot)[StepId.INSTALL] == "done", "nothing has to be installed")
+        await until(pilot, lambda: marks(pilot)[StepId.INSTALL] == "done", "there is nothing to install")
         await pilot.press("enter")
     assert step_of(pilot) is StepId.REVIEW
     pictures.append(pilot.app.export_screenshot())

@@ -1,4 +1,4 @@
-"""Suites from a flag or a file to their answer, by the verbs, on the embedded cluster."""
+"""Suites from a flag or a file to their result, by the verbs, on the embedded cluster."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ def _quick() -> Iterator[None]:
 
 @pytest.fixture(scope="module")
 def demo(home: Path) -> Iterator[DemoCluster]:
-    """One cluster for all, on which the recipe is installed."""
+    """A cluster for all tests of this file, with the recipe installed."""
     with DemoCluster(home / "cluster", speed=FAST) as cluster:
         save_profile(UserPaths(home / "config", home / "state").clusters, cluster.profile)
         checked(verbs.run, home)("install", "demo", *NEMOTRON)
@@ -65,12 +65,12 @@ def suite(demo: DemoCluster, home: Path) -> Call:
 
 
 def walked(suite: Call, kind: str, *words: str, code: int = 0) -> dict[str, Any]:
-    """The last document of a watch, after a plan and one yes."""
+    """Plan, confirm and watch a suite; returns the last document of the watch."""
     selection = (kind, *(SELECTION[:2] if kind == "acceptance" else SELECTION), *words, "--cluster", "demo")
     planned = json.loads(suite("plan", *selection, "--offline", "--json").stdout)
     submitted = json.loads(suite("submit", *selection, "--yes", "--json").stdout)
     assert [row["key"] for row in submitted["rows"]] == [row["key"] for row in planned["rows"]]
-    # The full run of a tune takes another layout than was planned.
+    # The full run of a tune suite has another layout than the plan.
     assert planned["gpu_hours"] == pytest.approx(submitted["gpu_hours"], rel=0.01 if kind == "tune" else None)
     lines = suite("watch", submitted["id"], "--json", code=code).stdout.splitlines()
     last: dict[str, Any] = json.loads(lines[-1])
@@ -117,7 +117,7 @@ def test_tune_ends_with_the_full_run_of_the_best(suite: Call) -> None:
 
 @pytest.fixture
 def waiting(demo: DemoCluster) -> Iterator[None]:
-    """Jobs neither begin nor end by themselves."""
+    """Keep the jobs from starting and ending without the test."""
     fault(demo, "queue-wait", "1e9")
     yield
     fault(demo, "queue-wait", None)
@@ -179,5 +179,5 @@ def test_common_facts_of_all_rows_are_asked_of_the_cluster_once(demo: DemoCluste
     }
     assert [checks["nodes"].needed for checks in checked_] == ["2 × 8 H100", "4 × 8 H100", "4 × 8 H100"]
     assert calls[0] > 5
-    assert calls[1:] == [1, 0], "Slurm's own trial of the other job, and nothing where that is known"
+    assert calls[1:] == [1, 0], "one trial of the other job by Slurm, and no call once its result is known"
     services.close()

@@ -1,4 +1,4 @@
-"""A run whose submission is unknown: the verbs ask the cluster by themselves, and say what they do not know."""
+"""Runs whose submission is unknown: the verbs ask the cluster without being told to, and report what is unknown."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from tests.kit.runs import delivery_of, direct_spec
 
 @pytest.fixture
 def unknown(call: Call, cluster: DemoCluster, places: UserPaths) -> str:
-    """Id of a run that was submitted, of which the answer was lost."""
+    """Id of a submitted run; the answer of its submission was lost."""
     fault(cluster, "hang-at-step", "3")
     call("install", cluster.profile.name, *NEMOTRON)
     run_id = call("submit", "--cluster", cluster.profile.name, *NEMOTRON, "--yes").stdout.strip()
@@ -36,7 +36,7 @@ def _forget(places: UserPaths, run_id: str) -> None:
     runs.save(replace(runs.load(run_id), submission="unknown", job_ids=(), note="The cluster has not answered yet."))
 
 
-@pytest.mark.parametrize("cluster", [100.0], indirect=True)  # faster, the job could be out of time before its cancel
+@pytest.mark.parametrize("cluster", [100.0], indirect=True)  # a faster job could end before its cancel
 def test_jobs_watch_and_cancel_ask_by_themselves(call: Call, places: UserPaths, unknown: str) -> None:
     (known,) = json.loads(call("jobs", "--json").stdout)
     assert (known["id"], len(known["job_ids"])) == (unknown, 1)
@@ -93,7 +93,7 @@ def test_an_intent_is_sent_once_and_as_it_was_agreed_to(call: Call, cluster: Dem
 
 def test_without_a_terminal_and_yes_nothing_is_even_asked(call: Call, cluster: DemoCluster) -> None:
     name = cluster.profile.name
-    cluster.stop()  # who tried to connect would fail with 2
+    cluster.stop()  # an attempt to connect would fail with exit code 2
     done = call("submit", "--cluster", name, *NEMOTRON, code=1)
     assert "Nothing was submitted" in done.stderr
     assert "--yes" in done.stderr
@@ -114,4 +114,4 @@ async def test_the_list_of_runs_asks_by_itself(places: UserPaths, unknown: str) 
     async with app.run_test(size=SIZE) as pilot:
         await loaded(pilot)
         await pilot.press("J")
-        await until(pilot, lambda: Runs(places).load(unknown).submission == "submitted", "the run is settled")
+        await until(pilot, lambda: Runs(places).load(unknown).submission == "submitted", "the run is submitted")

@@ -1,4 +1,4 @@
-"""`Frames`: what a terminal shows that got every frame, beside what a whole screen would be."""
+"""`Frames`: the cells of a terminal that received every frame, to be compared with a complete repaint of the screen."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ Cells = dict[tuple[int, int], str]
 
 
 class Frames:
-    """For each cell its character with the style that was sent for it. Only for screens that are never covered."""
+    """Character and style that was sent last for each cell. Only for screens that are never covered."""
 
     def __init__(self, app: App[Any], monkeypatch: pytest.MonkeyPatch) -> None:
         self._app = app
@@ -32,7 +32,7 @@ class Frames:
         monkeypatch.setattr(Compositor, "render_update", painted)
 
     def whole(self) -> Cells:
-        """The screen as it would be painted in full now."""
+        """The screen after a complete repaint."""
         cells: Cells = {}
         self._put(self._app.screen._compositor.render_full_update(), cells)
         return cells

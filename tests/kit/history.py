@@ -1,4 +1,4 @@
-"""A made-up history: runs that are over, with their logs, as they lie on the disk. The same at each making."""
+"""A generated history: finished runs with their logs, as on the disk. Every call generates the same history."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ _LINE = (
 
 @dataclass(frozen=True, slots=True)
 class Past:
-    """One run of the past."""
+    """One run of the history."""
 
     id: str
     selection: Selection
@@ -34,7 +34,7 @@ class Past:
 
 
 def remember(runs: Runs, past: Past, now: float) -> None:
-    """Put it on the disk, with a log of all its steps, or of three where it did not end well."""
+    """Write the run to the disk, with a log of all its steps, or of three steps if the run failed."""
     made, at = plan(CATALOG, past.selection), now - past.days_ago * _DAY_S
     recipe = CATALOG.recipe(past.selection.workload, past.selection.release)
     run = make_run(
@@ -63,7 +63,7 @@ def remember(runs: Runs, past: Past, now: float) -> None:
 
 
 def weeks() -> list[Past]:
-    """Twelve weeks on two clusters: one configuration became slower, one fails the rule, some runs did not end well."""
+    """Twelve weeks on two clusters: one configuration becomes slower, one fails the rule, and some runs fail."""
     random = Random(14)
     return [Past(f"r{at:03}", *one) for at, one in enumerate(_weeks(random))]
 

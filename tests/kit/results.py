@@ -1,4 +1,4 @@
-"""Finished runs as their results, with step times that are chosen."""
+"""Results of finished runs with given step times."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def make_result(
     nodes: str = "",
     **changes: Any,
 ) -> RunResult:
-    """A run that ended well: all steps took that long, or each as long as is said; `nodes` as Slurm has them."""
+    """Result of a successful run: one time for all steps, or one for each, in seconds; `nodes` as Slurm writes them."""
     made = _plan(selection)
     times = [seconds] * made.steps if isinstance(seconds, (int, float)) else list(seconds)
     steps = [Step(index, len(times), float(time)) for index, time in enumerate(times)]
@@ -42,7 +42,7 @@ def make_result(
 
 
 def with_changes(result: RunResult, **changes: Any) -> RunResult:
-    """The same with other fields of its run, its state, its progress or its record."""
+    """The result with other fields of its run, its state, its progress or its record."""
     record, run, state = result.record, result.run, result.record.state
     parts: dict[object, dict[str, Any]] = {}
     for name, value in changes.items():
@@ -55,7 +55,7 @@ def with_changes(result: RunResult, **changes: Any) -> RunResult:
 
 
 def profiled(selection: Selection = NEMOTRON) -> Selection:
-    """The same with an Nsight profile."""
+    """The selection with an Nsight profile."""
     return replace(selection, options=RunOptions(profile=True))
 
 
