@@ -40,7 +40,7 @@ FAST = 1200.0
 
 @dataclass
 class Person:
-    """A user who has the application's secret, with all output and all files on the disk."""
+    """A user with the application's secret, all output and all files on the disk."""
 
     home: Path
     site: FaultySite
@@ -190,7 +190,7 @@ Change = Callable[[RunaiProfile], RunaiProfile]
 
 
 @pytest.mark.parametrize(
-    ("change", "code", "what", "mend"),
+    ("change", "code", "what", "fix"),
     [
         (lambda p: replace(p, base_url="https://127.0.0.1:9/api/v1"), 2, "cannot be reached", "Check the URL"),
         (lambda p: replace(p, base_url="https://no.such.invalid/api/v1"), 2, "no.such.invalid", "Check the URL"),
@@ -204,14 +204,14 @@ Change = Callable[[RunaiProfile], RunaiProfile]
 )
 @pytest.mark.parametrize("verb", ["doctor", "submit"])
 def test_each_error_ends_in_a_sentence_with_the_remedy(  # noqa: PLR0917
-    person: Person, change: Change, code: int, what: str, mend: str, verb: str
+    person: Person, change: Change, code: int, what: str, fix: str, verb: str
 ) -> None:
     save_profile(tmp_path_places(person.home).clusters, change(person.site.profile))
     words = ("doctor", "demo-runai") if verb == "doctor" else ("submit", "--cluster", "demo-runai", "--yes")
     done = person.call(*words, *SELECTION, secret=person.site.app_secret, code=code)
     output = done.stdout + done.stderr
     assert what in output
-    assert mend in output
+    assert fix in output
     assert person.site.workloads.all() == []
     person.search()
 

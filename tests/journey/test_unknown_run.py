@@ -1,4 +1,4 @@
-"""Runs whose submission is unknown: the verbs ask the cluster without being told to, and report what is unknown."""
+"""Runs whose submission is unknown: the verbs ask the cluster unprompted, and report a state as unknown."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Ways to real sshds: jump hosts, proxy commands, host keys on the way, busy servers."""
+"""Routes to real SSH servers: jump hosts, proxy commands, host keys on the route, busy servers."""
 
 from __future__ import annotations
 
@@ -129,7 +129,7 @@ def _runs(words: str) -> bool:
 
 
 def without(rig: Rig, tmp_path: Path, *endpoints: str) -> Path:
-    """The rig's known hosts, without those of some endpoints."""
+    """The rig's known_hosts file without the entries of some endpoints."""
     file = tmp_path / "known_hosts"
     ports = [f":{rig.port(name)} " for name in endpoints]
     lines = rig.client.known_hosts.read_text().splitlines(keepends=True)
@@ -184,7 +184,7 @@ def test_an_alias_for_the_host_key_is_what_the_file_knows(login: Rig, tmp_path: 
 
 
 def test_a_busy_server_is_waited_for(login: Rig) -> None:
-    """`tight` has room for two who are not logged in yet."""
+    """`tight` accepts only two connections that have not logged in yet."""
     port = login.port("tight")
     with ExitStack() as others, ThreadPoolExecutor(1) as pool:
         for _ in range(2):

@@ -1,6 +1,6 @@
-"""`python` in the rig's stand-in for a container: of a training one rank prints, and the others wait for it.
+"""`python` in the rig's stand-in for a container: rank 0 of a training prints its log, the other ranks wait for it.
 
-Any other program is run by the real Python. A job has many ranks, each of which imports what stands here.
+The real Python runs all other programs. A job has many ranks, and each rank imports this file.
 """
 
 from __future__ import annotations

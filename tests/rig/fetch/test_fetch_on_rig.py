@@ -1,4 +1,4 @@
-"""`Fetch` from a real login node: a line that is cut, a program that is ended, names that are traps, a limit."""
+"""`Fetch` from a real login node: a cut line, a killed program, dangerous file names, a rate limit."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ ALL: frozenset[FileKind] = frozenset(("profile", "trace", "log"))
 
 
 class Site:
-    """A run's folder there, a line to it, and a folder here."""
+    """A run's folder on the cluster, a line to it, and a local folder."""
 
     def __init__(self, rig: Rig, line: Line, here: Path) -> None:
         self.rig = rig
@@ -55,7 +55,7 @@ def site(login: Rig, tmp_path: Path) -> Iterator[Site]:
 
 
 def test_a_line_that_is_cut_in_the_middle(site: Site) -> None:
-    """What cannot be compressed, more than is read in one piece, and what can."""
+    """Both files exceed one read; only one of them can be compressed."""
     files = {
         "nsys_profile/profile_1.nsys-rep": random.Random(1).randbytes(9 * MEGABYTE),
         "rank0.pt.trace.json": b'{"name": "kernel", "dur": 17}\n' * 300_000,
@@ -66,7 +66,7 @@ def test_a_line_that_is_cut_in_the_middle(site: Site) -> None:
     cut_at = {0}
 
     def cut(name: str, here: int, size: int) -> None:  # noqa: ARG001 - a `Tell`'s
-        """Each time that more has come, three times; where nothing is connected there is nothing to cut."""
+        """Cut the line when more bytes have arrived, three times; without a connection there is nothing to cut."""
         if here < size and here not in cut_at and len(cut_at) < 4 and site.line.cut():
             cut_at.add(here)
 
@@ -76,11 +76,11 @@ def test_a_line_that_is_cut_in_the_middle(site: Site) -> None:
     for name, data in files.items():
         assert (site.here / name).read_bytes() == data
     assert site.line.cuts >= 3
-    assert site.line.bytes_down < 2 * 9 * MEGABYTE, "it goes on, and does not begin anew"
+    assert site.line.bytes_down < 2 * 9 * MEGABYTE, "the fetch started from the beginning again"
 
 
 def test_a_line_that_does_not_come_back(site: Site, monkeypatch: pytest.MonkeyPatch) -> None:
-    """More than may be on its way when the line is cut: a window of 2 MiB, and what was read before."""
+    """The file exceeds the data in flight at the cut: a window of 2 MiB and the bytes that are already read."""
     monkeypatch.setattr("llmb_tui.cluster_files.fetch.TRIES", 2)
     data = random.Random(4).randbytes(9 * MEGABYTE)
     site.leave("profile_1.nsys-rep", data)
@@ -119,7 +119,7 @@ def test_a_program_that_was_ended_continues_at_the_next_start(site: Site) -> Non
 
 
 def test_names_that_are_traps(site: Site) -> None:
-    """Made by somebody who may write into the run's folder there."""
+    """Another user with write access to the run's folder has created these files."""
     site.leave("good name.log", b"good")
     site.leave("-rf.log", b"option")
     site.leave("$(touch x).log", b"command")
@@ -163,7 +163,7 @@ def test_a_file_that_goes_or_shrinks_after_the_look_keeps_no_other_back(site: Si
 
 
 def test_a_limit_is_kept_on_the_line(site: Site) -> None:
-    """At 1 MB/s, of which one piece may come at once."""
+    """The limit is 1 MB/s; one piece may arrive at once."""
     site.leave("profile_1.nsys-rep", random.Random(3).randbytes(4 * MEGABYTE))
     began = time.monotonic()
     site.fetch(limit=Limit(MEGABYTE))

@@ -1,4 +1,4 @@
-"""What an install and a run have put on a real login node with a real Slurm, and removing it by the verb."""
+"""Files of an install and a run on a real login node with a real Slurm, and their deletion by the verb."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ def test_an_image_and_a_run_are_deleted_once_nothing_needs_them(site: Site, rig:
 
     image, mine = f"images/{IMAGE}.sqsh", FOLDER
     assert {name: bool(why) for name, why in kept(site).items()} == {image: True, mine: True}
-    # This machine believes that it is over; the queue knows better.
+    # The local record says that the run has ended; Slurm's queue still has the job.
     services.runs.save(replace(run, job_state="COMPLETED", log_read=True))
     now = kept(site)
     assert "is active" in (now[mine] or "")

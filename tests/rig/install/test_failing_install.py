@@ -1,4 +1,4 @@
-"""Installs that cannot work, on a real login node and a real Slurm: each ends in a sentence that says what to do."""
+"""Installs that fail, on a real login node and a real Slurm: each ends with an error and its remedy."""
 
 from __future__ import annotations
 
@@ -112,7 +112,7 @@ def test_a_controller_that_is_down_is_reported(site: Site, rig: Rig) -> None:
 
 
 def verb(site: Site, *words: str, stdin: str = "") -> subprocess.CompletedProcess[str]:
-    """A verb without a terminal, with places of its own."""
+    """Run a verb without a terminal, with separate settings and state."""
     site.services().clusters.close()
     command = [sys.executable, "-m", "llmb_tui", *words]
     return subprocess.run(
@@ -176,7 +176,7 @@ SECRET = "nvapi-a-secret-that-must-not-be-seen"
 
 
 def test_a_secret_is_seen_nowhere(site: Site, rig: Rig) -> None:
-    """During a whole install: in no argument, log or file but its own, here and on the cluster."""
+    """During a whole install no argument, log or other file contains the key, here and on the cluster."""
     own = rig.home / ".config/enroot/.credentials"
     rig.as_operator("mkdir -p ~/.config/enroot && echo 'machine example.org login me password mine' >"
                     " ~/.config/enroot/.credentials", check=True)  # fmt: skip

@@ -1,4 +1,4 @@
-"""Installs that are interrupted, on a real login node and a real Slurm: what was begun is found and finished, once."""
+"""Interrupted installs, on a real login node and a real Slurm: the next install finds the work and finishes it once."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ def test_an_install_makes_everything_once(site: Site) -> None:
 
 
 def import_halfway(site: Site, run: InBackground | None = None) -> InBackground:
-    """An import that has fetched some of its layers, and takes long to fetch the rest."""
+    """Start an import that has fetched some of its layers, and takes long for the other layers."""
     site.rig.set("import-s", "60")
     run = run or InBackground(site.installer())
     until(lambda: len(site.cached()) > 4, "some layers are there")
@@ -46,7 +46,7 @@ def import_halfway(site: Site, run: InBackground | None = None) -> InBackground:
 
 
 def kill_step(site: Site) -> None:
-    """End the process group of the step, which `setsid` made its own."""
+    """End the step's process group, which `setsid` created."""
     owner = (site.step / "lock" / "owner").read_text().strip()
     site.rig.as_operator(["kill", "-9", "--", f"-{owner.split('.')[-2]}"], check=True)
 
@@ -69,7 +69,7 @@ def test_a_killed_step_continues_where_it_stopped(site: Site) -> None:
     run.stop.set()
     run.join()
     kill_step(site)
-    there = len(site.cached()) - 1  # one is no layer
+    there = len(site.cached()) - 1  # one file is not a layer
     site.rig.set("import-s", "0")
     assert statuses(site.run()) == DONE
     assert f"Downloading {LAYERS - there} missing layers" in site.log()
@@ -96,7 +96,7 @@ def test_a_step_that_is_killed_again_and_again_is_given_up(site: Site) -> None:
 
 
 def _until_started_again(run: InBackground, site: Site, before: str) -> None:
-    until(lambda: run.over or _owner(site) not in ("", before), "it is started again, or given up")
+    until(lambda: run.over or _owner(site) not in ("", before), "the step is started again or given up")
 
 
 def _owner(site: Site) -> str:
@@ -104,7 +104,7 @@ def _owner(site: Site) -> str:
 
 
 def _text(path: Path) -> str:
-    """Of a file that comes and goes; empty where it is not there."""
+    """Text of a file that may appear and vanish; empty if the file does not exist."""
     try:
         return path.read_text()
     except FileNotFoundError:
@@ -153,13 +153,13 @@ def test_a_step_outlives_our_program(site: Site) -> None:
     until(lambda: len(site.cached()) > 4, "some layers are there")
     program.send_signal(signal.SIGKILL)
     program.wait()
-    # The next installer finds it running, or over; of one that ended with the program it would make another attempt.
+    # The next installer finds the step running or ended; if the step had died with the program, it would start another.
     assert statuses(site.run()) == DONE
     assert site.attempts() == 1
 
 
 def stale_lock(site: Site, owner: str) -> Path:
-    """A lock of somebody who is gone."""
+    """Create a lock whose owner has ended."""
     lock = site.step / "lock"
     site.rig.as_operator(f"mkdir -p {lock} && echo {owner} >{lock}/owner", check=True)
     return lock
@@ -188,7 +188,7 @@ def test_two_programs_at_once_import_once(site: Site) -> None:
 
 
 def job_of(site: Site) -> str:
-    """The number of the job that imports."""
+    """The number of the import's job."""
     return until(lambda: _text(site.step / "job").strip(), "the import is a job")
 
 
@@ -207,7 +207,7 @@ def test_or_of_the_gpu_partition(site: Site, rig: Rig) -> None:
 
 @contextmanager
 def bashrc(rig: Rig, *lines: str) -> Iterator[None]:
-    """The operator's profile with these lines, within the block."""
+    """Add lines to the operator's profile within the block."""
     profile = rig.home / ".bashrc"
     before = profile.read_text() if profile.exists() else ""
     profile.write_text(before + "".join(f"{line}\n" for line in lines))
@@ -218,7 +218,7 @@ def bashrc(rig: Rig, *lines: str) -> Iterator[None]:
 
 
 def test_a_second_start_finds_the_running_job(site: Site, rig: Rig) -> None:
-    """Whatever the operator's own squeue leaves out."""
+    """The operator's own squeue settings may hide the job; the installer must still find it."""
     filters = bashrc(rig, "export SQUEUE_PARTITION=cpu SQUEUE_STATES=PENDING SQUEUE_ACCOUNT=other")
     with filters, enroot_on_nodes_only(rig), Line(rig.port("login")) as line:
         first = import_halfway(site, InBackground(site.installer(line.profile(site.profile))))
@@ -233,7 +233,7 @@ def test_a_second_start_finds_the_running_job(site: Site, rig: Rig) -> None:
         assert state
         assert state.detail.startswith(f"Job {job}: ")
         assert rig.squeue() == [job]
-        # The stand-in sleeps as long as it was told to when it began: another attempt takes what there is.
+        # The stand-in read its duration when it started; only another attempt uses the new one.
         rig.as_root(["scancel", job], check=True)
         assert second.join()[1].status == "failed"
         assert statuses(site.run()) == DONE
@@ -306,10 +306,10 @@ def test_a_stop_leaves_the_step_running(site: Site) -> None:
     stop = threading.Event()
     states = site.installer().run(lambda s: stop.set() if s[1].status == "running" else None, stop)
     assert states[1].status == "running"
-    until(site.image.exists, "it is done by itself")
+    until(site.image.exists, "the step ends without the program")
 
 
 def test_nothing_of_a_finished_install_runs_on(site: Site) -> None:
     site.run()
-    until(lambda: not any("step.sh" in line for line in site.rig.operator_processes()), "nothing of ours runs")
+    until(lambda: not any("step.sh" in line for line in site.rig.operator_processes()), "no step runs")
     assert os.listdir(site.step / "ended.0") == ["owner"]

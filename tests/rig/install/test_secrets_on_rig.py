@@ -1,4 +1,4 @@
-"""Keys that lie on a real login node, tested from there against a registry and a hub on loopback."""
+"""Keys on a real login node, tested from there against a registry and a model hub on loopback."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def web() -> Iterator[Web]:
 def test_the_key_that_lies_there_is_tested(site: Site, web: Web) -> None:
     session = site.session()
     web.key = KEY
-    # Under the registry's own name, which is what the key on the cluster is for.
+    # Under the registry's own name, because the key on the cluster is stored for that name.
     sources = Sources(registry=f"http://nvcr.io:{web.port}", hub=web.url)
     without = try_secret(session, NGC, None, sources)
     assert (without.result, "without an API key" in without.words) == ("refused", True)
@@ -72,7 +72,7 @@ def test_a_key_of_the_operators_own_is_seen_and_left_alone(site: Site, rig: Rig)
 
 
 def test_no_secret_is_in_an_argument_while_it_is_tested(site: Site, rig: Rig, web: Web) -> None:
-    """While the server has not answered yet, curl is there to be seen."""
+    """While the server delays its answer, curl is visible among the processes."""
     seen: list[str] = []
     answer = web.answer
 
@@ -80,7 +80,7 @@ def test_no_secret_is_in_an_argument_while_it_is_tested(site: Site, rig: Rig, we
         seen.extend(rig.operator_processes())
         return answer(path, authorization, host)
 
-    web.answer = look_first  # type: ignore[method-assign]  # every request shows what runs meanwhile
+    web.answer = look_first  # type: ignore[method-assign]  # every request lists the running processes
     web.key = KEY
     endpoints = Sources(registry=web.url, hub=web.url)
     assert try_secret(site.session(), NGC, SecretValue("ngc", KEY), endpoints).result == "valid"

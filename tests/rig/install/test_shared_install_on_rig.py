@@ -1,4 +1,4 @@
-"""An install directory that a group shares, while another member of the group swaps what is in it for links."""
+"""An install directory that a group shares, while another member of the group replaces names in it with links."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ REMOVALS, STEPS, SUBMISSIONS = 1000, 300, 300
 
 
 class Shared:
-    """An install directory of the operator's to which the group may write, and files of the operator's elsewhere."""
+    """An install directory of the operator that the group may write to, and other files of the operator."""
 
     def __init__(self, rig: Rig, *, empty: bool = False) -> None:
         self.rig = rig
@@ -38,7 +38,7 @@ class Shared:
         self.before = self.seen()
 
     def seen(self) -> list[tuple[str, int, str]]:
-        """Name, mode and content of everything that must stay as it is."""
+        """Name, mode and content of every file that must not change."""
         return sorted(
             (str(path), path.lstat().st_mode, path.read_text() if path.is_file() else "")
             for path in (self.precious, *self.precious.rglob("*"))
@@ -55,7 +55,7 @@ def shared(login: Rig) -> Shared:
 
 
 def in_one_shell(times: int, script: str, before: str, *words: str) -> str:
-    """A line of sh that runs a script again and again, each time in a subshell, with something done before."""
+    """A line of sh that runs a script `times` times, each time in a subshell after the command `before`."""
     arguments = " ".join(words)
     loop = f"i=0\nwhile [ $i -lt {times} ]; do\ni=$((i + 1))\n{before}\nrun {arguments}\ndone >/dev/null 2>&1\n"
     return f"run() (\n{script}\n)\n{loop}"
@@ -98,12 +98,12 @@ def test_install_steps_and_locks_lead_nowhere_else_however_often_names_are_swapp
             in_one_shell(STEPS, script, f"{tidy}\n[ $((i % 4)) != 0 ] || {{ {starts}\n}}"), timeout_s=300
         )
     assert shared.seen() == shared.before
-    # Swapped names do stop most of them; these came to their end.
+    # Swapped names stop most attempts; these attempts succeeded.
     assert len(worked.read_text()) > 5
 
 
 def test_submissions_lead_nowhere_else_however_often_names_are_swapped(shared: Shared) -> None:
-    """Folders of runs are made, a file is written, and sbatch and a launch script are started, or withdrawn."""
+    """Create folders of runs, write a file, start sbatch and a launch script, and withdraw submissions."""
     top, submitted = shared.install, shared.rig.new_dir() / "submitted"
     runs, programs = f"{top}/workloads/experiments", shared.rig.new_dir()
     (programs / "sbatch").write_text(f'#!/bin/sh\ncat "$2" >>{submitted}\necho 7\n')
@@ -149,7 +149,7 @@ esac
     with shared.swapping("workloads", "workloads/experiments", *names):
         shared.rig.as_operator(in_one_shell(SUBMISSIONS, script, f"rm -rf {runs}/run$((i % 3))"), timeout_s=300)
     assert shared.seen() == shared.before
-    # Swapped names do stop most of them; these came to their end, and no script but their own was submitted.
+    # Swapped names stop most attempts; these attempts succeeded, and submitted only their own script.
     assert set(submitted.read_text().splitlines()) == {"run"}
 
 

@@ -1,4 +1,4 @@
-"""Installs of NVIDIA's scripts on a real login node and a real Slurm, for each recipe."""
+"""Installs for NVIDIA's scripts on a real login node and a real Slurm, for each recipe."""
 
 from __future__ import annotations
 
@@ -25,19 +25,19 @@ from tests.rig.install.upstream_site import UpstreamSite
 from tests.rig.line import Line
 
 PYTHON = f"python{python_version()}"
-"""Of the rig."""
+"""Python command of the rig."""
 
 HALFWAY_S = 180.0
-"""Within so long a step waits halfway, with all that comes before it."""
+"""Seconds within which a step must reach its halfway point, including all earlier steps."""
 
 MakeSite = Callable[..., UpstreamSite]
 
 
 @pytest.fixture
 def make_site(outside: Outside, monkeypatch: pytest.MonkeyPatch) -> Iterator[MakeSite]:
-    """Makes install directories on the rig, with the stand-ins' presets and a NeMo that needs few packages.
+    """A function that creates install directories, with the stand-ins' presets and a NeMo with few dependencies.
 
-    `tests/rig/upstream` installs each recipe with all of them.
+    `tests/rig/upstream` installs each recipe with all its dependencies.
     """
     outside.need_little()
     made: list[UpstreamSite] = []
@@ -54,7 +54,7 @@ def make_site(outside: Outside, monkeypatch: pytest.MonkeyPatch) -> Iterator[Mak
 
 
 def not_done(states: dict[str, StepState]) -> dict[str, str]:
-    """Each with its state and why, in a few words: what failed is seen in a short report."""
+    """Steps that are not done, each with its state and a short reason: a short report then shows the failure."""
     return {
         kind: f"{state.status}: {state.detail} {state.reason}"
         for kind, state in states.items()
@@ -66,12 +66,12 @@ def give_token(site: UpstreamSite, token: str) -> None:
     site.rig.as_operator("mkdir -p ~/.llmb-tui && cat >~/.llmb-tui/hugging-face-token", stdin=f"{token}\n", check=True)
 
 
-# What is killed is taken up
+# A killed step is started again
 
 
 @contextmanager
 def half_an_environment(rig: Rig) -> Iterator[Path]:
-    """Python makes environments without pip, and does not end. Gives the path that is there when it waits."""
+    """Python creates environments without pip, and does not end. Yields a path that exists once Python waits."""
     reached, program = rig.knobs / "hold" / "venv.reached", rig.directory / "bin" / PYTHON
     program.write_text(
         f'#!/bin/sh\n[ "$1 $2" != "-m venv" ] || {{ /usr/bin/{PYTHON} -m venv --without-pip "$3"; '
@@ -86,7 +86,7 @@ def half_an_environment(rig: Rig) -> Iterator[Path]:
 
 @contextmanager
 def silent_index(outside: Outside) -> Iterator[socket.socket]:
-    """pip's index is there, but answers nothing."""
+    """pip's index accepts connections, but does not answer."""
     with socket.socket() as server:
         server.bind(("127.0.0.1", 0))
         server.listen()
@@ -110,7 +110,7 @@ HOLDS = {
 
 @contextmanager
 def halfway(outside: Outside, kind: str) -> Iterator[Callable[[UpstreamSite], object]]:
-    """Within the block a step does a part of its work and then waits. Gives what is true when it does."""
+    """Hold a step within the block after part of its work. Yields the condition that is true when the step waits."""
     rig = outside.rig
     with ExitStack() as stack:
         if kind == "image":
@@ -120,7 +120,7 @@ def halfway(outside: Outside, kind: str) -> Iterator[Callable[[UpstreamSite], ob
             index = stack.enter_context(silent_index(outside))
             yield lambda _: index.accept()
         elif kind in HOLDS:
-            (rig.knobs / f"hold/{HOLDS[kind]}.reached").unlink(missing_ok=True)  # of another step that waited there
+            (rig.knobs / f"hold/{HOLDS[kind]}.reached").unlink(missing_ok=True)  # left by another step
             stack.enter_context(rig.knob(f"hold/{HOLDS[kind]}"))
             yield lambda _: (rig.knobs / f"hold/{HOLDS[kind]}.reached").exists()
         else:
@@ -137,7 +137,7 @@ def until_halfway(site: UpstreamSite, kind: str, reached: Callable[[UpstreamSite
 
 
 def test_killed_failed_and_removed_steps_are_made_again(make_site: MakeSite, outside: Outside) -> None:
-    """One after the other in one place, so that what comes before a step is made once."""
+    """All cases use one directory, so that the earlier steps run only once."""
     site = make_site("nemotron4-340b-25.12")
     kinds = list(site.steps())
     killed = ("commits", "repository", "environment", "image", "setup")
@@ -177,20 +177,20 @@ def what_is_removed_is_made_anew(site: UpstreamSite) -> None:
 
 
 def leftovers(site: UpstreamSite) -> list[Path]:
-    """What begins with a dot beside a result, or is an old environment."""
+    """Leftover temporary files next to a result, whose names begin with a dot, and old environments."""
     parents = {path.parent for path in (Path(site.paths.repository), Path(site.paths.image))}
     hidden = [path for parent in parents for path in parent.glob(".*") if path.name not in (".llmb-tui", ".cache")]
     return hidden + list(site.install.glob("venvs/*.old.*"))
 
 
 def test_a_cancelled_setup_job_restarts_and_killed_pins_continue(make_site: MakeSite, outside: Outside) -> None:
-    """An interrupted setup of this release would leave NeMo without the patch, and say nothing of it the next time."""
+    """An interrupted setup of this release would leave NeMo without its patch, and the next would not report it."""
     site = make_site()
     with outside.rig.knob("hold/reinstall"):
         until_halfway(site, "setup", lambda _: (outside.rig.knobs / "hold/reinstall.reached").exists())
         (job,) = outside.rig.squeue()
         outside.rig.as_root(["scancel", job], check=True)
-        until(lambda: site.look()["setup"].status == "failed", "it is seen")
+        until(lambda: site.look()["setup"].status == "failed", "the failed setup is seen")
         assert site.look()["setup"].reason == "The job of this step was cancelled."
     (Path(site.paths.scripts) / "NeMo" / "half").touch()
     assert not_done(site.run("setup")) == {}
@@ -218,7 +218,7 @@ def test_a_killed_setup_with_a_terminal_restarts_and_reports_the_hubs_limit(
     assert "huggingface-cli" not in " ".join(outside.rig.operator_processes())
 
 
-# What cannot work is said before anything long
+# Impossible installs fail before any long step
 
 
 def failed(states: dict[str, StepState], kind: str) -> StepState:
@@ -277,7 +277,7 @@ def test_a_login_node_without_that_python_reports_what_it_has(make_site: MakeSit
 
 
 def test_a_module_has_the_python_that_the_login_node_lacks(make_site: MakeSite, outside: Outside) -> None:
-    """Modules are known to login shells only."""
+    """Only login shells have modules."""
     site = make_site("nemotron4-340b-25.12")
     wanted, modules = python_version(), site.install / "modules"
     script = f"""
@@ -316,11 +316,11 @@ def test_a_missing_token_is_reported_before_anything_long(make_site: MakeSite, o
     assert not_done(site.run("token")) == {}
 
 
-# What is there already, and what a person brings
+# Existing files, and files that a user supplies
 
 
 def test_an_image_that_is_there_is_used(make_site: MakeSite, outside: Outside) -> None:
-    """`enroot import` of the setup script would fail where the file is there."""
+    """`enroot import` in the setup script would fail because the file exists."""
     site = make_site("grok1-25.02")
     image = Path(site.steps()["image"].results[0])
     outside.rig.as_operator(f"mkdir {image.parent} && echo hsqs >{image}", check=True)

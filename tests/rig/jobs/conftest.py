@@ -11,7 +11,7 @@ from tests.rig.jobs.watched import Site
 
 @pytest.fixture
 def site(rig: Rig, tmp_path: Path) -> Iterator[Site]:
-    """The rig with accounting."""
+    """A site on the rig with accounting."""
     made = Site(rig, tmp_path)
     yield made
     made.close()
@@ -19,7 +19,7 @@ def site(rig: Rig, tmp_path: Path) -> Iterator[Site]:
 
 @pytest.fixture
 def site_without_accounting(rig_without_accounting: Rig, tmp_path: Path) -> Iterator[Site]:
-    """The rig without slurmdbd."""
+    """A site on the rig without slurmdbd."""
     made = Site(rig_without_accounting, tmp_path)
     yield made
     made.close()

@@ -1,4 +1,4 @@
-"""A real Slurm is asked: what its jobs do, and what it says when parts of it are gone."""
+"""Queries and cancels on a real Slurm, also while the controller or the accounting is down or hangs."""
 
 from __future__ import annotations
 
@@ -105,10 +105,10 @@ def test_a_cancel_whose_answer_is_lost_with_the_line_is_settled_by_the_next_look
     site.runs.save(run)
     with Line(site.rig.port()) as line:
         whole = CutSession(site.profile, line)
-        for _ in range(2):  # the first call of a connection is larger
+        for _ in range(2):  # the first call of a connection transfers more bytes
             whole.cancel("999999")
         whole.close()
-        # The first call asks the queue; the second is the cancel, of whose answer only half comes.
+        # The first call asks the queue; the second is the cancel, and half of its answer is cut off.
         session = CutSession(site.profile, line, Cut(2, down=whole.sizes[1][1] // 2, stays=True))
         clusters = SimpleNamespace(cluster=lambda _: session, poller=lambda _: SimpleNamespace(poll_soon=lambda: None))
         journal = Journal(site.runs.folder("lost") / "journal")
@@ -119,10 +119,10 @@ def test_a_cancel_whose_answer_is_lost_with_the_line_is_settled_by_the_next_look
         line.accept()
 
         def settled() -> bool:
-            # A line that was refused a moment ago may still be on its way back.
+            # A line that refused connections a moment ago may not be back yet.
             return not feed.poll() and not site.runs.load("lost").is_active
 
-        until(settled, "the job's end is known")
+        until(settled, "the run is no longer active")
         assert "was carried out" in site.runs.load("lost").cancel_note
         session.close()
 
@@ -136,7 +136,7 @@ def test_a_job_of_another_user_is_not_cancelled(site: Site) -> None:
     assert "denied" in caught.value.why
     assert "another user" in caught.value.fix
     assert job_id in site.rig.squeue()
-    # The queue is asked for the operator's own jobs; accounting may have heard of the other one by now.
+    # The queue lists only the operator's own jobs; accounting may already have the other user's job.
     assert all("queue no longer has it" in job.reason for job in site.session.look([job_id]).values())
 
 
@@ -167,7 +167,7 @@ def test_a_controller_that_hangs_costs_one_wait_and_changes_no_job(site: Site, m
             state = watched.wait_for(lambda state: state.slurm_note, after=seen)
         asked = calls()
     assert "timed out" in caught.value.why
-    # Each look is one squeue, those that failed too; the last one may not have come to it yet.
+    # Each look is one squeue, also a failed look; the last look may not have started its squeue yet.
     assert {call.split()[0] for call in asked} == {"squeue"}
     assert len(asked) <= len(looks)
     assert (state.link, state.job and state.job.state) == ("live", "RUNNING")
@@ -206,7 +206,7 @@ def test_hung_accounting_is_distinguished_from_the_controller_and_delays_no_run(
             with pytest.raises(AccountingError, match="did not answer in time") as caught:
                 ask()
             assert "Slurm's controller answers" in caught.value.why
-        # Where neither knows it, it soon counts as over: until it has said all, the queue does.
+        # A job that neither lists soon counts as ended; until accounting has all its jobs, the queue decides.
         watched = site.watch(f"{steps}; until [ -e {may_end} ]; do sleep 0.1; done", gone_after_s=2.0)
         watched.wait_for(lambda state: state.progress.steps_done == 50)
         with queue_forgets(site):
@@ -218,7 +218,7 @@ def test_hung_accounting_is_distinguished_from_the_controller_and_delays_no_run(
 
 @contextlib.contextmanager
 def queue_forgets(site: Site) -> Iterator[None]:
-    """Slurm's queue names no job any more, as it does some minutes after a job's end."""
+    """Make Slurm's queue forget all jobs, as it does some minutes after a job's end."""
     program = site.rig.directory / "bin" / "squeue"
     program.write_text("#!/bin/sh\n")
     program.chmod(0o755)

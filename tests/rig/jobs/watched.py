@@ -1,4 +1,4 @@
-"""Small jobs on the rig that are watched as runs are: their scripts start tasks the way NeMo-Run's do."""
+"""Small jobs on the rig that are watched like runs: their scripts start tasks as NeMo-Run's scripts do."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ srun --output {folder}/log-{name}_%j_${{SLURM_RESTART_COUNT:-0}}.out --kill-on-b
 
 
 class Watched(Watching):
-    """A run that is watched, with the poller of its job."""
+    """A watched run with the poller of its job."""
 
     def __init__(self, monitor: Monitor, poller: JobPoller, job_id: str) -> None:
         super().__init__(monitor, deadline_s=120.0)
@@ -44,7 +44,7 @@ class Watched(Watching):
 
 
 class Site:
-    """One operator's memory of runs on the rig."""
+    """One operator's stored runs on the rig."""
 
     def __init__(self, rig: Rig, folder: Path) -> None:
         self.rig = rig
@@ -54,7 +54,7 @@ class Site:
         self.watched: list[Watched] = []
 
     def watch(self, command: str, *options: str, **settings: float) -> Watched:
-        """Submit a job whose tasks run a line of bash, and watch it by a monitor of these settings."""
+        """Submit a job whose tasks run a line of bash, and watch it with a monitor that has these settings."""
         run = intended_run(request_for(NEMOTRON, self.profile), f"rigrun{len(self.watched) + 1}")
         spec = direct_spec(run)
         self.rig.as_operator(["mkdir", "-p", spec.task_dir], check=True)

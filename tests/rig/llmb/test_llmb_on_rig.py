@@ -1,4 +1,4 @@
-"""An installation of NVIDIA's own tools on a real login node: recognised, offered, its real jobs opened and watched."""
+"""An installation of NVIDIA's own tools on a real login node: detected, offered, its real jobs opened and watched."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ def installation(rig: Rig) -> Installation:
 
 @pytest.fixture
 def profile(rig: Rig, services: Services, installation: Installation) -> SlurmProfile:
-    """A saved cluster whose install directory is the installation's."""
+    """A saved cluster whose install directory is the installation."""
     profile = replace(rig.profile(), name="rig", install_dir=str(installation.root))
     services.clusters.save(profile)
     return profile
@@ -59,7 +59,7 @@ def profile(rig: Rig, services: Services, installation: Installation) -> SlurmPr
 
 @pytest.fixture
 def verb(profile: SlurmProfile, capsys: pytest.CaptureFixture[str]) -> Verb:  # noqa: ARG001 - it is saved
-    """Runs a verb; answers with its JSON."""
+    """A function that runs a verb and returns its JSON."""
 
     def run(*arguments: str, code: int = 0) -> Any:
         assert main([*arguments, "--json"]) == code
@@ -224,13 +224,13 @@ def test_a_run_is_opened_once_and_watched_over_its_restart_to_the_verdict(
     for restart, name in enumerate(("log", "log.1")):
         assert (folder / name).read_bytes() == launched.log(restart).read_bytes()
     (result,) = verb("results", opened["id"])
-    # What is expected of this release in FP8 was published with another scaling.
+    # The expected step time in FP8 was published with another scaling than this release uses.
     assert (result["verdict"]["result"], result["rule"]) == ("WARN", "mean of iterations 35–44")
     assert "FP8 with delayed scaling" in " ".join(result["verdict"]["reasons"])
     assert result["verdict"]["ratio"] == pytest.approx(1 / 1.01, rel=1e-3)
     (listed,) = verb("jobs")
     assert (listed["id"], listed["state"], listed["procedure"]) == (opened["id"], "done", "llmb")
-    (there,) = verb("results", f"rig:{installation.root}/workloads")  # as for somebody who has not opened it
+    (there,) = verb("results", f"rig:{installation.root}/workloads")  # read without opening the run
     assert there["verdict"] == result["verdict"]
     assert there["result"] == {**result["result"], "earlier_logs": there["result"]["earlier_logs"], "nodes": None}
     assert (there["step_time_s"], len(there["result"]["earlier_logs"])) == (result["step_time_s"], 1)
@@ -251,16 +251,16 @@ def test_it_is_cancelled_as_other_runs_and_never_submitted(
     assert installation.rig.squeue() == jobs_before
     assert not (services.places.state / "journal.jsonl").exists()
     assert verb("cancel", run_id, "--yes")["cancelled"] == [launched.job]
-    until(lambda: launched.state() in ("", "CANCELLED"), "it is gone")
+    until(lambda: launched.state() in ("", "CANCELLED"), "the job is cancelled")
 
 
 def test_one_that_ended_long_ago_is_read_from_its_log(verb: Verb, installation: Installation) -> None:
     launched = installation.launch(step_s=5.0)
     launched.finish()
-    until(lambda: launched.state() == "", "it is over")
+    until(lambda: launched.state() == "", "the job has ended")
     run_id = verb("llmb", "rig", "--open", launched.job)["id"]
     seen = verb("watch", run_id, "--once")
-    # By the step time it would be FAIL; the figure behind it is of another scaling of FP8.
+    # The step time alone would be FAIL; but the expected value is from another scaling of FP8.
     assert (seen["state"], seen["steps_done"], seen["verdict"]["result"]) == ("done", 50, "WARN")
 
 

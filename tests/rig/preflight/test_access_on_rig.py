@@ -1,4 +1,4 @@
-"""Whether the image and the model are open to the operator, asked from the login node."""
+"""The operator's access to the image and the model, tested from the login node."""
 
 from __future__ import annotations
 

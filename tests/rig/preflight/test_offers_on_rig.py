@@ -1,4 +1,4 @@
-"""What a real Slurm offers, also to who runs on the login node itself; and what a profile does to a real job."""
+"""Values that a real Slurm offers, also on the login node itself; and the effect of a profile on a real job."""
 
 from __future__ import annotations
 
@@ -77,12 +77,12 @@ def services(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Servic
 
 
 def bare(profile: SlurmProfile) -> SlurmProfile:
-    """As it is in a form before the cluster was asked."""
+    """The profile of a form before the cluster has answered."""
     return replace(profile, account="", partition="", install_dir="")
 
 
 class _Counted:
-    """Answers the questions of a login, and counts them."""
+    """A prompter that answers the questions of a login, and counts them."""
 
     def __init__(self, rig: Rig) -> None:
         self.rig = rig
@@ -119,14 +119,14 @@ def test_a_profile_that_goes_elsewhere_ends_its_old_connection(rig: Rig, service
 
 
 def local(rig: Rig, *arguments: str, **environment: str) -> subprocess.CompletedProcess[str]:
-    """llmb-tui on the login node itself, as root: the operator cannot read this Python."""
+    """Run llmb-tui on the login node itself, as root: the operator cannot read this Python."""
     state = rig.new_dir()
     variables = {
         "PYTHONPATH": str(REPOSITORY),
         "LLMB_TUI_CONFIG_DIR": str(state / "config"),
         "LLMB_TUI_STATE_DIR": str(state / "state"),
         "LLMB_INSTALL": str(state / "llmb"),
-        "https_proxy": "http://127.0.0.1:9",  # nothing leaves this machine
+        "https_proxy": "http://127.0.0.1:9",  # no request leaves this machine
         **environment,
     }
     return rig.as_root([sys.executable, "-m", "llmb_tui", *arguments], env=variables)
@@ -151,7 +151,7 @@ def test_a_machine_without_slurm_is_no_login_node(rig: Rig) -> None:
 
 
 def test_a_profiles_wishes_reach_a_real_job(rig: Rig, catalog: Catalog, job: Plan) -> None:
-    """NeMo-Run quotes values in #SBATCH lines; sbatch takes the quotes off again."""
+    """NeMo-Run quotes values in #SBATCH lines; sbatch removes the quotes."""
     wishes: dict[str, Any] = {
         "exclude": "cn[001,003]",
         "slurm_params": "comment=mine & yours;nice=7;hold",

@@ -1,4 +1,4 @@
-"""The preflight against a real Slurm on a real login node: everything right, then one thing wrong at a time."""
+"""The preflight on a real Slurm and a real login node: first without a fault, then with one fault at a time."""
 
 from __future__ import annotations
 
@@ -28,13 +28,13 @@ from tests.rig.preflight.conftest import Look
 from tests.rig.preflight.site import by_id, sources, web_server
 from tests.rig.recorded_calls import recorded_calls
 
-# How full this machine is, is not for these tests to say.
+# The free space of this machine is not a subject of these tests.
 _ROOM = {"disk", "enroot-space"}
 SLURM = ("sinfo", "scontrol", "sacctmgr", "squeue", "sacct", "srun", "sbatch")
 
 
 def test_a_good_cluster_passes_and_nothing_is_queued(rig: Rig, look: Look) -> None:
-    # Accounting may hear of jobs before it only now.
+    # Accounting may receive earlier jobs only now.
     first = int(re.findall(r"NEXT_JOB_ID *= *(\d+)", rig.as_root("scontrol show config").stdout)[0])
     found = look()
     assert {name: check.status for name, check in found.items() if check.status != "ok"}.keys() <= _ROOM
@@ -54,7 +54,7 @@ def test_a_good_cluster_passes_and_nothing_is_queued(rig: Rig, look: Look) -> No
 
 
 def test_a_line_that_is_cut_meanwhile_is_made_again(rig: Rig, job: Plan, servers: str) -> None:
-    """In the answer of the first group, once."""
+    """The line is cut once, in the answer of the first group."""
     reports: list[Preflight] = []
     with Line(rig.port()) as line, closing(SlurmCluster(line.profile(rig.profile()))) as session:
         session.connect()
@@ -157,9 +157,9 @@ def test_a_hidden_partition_is_used_only_if_it_is_named(
             rig.as_root("scontrol update NodeName=gn001 State=RESUME", check=True)
     assert [found[name].status for name in ("partition", "nodes", "gpus", "exclude")] == ["ok"] * 4
     assert found["nodes"].found == "2 working of 2"
-    assert found["cpu"].found == "nodes x86_64", "and so not what the image needs"
+    assert found["cpu"].found == "nodes x86_64", "the image needs another architecture"
     assert bad_nodes == ("gn001 is drained: fan broken",)
-    assert wrong["partition"].found == "batch, debug, cpu", "nobody is told to choose a hidden one"
+    assert wrong["partition"].found == "batch, debug, cpu", "the list contains a hidden partition"
 
 
 def test_a_reservation_is_found_and_too_small(rig: Rig, look: Look) -> None:
@@ -190,7 +190,7 @@ def test_a_hung_controller_costs_one_wait(rig: Rig, look: Look) -> None:
     assert found["account"].status == "ok"
     assert not {"partition", "nodes", "trial", "pyxis", "pmix"} & set(found)
     assert {"enroot", "disk", "registry"} <= set(found)
-    # Whatever else asks the controller would wait for 10 s too. sacctmgr asks the database.
+    # Every other command that asks the controller would also wait for 10 s. sacctmgr asks the database.
     assert [call for call in asked if not call.startswith("sacctmgr ")] == ["sinfo --version", "scontrol ping"]
 
 
@@ -221,7 +221,7 @@ def test_a_cluster_that_keeps_no_accounts(
 
 @contextmanager
 def _hidden(rig: Rig, pattern: str) -> Iterator[None]:
-    """On the cluster the files of a pattern are empty and not executable."""
+    """Make the files of a pattern empty and not executable on the cluster."""
     paths = rig.as_root(f"ls -d {pattern}").stdout.split()
     assert paths
     for path in paths:
@@ -324,7 +324,7 @@ def test_servers_out_of_reach_gate_what_needs_them(look: Look, unused_port: int)
 
 
 def test_git_is_asked_by_its_own_settings_and_asks_nobody(rig: Rig, look: Look, servers: str) -> None:
-    """A mirror that only git knows of will do; a server that wants a name is not waited for."""
+    """A mirror that only git's settings contain is used; git does not wait for a server that asks for a user name."""
     mirror = rig.new_dir()
     who = "-c user.name=me -c user.email=me@here"
     rig.as_operator(

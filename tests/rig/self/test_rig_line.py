@@ -1,4 +1,4 @@
-"""`Line` does to a connection what it says, on any machine."""
+"""The faults of `Line`, on any machine."""
 
 from __future__ import annotations
 
@@ -16,13 +16,13 @@ from tests.rig.line import Line
 
 
 class Echo:
-    """A server that sends back what it gets."""
+    """A server that echoes its input."""
 
     def __init__(self) -> None:
         self.server = socket.create_server(("127.0.0.1", 0))
         self.port: int = self.server.getsockname()[1]
         self.ended: list[str] = []
-        """How connections ended: `end` or `reset`."""
+        """Ends of the connections so far: `end` or `reset`."""
         threading.Thread(target=self._accept, daemon=True).start()
 
     def _accept(self) -> None:
@@ -110,7 +110,7 @@ def test_a_cut_resets_both_sides_at_once(line: Line, echo: Echo) -> None:
         assert line.cut() == 1
         with pytest.raises(ConnectionResetError):
             connection.recv(1)
-    until(lambda: echo.ended == ["reset"], "the server has seen it")
+    until(lambda: echo.ended == ["reset"], "the server has seen the reset")
     assert line.cuts == 1
 
 

@@ -1,4 +1,4 @@
-"""Where no rig can start the tests that need one are named, and nothing fails; and the rig by hand."""
+"""Tests that need a rig are listed without one, and none fails; and rigs from the command line."""
 
 from __future__ import annotations
 
@@ -61,7 +61,7 @@ def test_blocks_do_not_overlap(login: Rig) -> None:
 
 
 def marked(directory: Path) -> Path:
-    """A file in there that the next one to take the number does not make."""
+    """Create a file in a rig's directory that the next rig with this number does not create."""
     mark = directory / f"of-{os.getpid()}"
     mark.touch()
     return mark

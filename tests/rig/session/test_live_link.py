@@ -1,4 +1,4 @@
-"""A session on real SSH servers: silence, cuts, restarts, and servers with few sessions."""
+"""Sessions on real SSH servers: silence, cuts, restarts, and servers with few sessions."""
 
 from __future__ import annotations
 
@@ -20,13 +20,13 @@ from tests.rig.line import Line
 
 Open = Callable[..., SlurmCluster]
 
-# It ends when its stdin does, as the log follower's does.
+# The command ends with its stdin, as the log follower does.
 _LONG = ("sh", "-c", "echo up; cat; exit")
 
 
 @pytest.fixture
 def open_session(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Open]:
-    """Makes sessions that end with the test. The user's own agent and keys are out of reach."""
+    """A function that opens sessions, which end with the test. The user's own agent and keys are not used."""
     monkeypatch.delenv("SSH_AUTH_SOCK", raising=False)
     monkeypatch.setenv("HOME", str(tmp_path))
     sessions: list[SlurmCluster] = []
@@ -50,13 +50,13 @@ def line(login: Rig) -> Iterator[Line]:
 
 @pytest.fixture
 def quick(monkeypatch: pytest.MonkeyPatch) -> None:
-    """A heartbeat that loses its patience after three seconds."""
+    """Set a heartbeat timeout of three seconds."""
     monkeypatch.setattr(heartbeat, "ASK_EVERY_S", 0.5)
     monkeypatch.setattr(heartbeat, "PATIENCE_S", 2.5)
 
 
 class Owner:
-    """Has the password and the token, and counts how often they were asked for."""
+    """A user with the password and the token, who counts the questions."""
 
     def __init__(self, rig: Rig) -> None:
         self._rig = rig
@@ -106,7 +106,7 @@ def test_commands_behind_a_hung_line_end_when_the_server_notices_it(login: Rig, 
     with pytest.raises(DisconnectedError):
         stream.read(60)
     assert any("echo up" in process for process in login.operator_processes())
-    line.resume()  # what was on its way gets there: that the connection was closed
+    line.resume()  # the delayed data arrives: the end of the connection
     until(lambda: not any("echo up" in process for process in login.operator_processes()))
 
 

@@ -1,4 +1,4 @@
-"""Nothing of ours runs on the login node 5 seconds after the program has gone, however it went."""
+"""The program leaves no process on the login node 5 s after its end, whatever ended it."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def line(login: Rig) -> Iterator[Line]:
 
 @pytest.fixture
 def follow(log: Path, tmp_path: Path) -> Iterator[Callable[[SlurmProfile], Following]]:
-    """Follow the log over a profile, and wait until it is copied."""
+    """A function that follows the log over a profile, and waits until it is copied."""
     started: list[Following] = []
 
     def start(profile: SlurmProfile) -> Following:
@@ -47,12 +47,12 @@ def follow(log: Path, tmp_path: Path) -> Iterator[Callable[[SlurmProfile], Follo
 
 
 def ours(rig: Rig) -> list[str]:
-    """What runs as the operator and is not the SSH server's own process for a connection."""
+    """Processes of the operator, except the SSH server's own process for a connection."""
     return [process for process in rig.operator_processes() if not process.startswith("llmb-")]
 
 
 def assert_nothing_remains(rig: Rig, within_s: float = GONE_WITHIN_S) -> None:
-    """Looks once more at the end: one that began within the time may have seen what was gone when it was over."""
+    """Look once more after the deadline: a look that started in time may report processes that ended meanwhile."""
     with suppress(TimeoutError):
         until(lambda: not ours(rig), deadline_s=within_s)
     assert ours(rig) == []
@@ -87,7 +87,7 @@ def test_after_a_line_that_hung_and_was_dropped(
     following = follow(line.profile(login.profile()))
     line.hang()
     following.end()
-    assert ours(login), "the server cannot know yet"
+    assert ours(login), "the processes ended before the server noticed"
     line.cut()
     assert_nothing_remains(login)
 

@@ -1,4 +1,4 @@
-"""A run of several jobs, as a launch of NeMo-Run may make them, on a real Slurm: the last is watched, all are seen."""
+"""A run of several jobs, as a launch of NeMo-Run may make them, on a real Slurm: the last is watched, all polled."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ class Launched:
         (self.folder / f"end-{name}").touch()
 
     def over(self) -> bool:
-        """Ask Slurm once whether both have ended: a job is COMPLETING before that, which is no end yet."""
+        """Ask Slurm once whether both jobs have ended; a COMPLETING job has not ended yet."""
         poll_jobs(self.services.clusters.cluster("rig"), self.services.runs, [self.run])
         return not self.is_active()
 
@@ -74,7 +74,7 @@ def launched(rig: Rig, tmp_path: Path) -> Iterator[Launched]:
 
 @pytest.fixture
 def watch(launched: Launched) -> Callable[[], RunState]:
-    """Watch the run to the end of the job that counts."""
+    """A function that watches the run to the end of its main job."""
     return lambda: launched.services.feed.monitor(launched.run_id).watch(lambda _: None, threading.Event())
 
 
@@ -89,10 +89,10 @@ def test_the_last_job_is_watched_and_the_other_is_seen(launched: Launched, watch
     assert (final.job and (final.job.id, final.job.state), final.progress.steps_done) == ((plain, "COMPLETED"), 3)
     assert [(job.id, job.state) for job in final.others] == [(profile, "RUNNING")]
     assert states(launched.run) == {"profile": "RUNNING", "plain": "COMPLETED"}
-    assert launched.is_active(), "a job of it has not ended"
+    assert launched.is_active(), "the run counts as ended while a job is active"
 
     launched.end("profile")
-    until(launched.over, "its end is seen")
+    until(launched.over, "the end of both jobs is known")
     assert states(launched.run) == {"profile": "COMPLETED", "plain": "COMPLETED"}
     assert [job.state for job in watch().others] == ["COMPLETED"]
 
@@ -107,7 +107,7 @@ def test_the_other_job_may_end_first(launched: Launched) -> None:
         job, other = seen[-1].job, seen[-1].others[0]
         return other.finished and job is not None and not job.waiting
 
-    until(over, "its end is seen, and the start of the one that is watched")
+    until(over, "its end and the start of the watched job are known")
     job = seen[-1].job
     assert job is not None
     assert (job.state, seen[-1].others[0].state) == ("RUNNING", "COMPLETED")
@@ -118,5 +118,5 @@ def test_the_other_job_may_end_first(launched: Launched) -> None:
 def test_cancelling_ends_them_all(launched: Launched, watch: Callable[[], RunState]) -> None:
     launched.services.feed.cancel(launched.run)
     assert watch().stage == "cancelled"
-    until(launched.over, "both are known to have ended")
+    until(launched.over, "the end of both jobs is known")
     assert states(launched.run) == {"profile": "CANCELLED", "plain": "CANCELLED"}

@@ -1,7 +1,7 @@
-"""A laptop that is killed: a process that submits one run, and ends with SIGKILL at a given step of it.
+"""A killed laptop: a process that submits one run, and ends with SIGKILL at a given step.
 
-`python -m tests.rig.submit.laptop` reads one JSON object a line, forks a child for each, and answers with a line: the
-number of steps that the child came to, and how it ended. Forking spares each child the imports.
+`python -m tests.rig.submit.laptop` reads one JSON object per line, forks a child for each, and answers with one line:
+the number of steps that the child reached, and its exit code. Forking spares each child the imports.
 """
 
 from __future__ import annotations
@@ -30,11 +30,11 @@ STEPS: tuple[tuple[type, tuple[str, ...]], ...] = (
     (Journal, ("append",)),
     (SlurmCluster, ("run_script", "write_file")),
 )
-"""Everything that a submission does to the disk and to the cluster."""
+"""All methods by which a submission changes the disk or the cluster."""
 
 
 class KilledLaptops:
-    """The process that forks."""
+    """The process that forks the children."""
 
     def __init__(self) -> None:
         self._process = subprocess.Popen(
@@ -46,7 +46,7 @@ class KilledLaptops:
     ) -> tuple[int, int]:
         """Submit, and be killed before (or right after) step number `dies_at`, counted from 1; 0: never.
 
-        (steps that were come to, exit code of the process: -9 when it was killed).
+        Returns the number of reached steps and the exit code of the process: -9 if it was killed.
         """
         stdin, stdout = self._pipes()
         asked = {
@@ -61,7 +61,7 @@ class KilledLaptops:
         return steps, code
 
     def close(self) -> None:
-        """End it."""
+        """End the process."""
         stdin, stdout = self._pipes()
         stdin.close()
         self._process.wait()
@@ -102,7 +102,7 @@ def _submit_and_leave(asked: dict[str, Any], counter: Path) -> None:
 
 
 def _count_steps(counter: Path, dies_at: int, *, after: bool) -> None:
-    """One byte in `counter` for each step that begins."""
+    """Write one byte to `counter` at the start of each step."""
 
     def counted(step: Callable[..., Any]) -> Callable[..., Any]:
         def take(*args: Any, **options: Any) -> Any:

@@ -1,8 +1,8 @@
-"""One intent, at most one job, and no job that is not known here: whatever is cut or killed, wherever.
+"""One intent leads to at most one job, and every job is known to the program, whatever is cut or killed at any moment.
 
-Real sshd, real sbatch, real slurmctld. The truth is what Slurm has in its queue and its accounting at the end, and
-which launch called sbatch. First what holds for every procedure, then what only launches by NVIDIA's scripts have:
-of two recipes, one with NeMo-Run, really installed, and one that is a batch script by itself.
+Real sshd, real sbatch, real slurmctld. The truth is Slurm's queue and accounting at the end, and the record of the
+launch that called sbatch. The first tests cover every launch method; the later ones cover NVIDIA's scripts, with two
+recipes: one with NeMo-Run, really installed, and one that is itself a batch script.
 """
 
 from __future__ import annotations
@@ -29,9 +29,9 @@ from tests.rig.submit.upstream_intents import ONLY_LAUNCH_SH, WITH_ALL, Held, fo
 
 
 def by_each(names: str, *cases: tuple[Any, ...]) -> pytest.MarkDecorator:
-    """A test by our own script, by a batch script of NVIDIA's, and by NeMo-Run, as far as there is a case for it.
+    """Parametrise a test with our script, with a batch script of NVIDIA, and with NeMo-Run, as far as cases are given.
 
-    Launches by NVIDIA's scripts take longer, so that fewer of them are interrupted.
+    Launches by NVIDIA's scripts take longer, so fewer of them are interrupted.
     """
     return pytest.mark.parametrize(
         ("trial", *names.split()), cases, indirect=["trial"], ids=[case[0] for case in cases]
@@ -39,7 +39,7 @@ def by_each(names: str, *cases: tuple[Any, ...]) -> pytest.MarkDecorator:
 
 
 def launch_killed(trial: Trial, moment: str, whom: str) -> None:
-    """Launch a new run, and kill that at the moment at which it is held."""
+    """Launch a new run, and kill its launch at the moment at which it is held."""
     run = trial.new()
     with Held(trial.rig, moment) as held:
         thread = trial.submit_in_background(run)
@@ -59,7 +59,7 @@ def test_the_line_is_cut_at_any_place(trial: Trial, up: int, down: int) -> None:
 
 @by_each("up down", ("direct", 3, 2), ("batch", 2, 1))
 def test_the_line_is_cut_for_good(trial: Trial, up: int, down: int, monkeypatch: pytest.MonkeyPatch) -> None:
-    """The program gives up, and asks when it is started again."""
+    """The program gives up, and asks the cluster at its next start."""
     sizes = trial.submission_sizes()
     for delivery in (DirectDelivery, UpstreamDelivery):
         monkeypatch.setattr(delivery, "answers_within_s", 0.2)
@@ -78,7 +78,7 @@ def test_the_laptop_dies_at_any_step(trial: Trial, tmp_path: Path) -> None:
             run = trial.new()
             text = trial.intents.script(run)
             steps, code = laptops.submit(tmp_path, run, text, trial.intents.profile(), dies_at=at, after=after)
-            assert code == (-9 if 0 < at <= steps else 0)  # one that needs fewer looks is over before that step
+            assert code == (-9 if 0 < at <= steps else 0)  # a run with fewer looks ends before that step
             return steps
 
         steps = die(0, after=False)
@@ -106,7 +106,7 @@ def test_two_laptops_submit_the_same_run(trial: Trial, times: int, tmp_path: Pat
 
 @by_each("times pause_s", ("direct", 12, 0.05), ("batch", 6, 0.13))
 def test_one_laptop_asks_while_another_submits(trial: Trial, times: int, pause_s: float, tmp_path: Path) -> None:
-    """Whoever comes first decides, and both know. A little later each time."""
+    """The first to arrive decides, and both know the result. Each attempt asks a little later."""
     other = Laptop(tmp_path / "other")
     for number in range(times):
         run = trial.new()
@@ -114,7 +114,7 @@ def test_one_laptop_asks_while_another_submits(trial: Trial, times: int, pause_s
         with trial.session() as there:
             there.connect()
             thread = trial.submit_in_background(run)
-            until(trial.traces(run).exists, "the submission is being prepared")
+            until(trial.traces(run).exists, "the submission is in preparation")
             threading.Event().wait(number * pause_s)
             answer = trial.reconcile(there, run, laptop=other)
             thread.join()
@@ -212,7 +212,7 @@ def test_launches_of_the_same_selection_at_once_keep_their_jobs_apart(batch: Tri
 
 
 def test_a_batch_launch_is_killed_at_any_moment(batch: Trial) -> None:
-    """The next launch, of the same selection, goes on at once, and none takes the other's job for its own."""
+    """The next launch of the same selection continues at once, and neither takes the other's job for its own."""
     for moment, whom in itertools.product(("before", "after"), (ONLY_LAUNCH_SH, WITH_ALL)):
         launch_killed(batch, moment, whom)
         batch.submit_in_background(batch.new()).join()
@@ -221,7 +221,7 @@ def test_a_batch_launch_is_killed_at_any_moment(batch: Trial) -> None:
 
 
 def test_a_dead_launch_is_not_waited_for(batch: Trial) -> None:
-    """The first had made no job, the second has, and no third comes that would take its lock away."""
+    """The first launch made no job, the second made one, and no third launch removes its lock."""
     for moment in ("before", "after"):
         launch_killed(batch, moment, WITH_ALL)
     batch.settle()
@@ -229,7 +229,7 @@ def test_a_dead_launch_is_not_waited_for(batch: Trial) -> None:
 
 
 def test_a_launch_is_killed_from_its_beginning_to_its_end(batch: Trial) -> None:
-    """A little later each time."""
+    """Each attempt kills a little later."""
     for number, whom in itertools.product(range(8), (ONLY_LAUNCH_SH, WITH_ALL)):
         run = batch.new()
         thread = batch.submit_in_background(run)
@@ -255,7 +255,7 @@ def test_nemo_run_is_killed_at_any_moment(nemo_run: Trial) -> None:
 
 
 def test_a_launch_that_waits_is_killed(batch: Trial) -> None:
-    """Nothing has begun, and the one that is waited for is not disturbed."""
+    """The waiting launch has begun nothing, and the launch that it waits for is not disturbed."""
     first, second = batch.new(), batch.new()
     with Held(batch.rig, "before") as held:
         threads = [batch.submit_in_background(first)]

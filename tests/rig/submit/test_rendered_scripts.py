@@ -1,4 +1,4 @@
-"""Rendered batch scripts, run by a real Slurm to their end: every option of `sbatch` and `srun`, and what they wrap."""
+"""Rendered batch scripts, run by a real Slurm to their end, with every option of `sbatch` and `srun`, and wrappers."""
 
 from __future__ import annotations
 
@@ -36,11 +36,11 @@ TOKEN = "hf_" + "t" * 20
 IN_CONTAINER = "/llmb-tui/hugging-face-token"
 
 WRITE_VARIABLES = 'env | grep "^NCCL_DEBUG" | sort >"/nemo_run/$SLURM_PROCID"'
-"""Program of a task: its variables, in a file of its rank."""
+"""Program of a task: writes its variables to a file for its rank."""
 
 
 class Finished(Protocol):
-    """Runs a job to its end; the folder of the run."""
+    """A function that runs a job to its end and returns the run's folder."""
 
     def __call__(
         self, session: SlurmCluster, profile: SlurmProfile, selection: Selection, training: tuple[str, ...] = ()
@@ -49,9 +49,9 @@ class Finished(Protocol):
 
 @pytest.fixture
 def finished(rig: Rig, laptop: Laptop) -> Finished:
-    """The folder of a run on two nodes, after a job that ended well. Everything else is as the selection says.
+    """A function that runs a successful job on two nodes as the selection says, and returns the run's folder.
 
-    `training`: a program that each task runs in place of the entry script.
+    `training`: a program that each task runs instead of the entry script.
     """
 
     def run_it(
@@ -91,7 +91,7 @@ def test_a_profiled_run_bound_to_numa_nodes_is_one_process_on_each_gpu(rig: Rig,
     names = [path.name for path in (task / "nsys_profile").glob("*.nsys-rep")]
     ranks = [re.fullmatch(r"profile_\d+_\d+_node(\d)_rank(\d)\.nsys-rep", name) for name in names]
     assert sorted(found.groups() for found in ranks if found) == [(str(rank // 4), str(rank)) for rank in range(8)]
-    assert (task.parent / "vboost.err").read_text()  # sudo refuses, or is not there
+    assert (task.parent / "vboost.err").read_text()  # sudo refuses, or does not exist
 
 
 def test_srun_takes_the_options_of_cpu_pinning_and_sbatch_the_memory(rig: Rig, finished: Finished) -> None:
@@ -106,14 +106,14 @@ def test_srun_takes_the_options_of_cpu_pinning_and_sbatch_the_memory(rig: Rig, f
     def rows() -> dict[str, list[str]]:
         return {row[0]: row[1:] for row in map(_columns, rig.as_operator(asked).stdout.splitlines())}
 
-    # slurmdbd is told of the job and of its steps in messages of their own: either can be the first to arrive.
-    until(lambda: rows().get(job_id, [""])[0] == "200G", "accounting knows the job's memory, of both nodes together")
-    until(lambda: f"{job_id}.1" in rows(), "accounting knows the step")
+    # slurmdbd receives the job and its steps in separate messages, in any order.
+    until(lambda: rows().get(job_id, [""])[0] == "200G", "accounting has the memory of both nodes")
+    until(lambda: f"{job_id}.1" in rows(), "accounting has the step")
     assert rows()[f"{job_id}.1"][1:] == ["16", str(16 * 7)]
 
 
 def test_a_token_in_the_operators_home_is_read_in_the_container(rig: Rig, finished: Finished) -> None:
-    """And by nobody else: neither script nor log nor the run's folder hold it."""
+    """Only the container reads it: scripts, logs and the run's folder do not contain the token."""
     profile = rig.profile(install_dir=str(rig.new_dir()))
     selection = Selection("llama3.1", "25.04", "8b", "h100", "bf16", 16)
     with contextlib.closing(SlurmCluster(profile)) as session:

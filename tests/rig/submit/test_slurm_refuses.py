@@ -1,4 +1,4 @@
-"""What a real Slurm refuses, and what a person is told of it."""
+"""Refusals of a real Slurm, and the errors that users see."""
 
 from __future__ import annotations
 
@@ -18,20 +18,20 @@ NOT_AVAILABLE = "Requested node configuration is not available"
 
 @dataclass(frozen=True)
 class Refused:
-    """A run that Slurm does not take."""
+    """A run that Slurm refuses."""
 
     what: str
-    """Words of the answer."""
+    """Words of the error's first part."""
     words: str
-    """Slurm's own."""
+    """Words of Slurm's own message."""
     mend: str
-    """Words of what is to be done."""
+    """Words of the remedy."""
     spec: dict[str, object] = field(default_factory=dict)
-    """What the run asks for."""
+    """Fields of the run's spec that cause the refusal."""
     line: str = ""
-    """A further option of its job."""
+    """Further option of the run's job."""
     limit: str = ""
-    """What a QOS of the operator's does not allow."""
+    """Limit of a QOS that the run exceeds."""
 
 
 CASES = {
@@ -202,7 +202,7 @@ def _without_pyxis(rig: Rig) -> Iterator[None]:
 
 @contextmanager
 def _strict_qos(rig: Rig, limit: str) -> Iterator[None]:
-    """A QOS of the operator's that refuses, at once, what is past its limit; none without a limit."""
+    """Give the operator a QOS that refuses jobs beyond its limit at once; without a limit change nothing."""
     if not limit:
         yield
         return
