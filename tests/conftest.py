@@ -29,10 +29,10 @@ if TYPE_CHECKING:
 
 NOT_RUN = "not run: "
 AT_END = "printed at the end"
-_OF_RECIPES = ("BASE_URL", "APP_ID", "APP_SECRET", "PROJECT_NAME", "PVC_DIR", "RUN_CONF_MOUNTS")
+_RECIPE_VARIABLES = ("BASE_URL", "APP_ID", "APP_SECRET", "PROJECT_NAME", "PVC_DIR", "RUN_CONF_MOUNTS")
 """Variables that describe a site to NVIDIA's recipes for Run:ai, and to `clusters add`."""
 _OF_TESTS = {SOCKET, "LLMB_TUI_NO_RIG", "LLMB_TUI_WRITE_GOLDEN"}
-_RUNNING: dict[str, Rig] = {}
+_RIGS: dict[str, Rig] = {}
 """The rigs of this process, by the name of their fixture."""
 
 # The duration of an example depends on the machine's load, not on the program.
@@ -58,19 +58,25 @@ def pytest_configure(config: pytest.Config) -> None:
         config.add_cleanup(warm.close)
 
 
-WAITS = ("tests/rig/submit/", "tests/rig/install/", "tests/rig/", "tests/watch/test_watch_monitor.py", "tests/journey/")
+SLOW_FILES = (
+    "tests/rig/submit/",
+    "tests/rig/install/",
+    "tests/rig/",
+    "tests/watch/test_watch_monitor.py",
+    "tests/journey/",
+)
 """Paths of files that take a minute and more, most of it waiting for a cluster; the longest first."""
-WORKS = ("tests/ui/", "tests/launch/", "")
+BUSY_FILES = ("tests/ui/", "tests/launch/", "")
 """Paths of files that keep a processor busy; the longest first."""
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """Sort the files: the longest first, waiting and busy ones in turn, so that no worker ends with one long file."""
     files = {name: list(tests) for name, tests in itertools.groupby(items, lambda item: item.nodeid.partition("::")[0])}
-    waiting = [name for name in files if name.startswith(WAITS)]
+    waiting = [name for name in files if name.startswith(SLOW_FILES)]
     working = [name for name in files if name not in waiting]
-    waiting.sort(key=lambda name: next(at for at, start in enumerate(WAITS) if name.startswith(start)))
-    working.sort(key=lambda name: next(at for at, start in enumerate(WORKS) if name.startswith(start)))
+    waiting.sort(key=lambda name: next(at for at, start in enumerate(SLOW_FILES) if name.startswith(start)))
+    working.sort(key=lambda name: next(at for at, start in enumerate(BUSY_FILES) if name.startswith(start)))
     in_turn = itertools.chain.from_iterable(itertools.zip_longest(waiting, working))
     items[:] = [test for name in in_turn if name is not None for test in files[name]]
 
@@ -102,7 +108,7 @@ def _nothing_of_the_developer() -> Iterator[None]:
 
     with pytest.MonkeyPatch.context() as monkeypatch:
         for name in os.environ.keys() - _OF_TESTS:
-            if name.startswith("LLMB_TUI_") or name in _OF_RECIPES:
+            if name.startswith("LLMB_TUI_") or name in _RECIPE_VARIABLES:
                 monkeypatch.delenv(name)
         monkeypatch.setenv("PYTHON_KEYRING_BACKEND", f"{Keyring.__module__}.{Keyring.__name__}")
         keyring.set_keyring(Keyring())  # type: ignore[no-untyped-call]
@@ -130,12 +136,12 @@ def _presets_once() -> Iterator[None]:
     folder, read = builtin_dir(), load.read_preset
     unchanged = functools.lru_cache(maxsize=None)(lambda file, *_: read(file))
 
-    def once(file: Path) -> Recipe:
+    def parse_once(file: Path) -> Recipe:
         stat = file.stat() if file.parent == folder else None
         return read(file) if stat is None else unchanged(file, stat.st_mtime_ns, stat.st_size)
 
     with pytest.MonkeyPatch.context() as monkeypatch:
-        monkeypatch.setattr(load, "read_preset", once)
+        monkeypatch.setattr(load, "read_preset", parse_once)
         yield
 
 
@@ -157,19 +163,19 @@ def catalog() -> Catalog:
 @pytest.fixture(scope="session")
 def rig() -> Iterator[Rig]:
     """SSH servers and Slurm with accounting."""
-    yield from _started("rig")
+    yield from _start_rig("rig")
 
 
 @pytest.fixture(scope="session")
 def rig_without_accounting() -> Iterator[Rig]:
     """SSH servers and Slurm without slurmdbd."""
-    yield from _started("rig_without_accounting", accounting=False)
+    yield from _start_rig("rig_without_accounting", accounting=False)
 
 
 @pytest.fixture(scope="session")
 def login() -> Iterator[Rig]:
     """SSH servers only."""
-    yield from _started("login", slurm=False)
+    yield from _start_rig("login", slurm=False)
 
 
 @pytest.fixture
@@ -177,28 +183,28 @@ def outside(rig: Rig) -> Iterator[Outside]:
     """The rig with stand-ins for the servers that the recipes' scripts use: GitHub, pip's index and Hugging Face."""
     from tests.recipes import outside
 
-    made = outside.of(rig)
-    with made.reachable():
-        yield made
+    servers = outside.of(rig)
+    with servers.reachable():
+        yield servers
 
 
-def _started(name: str, **parts: bool) -> Iterator[Rig]:
+def _start_rig(name: str, **parts: bool) -> Iterator[Rig]:
     from tests.rig.cluster import Rig
 
     if reason := Rig.unavailable():
         pytest.skip(f"{NOT_RUN}{reason}")
-    started = _RUNNING[name] = Rig(**parts).start()
-    yield started
-    del _RUNNING[name]
-    started.stop()
+    rig = _RIGS[name] = Rig(**parts).start()
+    yield rig
+    del _RIGS[name]
+    rig.stop()
 
 
 @pytest.fixture(autouse=True)
 def _tidy_rigs(request: pytest.FixtureRequest) -> Iterator[None]:
     """Remove the jobs and faults of the rigs that a test has used."""
     yield
-    for name in _RUNNING.keys() & set(request.fixturenames):
-        _RUNNING[name].tidy()
+    for name in _RIGS.keys() & set(request.fixturenames):
+        _RIGS[name].tidy()
 
 
 @pytest.fixture(autouse=True)
@@ -216,16 +222,16 @@ def _links() -> Iterator[list[Reconnector]]:
     """The links that were made in this process and not closed in their test."""
     from llmb_tui.cluster.reconnector import Reconnector
 
-    made: list[Reconnector] = []
+    links: list[Reconnector] = []
     init = Reconnector.__init__
 
-    def noted(link: Reconnector, *given: Any) -> None:
-        init(link, *given)
-        made.append(link)
+    def record_link(link: Reconnector, *arguments: Any) -> None:
+        init(link, *arguments)
+        links.append(link)
 
     with pytest.MonkeyPatch.context() as monkeypatch:
-        monkeypatch.setattr(Reconnector, "__init__", noted)
-        yield made
+        monkeypatch.setattr(Reconnector, "__init__", record_link)
+        yield links
 
 
 @pytest.fixture
@@ -241,8 +247,8 @@ def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
     reasons: dict[str, list[str]] = {}
     for report in terminalreporter.stats.get("skipped", []):
         text = report.longrepr[2] if isinstance(report.longrepr, tuple) else ""
-        _, found, reason = text.partition(NOT_RUN)
-        if found:
+        _, separator, reason = text.partition(NOT_RUN)
+        if separator:
             reasons.setdefault(reason, []).append(report.nodeid)
     for reason, names in reasons.items():
         terminalreporter.section(f"{NOT_RUN}{reason}")

@@ -31,13 +31,13 @@ def test_only_the_newest_sightings_count_and_a_smaller_count_is_a_new_start() ->
 def test_a_pace_is_that_of_its_window_and_needs_some_time() -> None:
     pace = RateEstimator(within_s=60.0, after_s=5.0)
 
-    def seen(now: float, count: int) -> float | None:
+    def remaining_s(now: float, count: int) -> float | None:
         pace.note(count, now)
         return pace.seconds_left(1000, now)
 
-    assert seen(0.0, 0) is None
-    assert seen(1.0, 10) is None
-    assert seen(10.0, 100) == 90.0
-    assert seen(80.0, 800) is None  # the earlier sightings are older than a minute
-    assert seen(90.0, 900) == 10.0
-    assert seen(100.0, 50) is None
+    assert remaining_s(0.0, 0) is None
+    assert remaining_s(1.0, 10) is None
+    assert remaining_s(10.0, 100) == 90.0
+    assert remaining_s(80.0, 800) is None  # the earlier sightings are older than a minute
+    assert remaining_s(90.0, 900) == 10.0
+    assert remaining_s(100.0, 50) is None

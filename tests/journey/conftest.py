@@ -30,11 +30,11 @@ def cluster(tmp_path: Path, places: UserPaths, request: pytest.FixtureRequest) -
         yield demo
 
 
-def checked(by: Callable[[tuple[str, ...], dict[str, str]], Completed], home: Path) -> Call:
+def make_call(run_verb: Callable[[tuple[str, ...], dict[str, str]], Completed], home: Path) -> Call:
     """A function that runs verbs with that home directory and checks their exit codes."""
 
     def run(*arguments: str, code: int = 0) -> Completed:
-        done = by(arguments, verbs.environment(home))
+        done = run_verb(arguments, verbs.environment(home))
         assert done.returncode == code, done.stdout + done.stderr
         return done
 
@@ -45,11 +45,11 @@ def checked(by: Callable[[tuple[str, ...], dict[str, str]], Completed], home: Pa
 def call(places: UserPaths, tmp_path: Path) -> Call:
     """Run verbs in this process."""
     assert places.config.parent == tmp_path
-    return checked(verbs.run, tmp_path)
+    return make_call(verbs.run, tmp_path)
 
 
 @pytest.fixture
 def program(places: UserPaths, tmp_path: Path) -> Call:
     """Run verbs as programs: each sees only the files on the disk, and imports NeMo-Run itself."""
     assert places.config.parent == tmp_path
-    return checked(verbs.start, tmp_path)
+    return make_call(verbs.start, tmp_path)

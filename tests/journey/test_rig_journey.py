@@ -91,8 +91,8 @@ async def test_from_a_second_factor_to_a_verdict(rig: Rig, places: UserPaths, in
     assert (services.runs.folder(run.id) / "log").read_bytes() == remote_log(services)
     # By default sacct omits jobs that ended before midnight.
     query = ["sacct", "-X", "-n", "-P", "-S", "now-1days", "-o", "JobID,State", f"--name={run.job_name}"]
-    ended = [f"{run.job_ids[0]}|COMPLETED"]
-    waiting.until(lambda: rig.as_root(query).stdout.split() == ended, "accounting knows one job of this name")
+    rows = [f"{run.job_ids[0]}|COMPLETED"]
+    waiting.until(lambda: rig.as_root(query).stdout.split() == rows, "accounting knows one job of this name")
 
 
 async def test_a_line_that_is_cut_during_the_run_loses_nothing(

@@ -39,8 +39,8 @@ async def test_an_image_that_is_refused_is_fetched_with_a_key_typed_on_the_scree
             await pilot.press("enter")
             await until(pilot, lambda: marks(pilot)[StepId.INSTALL] == "done", "the install is done", deadline_s=180)
             assert KEY not in app.export_screenshot()
-    assert not [path for path in kept(places) if KEY in path.read_text(errors="replace")]
+    assert not [path for path in stored_files(places) if KEY in path.read_text(errors="replace")]
 
 
-def kept(places: UserPaths) -> list[Path]:
+def stored_files(places: UserPaths) -> list[Path]:
     return [path for root in (places.config, places.state) for path in root.rglob("*") if path.is_file()]

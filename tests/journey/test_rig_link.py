@@ -35,8 +35,8 @@ def run_id(rig: Rig, places: UserPaths) -> str:
     rig.set("faults/hang-at-step", "8")
     services = Services(places)
     services.clusters.save(rig.profile(name="rig", install_dir=str(brought_image(rig))))
-    made = plan(services.catalog, Selection("nemotron4", "25.04", "15b", "h100", "bf16", 16))
-    request = services.request("rig", made)
+    run_plan = plan(services.catalog, Selection("nemotron4", "25.04", "15b", "h100", "bf16", 16))
+    request = services.request("rig", run_plan)
     steps = services.launcher.installer(request).run(lambda _: None, threading.Event())
     run = services.launcher.submit(
         services.launcher.prepare(request), ClusterEvidence(services.launcher.preflight(request), steps)

@@ -77,10 +77,10 @@ class Person:
         places = {str(path): path.read_bytes() for path in files}
         places |= {f"output {number}": text.encode() for number, text in enumerate(self.output)}
         places |= {f"process {number}": text.encode() for number, text in enumerate(self.started)}
-        found = [
-            (where, name) for where, text in places.items() for name, secret in self.secrets.items() if secret in text
+        leaks = [
+            (place, name) for place, text in places.items() for name, secret in self.secrets.items() if secret in text
         ]
-        assert found == []
+        assert leaks == []
         return len(places)
 
 
@@ -99,16 +99,16 @@ def person(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Person]:
 
     monkeypatch.setattr(documents, "credentials", with_values)
     with runai_site(tmp_path / "runai", speed=FAST) as site:
-        made = Person(tmp_path, site)
+        person = Person(tmp_path, site)
         popen = subprocess.Popen.__init__
 
-        def starting(process: Any, args: Any, *more: Any, **named: Any) -> None:
-            made.started.append(f"{args} {named.get('env') or dict(os.environ)}")
-            popen(process, args, *more, **named)
+        def record_start(process: Any, args: Any, *arguments: Any, **options: Any) -> None:
+            person.started.append(f"{args} {options.get('env') or dict(os.environ)}")
+            popen(process, args, *arguments, **options)
 
-        monkeypatch.setattr(subprocess.Popen, "__init__", starting)
+        monkeypatch.setattr(subprocess.Popen, "__init__", record_start)
         save_profile(tmp_path_places(tmp_path).clusters, replace(site.profile, hub_credential="huggingface"))
-        yield made
+        yield person
 
 
 def tmp_path_places(home: Path) -> UserPaths:
@@ -147,9 +147,9 @@ def test_from_a_wrong_secret_to_a_verdict_and_no_secret_is_left_behind(person: P
 
     archive, unpacked = person.home / "evidence.tar.zst", person.home / "unpacked"
     person.call("export", run, "-o", str(archive), "--anonymous", secret=knowing)
-    checked = json.loads(person.call("verify", str(archive), "--json").stdout)
-    found = {one["what"]: one["outcome"] for one in checked["findings"]}
-    assert (checked["agrees"], found["accounting against record"]) == (True, "agrees")
+    verification = json.loads(person.call("verify", str(archive), "--json").stdout)
+    outcomes = {finding["what"]: finding["outcome"] for finding in verification["findings"]}
+    assert (verification["agrees"], outcomes["accounting against record"]) == (True, "agrees")
     unpacked.mkdir()
     unpack(archive, unpacked)
 

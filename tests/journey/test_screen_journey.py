@@ -62,8 +62,8 @@ async def test_from_the_first_screen_to_a_verdict(
 @pytest.mark.parametrize("cluster", [60.0], indirect=True)
 async def test_a_run_continues_while_the_program_is_closed(places: UserPaths, cluster: DemoCluster) -> None:
     fault(cluster, "hang-at-step", "4")
-    first = LlmbApp(Services(places))
-    async with first.run_test(size=SIZE) as pilot:
+    app = LlmbApp(Services(places))
+    async with app.run_test(size=SIZE) as pilot:
         await walk_to_review(pilot, "nemotron4@25.04/15b", "fp8", "64")
         await submit(pilot)
         await until(pilot, lambda: shown_run_state(pilot).progress.steps_done >= 3, "the run has made some steps")

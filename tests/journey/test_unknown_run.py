@@ -38,12 +38,12 @@ def _forget(places: UserPaths, run_id: str) -> None:
 
 @pytest.mark.parametrize("cluster", [100.0], indirect=True)  # a faster job could end before its cancel
 def test_jobs_watch_and_cancel_ask_by_themselves(call: Call, places: UserPaths, unknown: str) -> None:
-    (known,) = json.loads(call("jobs", "--json").stdout)
-    assert (known["id"], len(known["job_ids"])) == (unknown, 1)
+    (run,) = json.loads(call("jobs", "--json").stdout)
+    assert (run["id"], len(run["job_ids"])) == (unknown, 1)
     _forget(places, unknown)
-    assert json.loads(call("watch", unknown, "--once", "--json").stdout)["job_ids"] == known["job_ids"]
+    assert json.loads(call("watch", unknown, "--once", "--json").stdout)["job_ids"] == run["job_ids"]
     _forget(places, unknown)
-    assert json.loads(call("cancel", unknown, "--json").stdout) == {"id": unknown, "cancelled": known["job_ids"]}
+    assert json.loads(call("cancel", unknown, "--json").stdout) == {"id": unknown, "cancelled": run["job_ids"]}
 
 
 def test_a_cluster_that_does_not_answer_leaves_it_unknown(call: Call, cluster: DemoCluster, unknown: str) -> None:
@@ -65,9 +65,9 @@ def test_a_submission_that_never_began_is_withdrawn(call: Call, places: UserPath
         trace.unlink()
     for output in Path(direct_spec(run).task_dir).glob("sbatch_*"):
         output.unlink()
-    (known,) = json.loads(call("jobs", "--json").stdout)
-    assert known["state"] == "withdrawn"
-    assert "withdrawn" in str(known["verdict"]["reasons"])
+    (entry,) = json.loads(call("jobs", "--json").stdout)
+    assert entry["state"] == "withdrawn"
+    assert "withdrawn" in str(entry["verdict"]["reasons"])
     assert json.loads(call("cancel", unknown, "--json").stdout) == {"id": unknown, "cancelled": []}
 
 
@@ -82,12 +82,12 @@ def test_an_intent_is_sent_once_and_as_it_was_agreed_to(call: Call, cluster: Dem
     services.clusters.save(replace(cluster.profile, account="other"))
     assert "would now result in a different job" in call(*resume, code=1).stderr
     services.clusters.save(cluster.profile)
-    sent = json.loads(call(*resume, "--json").stdout)
-    assert (sent["id"], len(sent["job_ids"])) == (prepared.run.id, 1)
+    submitted = json.loads(call(*resume, "--json").stdout)
+    assert (submitted["id"], len(submitted["job_ids"])) == (prepared.run.id, 1)
     again = call(*resume)
     assert again.stdout.strip() == prepared.run.id
     assert "It is not submitted again." in again.stderr
-    assert services.runs.load(prepared.run.id).job_ids == tuple(sent["job_ids"])
+    assert services.runs.load(prepared.run.id).job_ids == tuple(submitted["job_ids"])
     assert (services.runs.folder(prepared.run.id) / "script.sh").read_text() == prepared.script
 
 

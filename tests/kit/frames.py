@@ -23,13 +23,13 @@ class Frames:
         self.cells: Cells = {}
         paint: Callable[..., object] = Compositor.render_update
 
-        def painted(compositor: Compositor, *given: Any, **named: Any) -> object:
-            frame = paint(compositor, *given, **named)
+        def record_frame(compositor: Compositor, *arguments: Any, **options: Any) -> object:
+            frame = paint(compositor, *arguments, **options)
             if isinstance(frame, CompositorUpdate):
                 self._put(frame, self.cells)
             return frame
 
-        monkeypatch.setattr(Compositor, "render_update", painted)
+        monkeypatch.setattr(Compositor, "render_update", record_frame)
 
     def whole(self) -> Cells:
         """The screen after a complete repaint."""

@@ -74,19 +74,19 @@ async def loaded(pilot: Pilot[None]) -> WizardScreen:
 
 async def choose(pilot: Pilot[None], list_id: str, value: str) -> None:
     """Move the cursor of the focused list to a choice in one step, as a click does: each key press would plan again."""
-    found = focused_list(pilot, list_id)
-    found.highlighted = next(at for at, choice in enumerate(found.shown) if choice.value == value)
+    choice_list = focused_list(pilot, list_id)
+    choice_list.highlighted = next(index for index, choice in enumerate(choice_list.shown) if choice.value == value)
     await pilot.pause()
-    assert found.chosen == value
+    assert choice_list.chosen == value
 
 
 def focused_list(pilot: Pilot[None], list_id: str) -> ChoiceList:
     """The focused list with that id, or in the widget with that id."""
     assert not isinstance(pilot.app.screen, Failure), on_screen(pilot.app)
     choices = pilot.app.screen.query_one(f"#{list_id}")
-    found = choices if isinstance(choices, ChoiceList) else choices.query_one(ChoiceList)
-    assert found.has_focus
-    return found
+    choice_list = choices if isinstance(choices, ChoiceList) else choices.query_one(ChoiceList)
+    assert choice_list.has_focus
+    return choice_list
 
 
 async def at_scale(pilot: Pilot[None], workload: str = NEMOTRON) -> WizardScreen:
@@ -151,12 +151,12 @@ def step_of(pilot: Pilot[None]) -> StepId:
 
 def marks(pilot: Pilot[None]) -> dict[StepId, str]:
     """Marks of the rail by step."""
-    return {one.step: one.mark for one in wizard_of(pilot).query_one(Rail).steps}
+    return {step.step: step.mark for step in wizard_of(pilot).query_one(Rail).steps}
 
 
 def summaries(pilot: Pilot[None]) -> dict[StepId, str]:
     """Texts of the rail by step."""
-    return {one.step: one.summary for one in wizard_of(pilot).query_one(Rail).steps}
+    return {step.step: step.summary for step in wizard_of(pilot).query_one(Rail).steps}
 
 
 def shown_run_state(pilot: Pilot[None]) -> RunState:
@@ -184,9 +184,9 @@ def by_head(parts: tuple[Paragraph, ...]) -> dict[str, str]:
 
 def rows(app: App[Any]) -> list[str]:
     """The text of the screen, row by row, as in a complete repaint."""
-    painted = app.screen._compositor.render_update(full=True, screen_stack=app._background_screens)
-    assert isinstance(painted, LayoutUpdate)
-    lines = ("".join(strip.text for strip in strips) for strips in painted.strips)
+    update = app.screen._compositor.render_update(full=True, screen_stack=app._background_screens)
+    assert isinstance(update, LayoutUpdate)
+    lines = ("".join(strip.text for strip in strips) for strips in update.strips)
     return [line.replace("\u00a0", " ").rstrip() for line in lines]
 
 

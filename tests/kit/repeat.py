@@ -20,22 +20,22 @@ def main(words: Sequence[str] | None = None) -> int:
     parser = argparse.ArgumentParser(prog="python -m tests.kit.repeat", description=__doc__)
     parser.add_argument("--times", type=int, default=20)
     parser.add_argument("--workers", type=int, default=4, help="processes of pytest")
-    known, others = parser.parse_known_args(words)
+    options, others = parser.parse_known_args(words)
     folder = Path(tempfile.mkdtemp(prefix="llmb-tui-steady-"))
     accidents: Counter[str] = Counter()
-    for number in range(1, known.times + 1):
+    for number in range(1, options.times + 1):
         began = time.monotonic()
         report = folder / f"{number}.txt"
-        failed = once(["-n", str(known.workers), "--dist", "loadfile", *others], report)
+        failed = run_once(["-n", str(options.workers), "--dist", "loadfile", *others], report)
         accidents.update(failed)
         result = f"{len(failed)} failed, see {report}" if failed else "passed"
-        say(f"{number} of {known.times}: {result}, {time.monotonic() - began:.0f} s")
+        say(f"{number} of {options.times}: {result}, {time.monotonic() - began:.0f} s")
     for name, count in accidents.most_common():
-        say(f"{count:3} of {known.times}  {name}")
+        say(f"{count:3} of {options.times}  {name}")
     return 1 if accidents else 0
 
 
-def once(arguments: Sequence[str], report: Path) -> list[str]:
+def run_once(arguments: Sequence[str], report: Path) -> list[str]:
     """Names of the tests that failed in one run of pytest; their messages are in the report file."""
     command = [sys.executable, "-m", "pytest", "-p", "no:cacheprovider", "-rfE", *arguments]
     with report.open("w", encoding="utf-8") as output:

@@ -29,14 +29,14 @@ def make_result(
     **changes: Any,
 ) -> RunResult:
     """Result of a successful run: one time for all steps, or one for each, in seconds; `nodes` as Slurm writes them."""
-    made = _plan(selection)
-    times = [seconds] * made.steps if isinstance(seconds, (int, float)) else list(seconds)
+    run_plan = _plan(selection)
+    times = [seconds] * run_plan.steps if isinstance(seconds, (int, float)) else list(seconds)
     steps = [Step(index, len(times), float(time)) for index, time in enumerate(times)]
-    progress = fold(Progress(), steps, made)
+    progress = fold(Progress(), steps, run_plan)
     rule = CATALOG.recipe(selection.workload, selection.release).rule
-    verdict, no_verdict = judge(made, rule, progress, finished=True, threshold=THRESHOLD)
-    job = Job("7", "run", "COMPLETED", nodes=made.nodes, node_list=nodes) if nodes else None
-    run = make_run(run_id, plan=made, rule=rule, submitted_at=CREATED_AT, job_state="COMPLETED")
+    verdict, no_verdict = judge(run_plan, rule, progress, finished=True, threshold=THRESHOLD)
+    job = Job("7", "run", "COMPLETED", nodes=run_plan.nodes, node_list=nodes) if nodes else None
+    run = make_run(run_id, plan=run_plan, rule=rule, submitted_at=CREATED_AT, job_state="COMPLETED")
     state = RunState(run_id, "done", job, progress, verdict=verdict, no_verdict=no_verdict)
     return with_changes(RunResult(RunRecord(run, state, CREATED_AT + 600)), **changes)
 

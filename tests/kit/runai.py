@@ -113,13 +113,13 @@ class FaultySite(DemoRunai):
 
     def preempt(self, identity: str) -> None:
         """Take away a workload's nodes, as a workload of higher priority would."""
-        with self.workloads.change(identity) as one:
-            one.evictions.append(one.now(self.clock()))
-            self.workloads.requeue(one)
+        with self.workloads.change(identity) as workload:
+            workload.evictions.append(workload.now(self.clock()))
+            self.workloads.requeue(workload)
 
     def asked(self, method: str, path: str) -> int:
         """Number of requests with a method whose path matches the pattern."""
-        return sum(one.method == method and bool(re.search(path, one.path)) for one in self.requests)
+        return sum(request.method == method and bool(re.search(path, request.path)) for request in self.requests)
 
 
 @contextmanager
@@ -168,13 +168,13 @@ class _Faulty(Handler):
 class _Cut(io.BufferedIOBase):
     """Sends so many bytes to the client, and resets the connection at the next byte."""
 
-    def __init__(self, connection: socket.socket, left: int) -> None:
-        self._connection, self._left = connection, left
+    def __init__(self, connection: socket.socket, bytes_left: int) -> None:
+        self._connection, self._bytes_left = connection, bytes_left
 
     def write(self, data: Any) -> int:
-        self._connection.sendall(data[: self._left])
-        self._left -= len(data)
-        if self._left < 0:
+        self._connection.sendall(data[: self._bytes_left])
+        self._bytes_left -= len(data)
+        if self._bytes_left < 0:
             self._connection.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
             os.close(self._connection.detach())
             raise ConnectionAbortedError

@@ -19,8 +19,8 @@ Completed = subprocess.CompletedProcess[str]
 def environment(home: Path, **more: str) -> dict[str, str]:
     """Environment variables of a user whose files are all below `home`."""
     folders = {"LLMB_TUI_CONFIG_DIR": str(home / "config"), "LLMB_TUI_STATE_DIR": str(home / "state")}
-    kept = {name: os.environ[name] for name in ("PATH", "PYTHON_KEYRING_BACKEND")}
-    return {"HOME": str(home), "LANG": "C.UTF-8", "TMPDIR": str(home), **kept, **folders, **more}
+    variables = {name: os.environ[name] for name in ("PATH", "PYTHON_KEYRING_BACKEND")}
+    return {"HOME": str(home), "LANG": "C.UTF-8", "TMPDIR": str(home), **variables, **folders, **more}
 
 
 def start(words: tuple[str, ...], variables: Mapping[str, str], stdin: str = "") -> Completed:
@@ -34,18 +34,18 @@ def start(words: tuple[str, ...], variables: Mapping[str, str], stdin: str = "")
 def run(words: tuple[str, ...], variables: Mapping[str, str], stdin: str = "") -> Completed:
     """Run a verb in this process."""
     streams = [io.TextIOWrapper(io.BytesIO(), encoding="utf-8") for _ in range(2)]
-    given = io.TextIOWrapper(io.BytesIO(stdin.encode()), encoding="utf-8")
+    stdin_stream = io.TextIOWrapper(io.BytesIO(stdin.encode()), encoding="utf-8")
     with (
         patch.dict(os.environ, variables, clear=True),
         patch("tempfile.tempdir", None),  # Python reads TMPDIR only once
-        patch("sys.stdin", given),
+        patch("sys.stdin", stdin_stream),
         redirect_stdout(streams[0]),
         redirect_stderr(streams[1]),
     ):
         try:
             code = main(words)
-        except SystemExit as left:  # raised by argparse
-            code = int(left.code or 0)
+        except SystemExit as exit_error:  # raised by argparse
+            code = int(exit_error.code or 0)
     for stream in streams:
         stream.seek(0)
     return subprocess.CompletedProcess(words, code, streams[0].read(), streams[1].read())

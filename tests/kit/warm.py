@@ -55,14 +55,14 @@ def serve(place: str) -> None:
             ready, _, _ = select.select([listening, sys.stdin], [], [])
             if sys.stdin in ready:
                 return
-            asking, _ = listening.accept()
+            connection, _ = listening.accept()
             import nemo_run  # noqa: F401 - the purpose of this process
 
             if os.fork() == 0:
                 listening.close()
-                answer(asking)
+                answer(connection)
                 os._exit(0)
-            asking.close()
+            connection.close()
             _forget_the_dead()
 
 
@@ -74,25 +74,25 @@ def _forget_the_dead() -> None:
         pass
 
 
-def answer(asking: socket.socket) -> None:
+def answer(connection: socket.socket) -> None:
     """Run the requested program in another fork, and report its exit code."""
-    text, streams, _, _ = socket.recv_fds(asking, 1 << 20, 3)
+    text, streams, _, _ = socket.recv_fds(connection, 1 << 20, 3)
     length, _, text = text.partition(b"\n")
     while len(text) < int(length):
-        text += asking.recv(1 << 20)
-    asked = json.loads(text)
+        text += connection.recv(1 << 20)
+    request = json.loads(text)
     runner = os.fork()
     if runner == 0:
-        asking.close()
+        connection.close()
         for number, stream in enumerate(streams):
             os.dup2(stream, number)
             os.close(stream)
-        run(**asked)
+        run(**request)
     for stream in streams:
         os.close(stream)
     _, status = os.waitpid(runner, 0)
     with contextlib.suppress(OSError):  # the client may have been killed
-        asking.sendall(b"%d" % os.waitstatus_to_exitcode(status))
+        connection.sendall(b"%d" % os.waitstatus_to_exitcode(status))
 
 
 def run(argv: list[str], environment: dict[str, str], folder: str) -> None:
@@ -117,10 +117,10 @@ def run(argv: list[str], environment: dict[str, str], folder: str) -> None:
             sys.path.insert(0, os.path.dirname(os.path.abspath(argv[0])))
             sys.argv = argv
             runpy.run_path(argv[0], run_name="__main__")
-    except SystemExit as left:
-        code = left.code if isinstance(left.code, int) else int(left.code is not None)
-        if isinstance(left.code, str):
-            sys.stderr.write(f"{left.code}\n")
+    except SystemExit as exit_error:
+        code = exit_error.code if isinstance(exit_error.code, int) else int(exit_error.code is not None)
+        if isinstance(exit_error.code, str):
+            sys.stderr.write(f"{exit_error.code}\n")
     except BaseException:  # noqa: BLE001 - as Python itself does
         traceback.print_exc()
         code = 1
@@ -131,14 +131,14 @@ def run(argv: list[str], environment: dict[str, str], folder: str) -> None:
 
 def ask(place: str, argv: list[str]) -> int:
     """Request the run of a program; returns its exit code."""
-    asked = {"argv": argv, "environment": dict(os.environ), "folder": os.getcwd()}
-    text = json.dumps(asked).encode()
-    with socket.socket(socket.AF_UNIX) as asking:
-        asking.connect(place)
-        sent = socket.send_fds(asking, [message := b"%d\n" % len(text) + text], [0, 1, 2])
-        if rest := message[sent:]:  # sending nothing also fails if the program has already ended
-            asking.sendall(rest)
-        return int(asking.recv(16) or b"1")
+    request = {"argv": argv, "environment": dict(os.environ), "folder": os.getcwd()}
+    text = json.dumps(request).encode()
+    with socket.socket(socket.AF_UNIX) as connection:
+        connection.connect(place)
+        sent_bytes = socket.send_fds(connection, [message := b"%d\n" % len(text) + text], [0, 1, 2])
+        if rest := message[sent_bytes:]:  # sending nothing also fails if the program has already ended
+            connection.sendall(rest)
+        return int(connection.recv(16) or b"1")
 
 
 if __name__ == "__main__":

@@ -28,14 +28,14 @@ class Watching:
     def wait_for(self, condition: Callable[[RunState], object], what: str = "", *, after: int = 0) -> RunState:
         """Wait for a published state that fulfils the condition; ignores the first `after` states."""
 
-        def first() -> RunState | None:
+        def find_state() -> RunState | None:
             running = self._thread.is_alive()
             state = next((state for state in self.states[after:] if condition(state)), None)
             assert state or running, f"the monitor ended without: {what}; the last state is {self.states[-1:]}"
             return state
 
         try:
-            return until(first, what or "a state", self._deadline_s)
+            return until(find_state, what or "a state", self._deadline_s)
         except TimeoutError as error:
             raise TimeoutError(f"{error}; the last state is {self.states[-1:]}") from None
 
