@@ -35,17 +35,17 @@ def main() -> int:
     up.add_argument("--no-accounting", action="store_true", help="without slurmdbd: sacct reports disabled accounting")
     down = verbs.add_parser("down", help="end manually started rigs")
     down.add_argument("number", nargs="?", default="*", help="number of a rig; default: all rigs")
-    asked = parser.parse_args()
-    if asked.verb == "packages":
+    arguments = parser.parse_args()
+    if arguments.verb == "packages":
         return install_packages()
-    if asked.verb == "down":
-        return end_rigs(asked.number)
+    if arguments.verb == "down":
+        return end_rigs(arguments.number)
     if reason := Rig.unavailable():
         say(f"The rig cannot start: {reason}.")
         return 1
-    if asked.background:
+    if arguments.background:
         return start_in_background(sys.argv[1:])
-    return start(Rig(slurm=not asked.login_only, accounting=not asked.no_accounting))
+    return start(Rig(slurm=not arguments.login_only, accounting=not arguments.no_accounting))
 
 
 def install_packages() -> int:

@@ -32,8 +32,8 @@ class Block:
             self._claim = claim
             self.number = number
             self.directory = ROOT / f"llmb-rig-{number}"
-            first = FIRST_PORT + number * PORTS
-            self._ports = iter([port for port in range(first, first + PORTS) if _is_free(port)])
+            first_port = FIRST_PORT + number * PORTS
+            self._ports = iter([port for port in range(first_port, first_port + PORTS) if _is_free(port)])
             self._remove_directory()
             self.directory.mkdir(mode=0o755)
             self.directory.chmod(0o755)

@@ -24,22 +24,22 @@ def available() -> bool:
 
 def mount(machine: Machine) -> None:
     """Mount the rig's own part of the memory cgroup in place of the whole."""
-    own = MEMORY / machine.root.name
+    group = MEMORY / machine.root.name
     remove(machine)
-    own.mkdir()
-    (own / "memory.use_hierarchy").write_text("1")
-    machine.run(["mount", "--bind", str(own), str(MEMORY)], check=True)
+    group.mkdir()
+    (group / "memory.use_hierarchy").write_text("1")
+    machine.run(["mount", "--bind", str(group), str(MEMORY)], check=True)
 
 
 def remove(machine: Machine) -> None:
     """Remove the cgroup after its processes have ended."""
-    own = MEMORY / machine.root.name
-    if own.exists():
-        until(lambda: _remove(own), "the rig's cgroup is empty")
+    group = MEMORY / machine.root.name
+    if group.exists():
+        until(lambda: _remove(group), "the rig's cgroup is empty")
 
 
-def _remove(own: Path) -> bool:
-    for folder, _, _ in os.walk(own, topdown=False):
+def _remove(group: Path) -> bool:
+    for folder, _, _ in os.walk(group, topdown=False):
         with contextlib.suppress(OSError):
             os.rmdir(folder)
-    return not own.exists()
+    return not group.exists()

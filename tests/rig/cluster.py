@@ -90,19 +90,19 @@ class Rig:
         self.block.release()
 
     def _prepare_stand_ins(self) -> None:
-        here = Path(__file__).parent
-        _install_program(here / "bin" / "enroot.py", self.directory / "bin" / "enroot")
+        folder = Path(__file__).parent
+        _install_program(folder / "bin" / "enroot.py", self.directory / "bin" / "enroot")
         write_settings(self.directory / "etc" / "enroot")
         for name in ("python", "python3"):
-            _install_program(here / "container" / "python.py", self.knobs / "container" / name)
+            _install_program(folder / "container" / "python.py", self.knobs / "container" / name)
         for name in ("nsys", "numactl"):
-            _install_program(here / "container" / "demo_program.py", self.knobs / "container" / name)
+            _install_program(folder / "container" / "demo_program.py", self.knobs / "container" / name)
         library = self.knobs / "lib" / "llmb_tui"
         shutil.copytree(
             REPOSITORY / "llmb_tui" / "demo", library / "demo", ignore=shutil.ignore_patterns("__pycache__")
         )
         shutil.copy(REPOSITORY / "llmb_tui" / "__init__.py", library)
-        shutil.copy(here / "container" / "rank_zero.py", library.parent)
+        shutil.copy(folder / "container" / "rank_zero.py", library.parent)
         (self.knobs / "training").mkdir()
         (self.knobs / "training").chmod(0o1777)
         (self.knobs / "faults").mkdir()
@@ -135,8 +135,8 @@ class Rig:
 
         A process that is just ending has no command line any more: ps shows its name in brackets.
         """
-        listed = self.as_root(["ps", "-u", OPERATOR, "-o", "stat=,args="]).stdout.splitlines()
-        rows = [line.split(None, 1) for line in listed]
+        lines = self.as_root(["ps", "-u", OPERATOR, "-o", "stat=,args="]).stdout.splitlines()
+        rows = [line.split(None, 1) for line in lines]
         return [words[1] for words in rows if words[0][0] != "Z" and not words[1].startswith(("sshd", "[sshd"))]
 
     def new_dir(self, name: str = "") -> Path:

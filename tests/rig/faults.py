@@ -100,14 +100,17 @@ def reservation(rig: Rig, name: str = "bench", nodes: str = "cn001", users: str 
 @contextmanager
 def fresh_home(rig: Rig) -> Iterator[Path]:
     """The operator's home directory contains only the files that a login needs; yields its path on this machine."""
-    own = rig.directory / "homes" / f"{time.time_ns()}"
-    own.mkdir(parents=True)
+    home_dir = rig.directory / "homes" / f"{time.time_ns()}"
+    home_dir.mkdir(parents=True)
     # -p keeps modes and owners, without which sshd and PAM would refuse the files
     home = f"/home/{OPERATOR}"
-    rig.as_root(f"cp -rp {home}/.ssh {home}/.google_authenticator {own} && chown --reference={home} {own}", check=True)
-    rig.as_root(["mount", "--bind", str(own), home], check=True)
+    rig.as_root(
+        f"cp -rp {home}/.ssh {home}/.google_authenticator {home_dir} && chown --reference={home} {home_dir}",
+        check=True,
+    )
+    rig.as_root(["mount", "--bind", str(home_dir), home], check=True)
     try:
-        yield own
+        yield home_dir
     finally:
         rig.as_root(["umount", "--lazy", home], check=True)
 

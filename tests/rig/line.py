@@ -116,8 +116,8 @@ class Line:
         if self._directory is None:
             self._directory = Path(tempfile.mkdtemp(prefix="llmb-line-"))
         text = Path(profile.known_hosts).read_text()
-        own = [line for line in text.splitlines() if line.startswith(f"[127.0.0.1]:{self.target_port} ")]
-        lines = [line.replace(f":{self.target_port} ", f":{self.port} ", 1) for line in own]
+        entries = [line for line in text.splitlines() if line.startswith(f"[127.0.0.1]:{self.target_port} ")]
+        lines = [line.replace(f":{self.target_port} ", f":{self.port} ", 1) for line in entries]
         known_hosts = self._directory / "known_hosts"
         known_hosts.write_text("".join(f"{line}\n" for line in lines))
         return replace(profile, port=self.port, known_hosts=str(known_hosts))
@@ -128,8 +128,8 @@ class Line:
 
         return self._run(call())
 
-    def _run(self, what: Coroutine[Any, Any, Result]) -> Result:
-        return asyncio.run_coroutine_threadsafe(what, self._loop).result(timeout=60)
+    def _run(self, coroutine: Coroutine[Any, Any, Result]) -> Result:
+        return asyncio.run_coroutine_threadsafe(coroutine, self._loop).result(timeout=60)
 
     async def _listen(self) -> None:
         if self._server is None:
@@ -182,11 +182,11 @@ class Line:
 
     async def _pump(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter, *, up: bool) -> None:
         """Pass data from `reader`, in order and with the delay, until it ends."""
-        kept: asyncio.Queue[tuple[float, bytes]] = asyncio.Queue(CHUNKS_KEPT)
-        reading = asyncio.create_task(self._read(reader, kept))
+        queue: asyncio.Queue[tuple[float, bytes]] = asyncio.Queue(CHUNKS_KEPT)
+        reading = asyncio.create_task(self._read(reader, queue))
         try:
             while True:
-                due, data = await kept.get()
+                due, data = await queue.get()
                 await asyncio.sleep(max(0.0, due - self._loop.time()))
                 await self._flowing.wait()
                 if not data:
@@ -199,13 +199,13 @@ class Line:
         finally:
             reading.cancel()
 
-    async def _read(self, reader: asyncio.StreamReader, kept: asyncio.Queue[tuple[float, bytes]]) -> None:
+    async def _read(self, reader: asyncio.StreamReader, queue: asyncio.Queue[tuple[float, bytes]]) -> None:
         data = b"-"
         while data:
             data = b""
             with contextlib.suppress(OSError):
                 data = await reader.read(CHUNK)
-            await kept.put((self._loop.time() + self.delay_s / 2, data))
+            await queue.put((self._loop.time() + self.delay_s / 2, data))
 
     def _pass_on(self, writer: asyncio.StreamWriter, data: bytes, *, up: bool) -> None:
         limit = self._limits.get(up)

@@ -115,7 +115,7 @@ class Machine:
         self.root = root
         self._unshare: subprocess.Popen[bytes] | None = None
         self._pid = 0
-        self._started: list[subprocess.Popen[bytes]] = []
+        self._processes: list[subprocess.Popen[bytes]] = []
 
     def prepare(self) -> None:
         """Write the files that are mounted."""
@@ -130,10 +130,10 @@ class Machine:
             "group": "",
         }
         for name, line in lines.items():
-            kept = [old for old in Path("/etc", name).read_text().splitlines() if old.split(":")[0] != OPERATOR]
+            entries = [old for old in Path("/etc", name).read_text().splitlines() if old.split(":")[0] != OPERATOR]
             if name == "group":  # Debian has a group of that name without members
-                kept = Path("/etc/group").read_text().splitlines()
-            self._write(name, [*kept, line] if line else kept, 0o640 if name == "shadow" else 0o644)
+                entries = Path("/etc/group").read_text().splitlines()
+            self._write(name, [*entries, line] if line else entries, 0o640 if name == "shadow" else 0o644)
         self._write("hosts", [f"127.0.0.1 localhost {HOST_NAME}", f"127.0.0.1 {OUTSIDE}"], 0o644)
 
     def _write(self, name: str, lines: Sequence[str], mode: int) -> None:
@@ -163,7 +163,7 @@ class Machine:
             self._unshare.stdin.close()
             self._unshare.wait()
             self._unshare.stdout.close()
-            for process in self._started:
+            for process in self._processes:
                 process.wait()
             self._unshare = None
 
@@ -211,7 +211,7 @@ class Machine:
             stderr=subprocess.STDOUT,
             start_new_session=True,
         )
-        self._started.append(process)
+        self._processes.append(process)
         return process
 
     def daemon(self, name: str, argv: Sequence[str], *, user: str = "root") -> Daemon:

@@ -107,12 +107,12 @@ def _apt(*words: str) -> str:
 @contextmanager
 def _no_daemons() -> Iterator[None]:
     """Keep apt from starting the installed daemons, unless the machine has its own policy."""
-    ours = not _POLICY.exists()
-    if ours:
+    is_new = not _POLICY.exists()
+    if is_new:
         _POLICY.write_text("#!/bin/sh\nexit 101\n")
         _POLICY.chmod(_POLICY.stat().st_mode | stat.S_IXUSR | stat.S_IXGRP | stat.S_IXOTH)
     try:
         yield
     finally:
-        if ours:
+        if is_new:
             _POLICY.unlink()

@@ -172,8 +172,8 @@ class Slurm:
 
     def start_node(self, name: str) -> None:
         """Start one slurmd."""
-        own = ["unshare", "--mount", "--uts", "--propagation", "slave", "sh", "-c", _NODE, "sh", name]
-        self.nodes[name] = self._machine.daemon(f"slurmd-{name}", own)
+        wrapper = ["unshare", "--mount", "--uts", "--propagation", "slave", "sh", "-c", _NODE, "sh", name]
+        self.nodes[name] = self._machine.daemon(f"slurmd-{name}", wrapper)
 
     def wait_until_idle(self) -> None:
         """Return when every node is idle."""
@@ -181,8 +181,8 @@ class Slurm:
 
     def node_states(self) -> dict[str, str]:
         """State of each node as sinfo writes it: `idle`, `down`, …; empty if Slurm does not answer."""
-        listed = self._machine.run(["sinfo", "--noheader", "--Node", "--format=%N %T"]).stdout.split("\n")
-        return dict(line.split() for line in listed if line)
+        lines = self._machine.run(["sinfo", "--noheader", "--Node", "--format=%N %T"]).stdout.split("\n")
+        return dict(line.split() for line in lines if line)
 
 
 def _node_line(group: Group, name: str, port: int) -> str:

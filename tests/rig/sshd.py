@@ -103,8 +103,8 @@ class Servers:
 
     def start_one(self, name: str) -> None:
         """Start one server."""
-        own = ["unshare", "--mount", "--propagation", "slave", "sh", "-c", _SSHD, "sh", str(self._keys / name)]
-        self._running[name] = self._machine.daemon(f"sshd-{name}", own)
+        wrapper = ["unshare", "--mount", "--propagation", "slave", "sh", "-c", _SSHD, "sh", str(self._keys / name)]
+        self._running[name] = self._machine.daemon(f"sshd-{name}", wrapper)
 
     def _wait(self, name: str) -> None:
         port = self.ports[name]
@@ -113,9 +113,9 @@ class Servers:
 
     def sessions(self, name: str) -> list[int]:
         """Ids of the server's own processes that serve connections."""
-        first = _children(self._running[name].pid)
-        found = [*first, *(below for pid in first for below in _children(pid))]
-        return [pid for pid in found if _program(pid).startswith("sshd")]
+        children = _children(self._running[name].pid)
+        processes = [*children, *(below for pid in children for below in _children(pid))]
+        return [pid for pid in processes if _program(pid).startswith("sshd")]
 
     def end_sessions(self, name: str) -> None:
         """Kill the processes that serve connections. The server and the operator's programs continue."""

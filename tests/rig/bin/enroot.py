@@ -90,17 +90,17 @@ def read(words: list[str]) -> tuple[str, str]:
 
 def import_image(uri: str, output: str) -> None:
     """`enroot import`."""
-    found = _REFERENCE.fullmatch(uri)
-    if not found:
+    reference = _REFERENCE.fullmatch(uri)
+    if not reference:
         raise EndError(1, f"[ERROR] Invalid {'image reference' if uri.startswith('docker://') else 'argument'}: {uri}")
-    registry, image, tag = found["registry"] or "registry-1.docker.io", found["image"], found["tag"]
+    registry, image, tag = reference["registry"] or "registry-1.docker.io", reference["image"], reference["tag"]
     target = Path(output or f"{image.replace('/', '+')}{f'+{tag}' if tag else ''}.sqsh").absolute()
     if not target.parent.is_dir():
         raise EndError(1, f"[ERROR] No such file or directory: {target}")
     if target.exists():
         raise EndError(1, f"[ERROR] File already exists: {target}")
     inform("Test double: nothing is downloaded, and the file will be no image")
-    log_in(registry, found["user"] or user_of(registry), image, tag or "latest")
+    log_in(registry, reference["user"] or user_of(registry), image, tag or "latest")
     inform("Fetching image manifest list")
     inform("Fetching image manifest")
     seconds = float(knob("import-s") or 0)
@@ -130,8 +130,8 @@ def log_in(registry: str, user: str, image: str, tag: str) -> None:
         inform(f"Using credentials from file: {credentials()}")
     if early:
         raise EndError(early[0], early[1].format(registry=registry, image=image, tag=tag))
-    wanted = knob("needs-key")
-    if wanted is not None and (user != "$oauthtoken" or not key or (wanted and key != wanted)):
+    required_key = knob("needs-key")
+    if required_key is not None and (user != "$oauthtoken" or not key or (required_key and key != required_key)):
         raise EndError(1, f"[ERROR] URL https://{registry}/proxy_auth returned error code: 401 Unauthorized")
     inform("Authentication succeeded")
 

@@ -33,9 +33,9 @@ def log_of(rig: Rig, endpoint: str) -> str:
 
 def connections(rig: Rig, endpoint: str) -> int:
     """Number of a server's connections, counted on the server's side."""
-    mine, established = f":{rig.port(endpoint):04X}", "01"
+    local_address, established = f":{rig.port(endpoint):04X}", "01"
     rows = [line.split() for line in Path("/proc/net/tcp").read_text().splitlines()]
-    return sum(row[1].endswith(mine) and row[3] == established for row in rows)
+    return sum(row[1].endswith(local_address) and row[3] == established for row in rows)
 
 
 def configured(rig: Rig, tmp_path: Path, text: str, host: str) -> SlurmProfile:

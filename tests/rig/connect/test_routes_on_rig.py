@@ -124,11 +124,11 @@ def test_a_proxy_command_that_fails_is_quoted(login: Rig, tmp_path: Path, comman
 
 
 def _runs(words: str) -> bool:
-    listed = subprocess.run(["ps", "-ewwo", "stat=,args="], capture_output=True, text=True, check=True).stdout
-    return any(words in line and not line.startswith("Z") for line in listed.splitlines())
+    processes = subprocess.run(["ps", "-ewwo", "stat=,args="], capture_output=True, text=True, check=True).stdout
+    return any(words in line and not line.startswith("Z") for line in processes.splitlines())
 
 
-def without(rig: Rig, tmp_path: Path, *endpoints: str) -> Path:
+def known_hosts_without(rig: Rig, tmp_path: Path, *endpoints: str) -> Path:
     """The rig's known_hosts file without the entries of some endpoints."""
     file = tmp_path / "known_hosts"
     ports = [f":{rig.port(name)} " for name in endpoints]
@@ -141,7 +141,7 @@ def without(rig: Rig, tmp_path: Path, *endpoints: str) -> Path:
 def test_an_unknown_key_on_the_way_is_asked_about_and_kept_only_on_yes(
     login: Rig, tmp_path: Path, unknown: str
 ) -> None:
-    file = without(login, tmp_path, unknown)
+    file = known_hosts_without(login, tmp_path, unknown)
     before = file.read_text()
     profile = configured(login, tmp_path, f"Host *\nUserKnownHostsFile {file}\nHashKnownHosts yes", "behind")
     refuses, accepts = Person(accepts=False), Person(accepts=True)
@@ -153,7 +153,7 @@ def test_an_unknown_key_on_the_way_is_asked_about_and_kept_only_on_yes(
     connect(profile, accepts).close()
     connect(profile, NonInteractivePrompter()).close()
     host = BEHIND if unknown == "behind" else "127.0.0.1"
-    assert [asked[0] for asked in (*refuses.host_keys, *accepts.host_keys)] == [f"[{host}]:{login.port(unknown)}"] * 2
+    assert [key[0] for key in (*refuses.host_keys, *accepts.host_keys)] == [f"[{host}]:{login.port(unknown)}"] * 2
     added = file.read_text().removeprefix(before)
     assert added.startswith("|1|")
 

@@ -22,10 +22,10 @@ def main(words: list[str]) -> None:
     if not trains and words[:2] != ["-m", RUNNER]:
         os.execv(REAL, [REAL, *words])
     numbers = (os.environ.get(f"SLURM_{name}", "0") for name in ("JOB_ID", "STEP_ID", "RESTART_COUNT"))
-    over = f"/run/rig/training/{'.'.join(numbers)}"
+    end_file = f"/run/rig/training/{'.'.join(numbers)}"
     if os.environ.get("SLURM_PROCID", "0") == "0":
-        os.execv(REAL, [REAL, "-I", RANK_ZERO, over, *words])
-    while not os.path.exists(over):
+        os.execv(REAL, [REAL, "-I", RANK_ZERO, end_file, *words])
+    while not os.path.exists(end_file):
         time.sleep(0.2)
 
 

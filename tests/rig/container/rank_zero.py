@@ -52,7 +52,7 @@ class Jobs:
         return Clock(number, float((KNOBS / "speed").read_text()))
 
 
-def main(over: str, words: list[str]) -> int:
+def main(end_file: str, words: list[str]) -> int:
     """Run `python WORD…` as rank 0; the other ranks wait for the file `over`."""
     by_runner = words[0] == "-m"
     sys.path.insert(0, str(KNOBS / "lib"))
@@ -64,7 +64,7 @@ def main(over: str, words: list[str]) -> int:
     if not PLAN.exists():
         folder = Path(tempfile.mkdtemp())
         mounts.insert(0, [str(folder), str(PLAN.parent)])
-        settings = recorded(words[-1]) if by_runner else overridden(words)
+        settings = recorded_arguments(words[-1]) if by_runner else hydra_arguments(words)
         (folder / PLAN.name).write_text(json.dumps(plan_of(settings)))
         if by_runner:
             (folder / "pretrain.py").touch()
@@ -79,45 +79,45 @@ def main(over: str, words: list[str]) -> int:
         sys.stderr.write(f"{refusal.text}\n")
         return refusal.code
     finally:
-        Path(over).touch()
+        Path(end_file).touch()
 
 
-def recorded(path: str) -> dict[str, Any]:
+def recorded_arguments(path: str) -> dict[str, Any]:
     """Arguments of the function that NeMo-Run recorded in a file."""
     document = json.loads(zlib.decompress(base64.urlsafe_b64decode(Path(path).read_text())))
     items = document["objects"][document["root"]["key"]]["items"]
     return {leaf["paths"][0].rpartition(".")[2]: leaf["value"] for _, leaf in items}
 
 
-def overridden(words: list[str]) -> dict[str, Any]:
+def hydra_arguments(words: list[str]) -> dict[str, Any]:
     """The same arguments, from a Hydra command and the launch script's environment variables."""
-    given = dict(word.lstrip("+").split("=", 1) for word in words if "=" in word)
+    overrides = dict(word.lstrip("+").split("=", 1) for word in words if "=" in word)
     return {
         "model": os.environ["MODEL"],
         "size": os.environ["MODEL_SIZE"],
         "release": os.environ["GSW_VERSION"],
-        "max_steps": int(given["trainer.max_steps"]),
-        "global_batch_size": int(given["model.global_batch_size"]),
+        "max_steps": int(overrides["trainer.max_steps"]),
+        "global_batch_size": int(overrides["model.global_batch_size"]),
     }
 
 
-def plan_of(told: dict[str, Any]) -> dict[str, Any]:
+def plan_of(args: dict[str, Any]) -> dict[str, Any]:
     """The fields of a plan that the trainer reads."""
     step_s = KNOBS / "step-s"
-    selection = {"release": told["release"], "workload": told["model"], "size": told["size"], "gpu": "h100"}
+    selection = {"release": args["release"], "workload": args["model"], "size": args["size"], "gpu": "h100"}
     return {
         "selection": {**selection, "scale": int(os.environ["SLURM_NTASKS"])},
-        "parallelism": {"gbs": told["global_batch_size"]},
-        "steps": told["max_steps"],
+        "parallelism": {"gbs": args["global_batch_size"]},
+        "steps": args["max_steps"],
         "estimate": {"step_time_s": float(step_s.read_text())} if step_s.exists() else {},
     }
 
 
 def take_memory() -> None:
     """Take memory and hold it for a while, so that Slurm notices."""
-    taken = [bytearray(os.urandom(1_000_000)) for _ in range(OOM_MB)]
+    blocks = [bytearray(os.urandom(1_000_000)) for _ in range(OOM_MB)]
     time.sleep(60)
-    raise MemoryError(f"Slurm did not react to {len(taken)} MB")
+    raise MemoryError(f"Slurm did not react to {len(blocks)} MB")
 
 
 if __name__ == "__main__":

@@ -90,12 +90,12 @@ def test_a_line_that_does_not_come_back(site: Site, monkeypatch: pytest.MonkeyPa
         site.line.refuse()
         site.line.cut()
 
-    with pytest.raises(LlmbError, match=r"profile_1.nsys-rep: [\d,]+ of 9,000,000 bytes are here") as lost:
+    with pytest.raises(LlmbError, match=r"profile_1.nsys-rep: [\d,]+ of 9,000,000 bytes are here") as error:
         Fetch(site.session, left, site.here).all(cut)
-    assert (lost.value.exit_code, "continues" in lost.value.fix) == (2, True)
+    assert (error.value.exit_code, "continues" in error.value.fix) == (2, True)
     site.line.accept()
-    (one,) = site.fetch()
-    assert 0 < one.bytes_fetched < len(data)
+    (file,) = site.fetch()
+    assert 0 < file.bytes_fetched < len(data)
     assert (site.here / "profile_1.nsys-rep").read_bytes() == data
 
 
@@ -111,11 +111,11 @@ def test_a_program_that_was_ended_continues_at_the_next_start(site: Site) -> Non
         Fetch(site.session, site.left(), site.here).all(interrupt)
     came = part.stat().st_size
     assert 0 < came < len(data)
-    (one,) = site.fetch()
-    assert (one.state, one.bytes_fetched) == ("fetched", len(data) - came)
+    (file,) = site.fetch()
+    assert (file.state, file.bytes_fetched) == ("fetched", len(data) - came)
     assert (site.here / "profile_1.nsys-rep").read_bytes() == data
     assert not part.exists()
-    assert [one.state for one in site.fetch()] == ["here"]
+    assert [file.state for file in site.fetch()] == ["here"]
 
 
 def test_names_that_are_traps(site: Site) -> None:
@@ -141,7 +141,7 @@ def test_names_that_are_traps(site: Site) -> None:
     assert [file.name for file in left.files] == ["$(touch x).log", "-rf.log", "good name.log", "real/inner.log"]
     assert {"link.log", "pipe.log", "back\\slash.log", "../secret.log"} <= {name for name, _ in left.left_out}
     done = site.fetch()
-    assert {one.state for one in done} == {"fetched"}
+    assert {item.state for item in done} == {"fetched"}
     assert sorted(str(path.relative_to(site.here)) for path in site.here.rglob("*") if path.is_file()) == [
         "$(touch x).log", "-rf.log", "good name.log", "real/inner.log",
     ]  # fmt: skip
@@ -155,9 +155,9 @@ def test_a_file_that_goes_or_shrinks_after_the_look_keeps_no_other_back(site: Si
     left = site.left()
     (site.task / "a.log").unlink()
     (site.task / "b.log").write_bytes(b"b" * 10)
-    gone, shrunk, whole = Fetch(site.session, left, site.here).all(lambda *_: None)
-    assert (gone.state, shrunk.state, whole.state) == ("refused", "fetched", "fetched")
-    assert "no longer exists" in gone.why
+    deleted, shrunk, complete = Fetch(site.session, left, site.here).all(lambda *_: None)
+    assert (deleted.state, shrunk.state, complete.state) == ("refused", "fetched", "fetched")
+    assert "no longer exists" in deleted.why
     assert (site.here / "b.log").read_bytes() == b"b" * 10
     assert (site.here / "c.log").read_bytes() == b"c" * 1000
 

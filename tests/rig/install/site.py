@@ -99,15 +99,15 @@ class InBackground:
     def __init__(self, installer: Installer) -> None:
         self.stop = threading.Event()
         self.changes: list[tuple[StepState, ...]] = []
-        self._ended: tuple[StepState, ...] | BaseException = ()
+        self._outcome: tuple[StepState, ...] | BaseException = ()
         self._thread = threading.Thread(target=self._run, args=(installer,), daemon=True)
         self._thread.start()
 
     def _run(self, installer: Installer) -> None:
         try:
-            self._ended = installer.run(self.changes.append, self.stop)
+            self._outcome = installer.run(self.changes.append, self.stop)
         except BaseException as error:  # noqa: BLE001 - it is raised again in the test's own thread
-            self._ended = error
+            self._outcome = error
 
     def image(self) -> StepState | None:
         """State of the step that imports the image."""
@@ -130,9 +130,9 @@ class InBackground:
         """Wait for the end of the install."""
         self._thread.join(120)
         assert not self._thread.is_alive(), self.changes[-1:]
-        if isinstance(self._ended, BaseException):
-            raise self._ended
-        return self._ended
+        if isinstance(self._outcome, BaseException):
+            raise self._outcome
+        return self._outcome
 
 
 @contextmanager
@@ -151,5 +151,5 @@ def enroot_on_nodes_only(rig: Rig) -> Iterator[None]:
 
 def age(path: Path, minutes: float) -> None:
     """Set the modification time of a file or directory to so many minutes ago."""
-    then = time.time() - 60 * minutes
-    os.utime(path, (then, then))
+    moment = time.time() - 60 * minutes
+    os.utime(path, (moment, moment))

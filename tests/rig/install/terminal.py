@@ -23,7 +23,7 @@ class Terminal:
     """A process `llmb-tui WORD…` with a terminal as its input and output."""
 
     def __init__(self, site: Site, *words: str) -> None:
-        self.seen = ""
+        self.output = ""
         """All output so far."""
         self._read = 0
         self._master, slave = pty.openpty()
@@ -37,15 +37,15 @@ class Terminal:
         """Read until this text has been shown."""
 
         def is_shown() -> bool:
-            if text not in self.seen[self._read :]:
-                assert self._more(), f"the program ended without {text!r}: {self.seen!r}"
-            return text in self.seen[self._read :]
+            if text not in self.output[self._read :]:
+                assert self._read_more(), f"the program ended without {text!r}: {self.output!r}"
+            return text in self.output[self._read :]
 
         try:
             until(is_shown, f"{text!r} is shown", deadline_s, look_waits=True)
         except TimeoutError as error:
-            raise TimeoutError(f"{error}; the terminal shows {self.seen!r}") from None
-        self._read = self.seen.index(text, self._read) + len(text)
+            raise TimeoutError(f"{error}; the terminal shows {self.output!r}") from None
+        self._read = self.output.index(text, self._read) + len(text)
 
     def enter(self, line: str) -> None:
         """Type a line and press Enter."""
@@ -53,16 +53,16 @@ class Terminal:
 
     def exit_code(self) -> int:
         """Read to the end; returns the exit code."""
-        while self._more():
+        while self._read_more():
             pass
         return self._process.wait(30)
 
-    def _more(self) -> bool:
+    def _read_more(self) -> bool:
         """Read a little, or wait a little; False at the end."""
         if not select.select([self._master], [], [], 0.1)[0]:
             return True
         try:
-            self.seen += os.read(self._master, 65536).decode().replace("\r\n", "\n")
+            self.output += os.read(self._master, 65536).decode().replace("\r\n", "\n")
         except OSError:  # Linux raises this at the end of a terminal
             return False
         return True

@@ -69,10 +69,10 @@ def test_a_killed_step_continues_where_it_stopped(site: Site) -> None:
     run.stop.set()
     run.join()
     kill_step(site)
-    there = len(site.cached()) - 1  # one file is not a layer
+    layers = len(site.cached()) - 1  # one file is not a layer
     site.rig.set("import-s", "0")
     assert statuses(site.run()) == DONE
-    assert f"Downloading {LAYERS - there} missing layers" in site.log()
+    assert f"Downloading {LAYERS - layers} missing layers" in site.log()
     assert site.images() == [f"{IMAGE}.sqsh"]
     assert site.attempts() == 2
 
@@ -221,11 +221,11 @@ def test_a_second_start_finds_the_running_job(site: Site, rig: Rig) -> None:
     """The operator's own squeue settings may hide the job; the installer must still find it."""
     filters = bashrc(rig, "export SQUEUE_PARTITION=cpu SQUEUE_STATES=PENDING SQUEUE_ACCOUNT=other")
     with filters, enroot_on_nodes_only(rig), Line(rig.port("login")) as line:
-        first = import_halfway(site, InBackground(site.installer(line.profile(site.profile))))
+        first_run = import_halfway(site, InBackground(site.installer(line.profile(site.profile))))
         job = job_of(site)
         line.cut()
         line.refuse()
-        first.stop.set()
+        first_run.stop.set()
         second = InBackground(site.installer())
         second.until_running()
         rig.set("import-s", "0")
@@ -244,10 +244,10 @@ def test_a_job_whose_number_was_lost_is_found_by_its_name(site: Site, rig: Rig) 
     profile = rig.profile(install_dir=str(site.install), cpu_partition="cpu")
     with enroot_on_nodes_only(rig):
         blocker = rig.as_operator("sbatch --parsable -p cpu -A llmbench --exclusive --wrap 'sleep 300'", check=True)
-        first = InBackground(site.installer(profile))
+        first_run = InBackground(site.installer(profile))
         job = job_of(site)
-        first.stop.set()
-        first.join()
+        first_run.stop.set()
+        first_run.join()
         (site.step / "job").unlink()
         second = InBackground(site.installer(profile))
         assert job_of(site) == job
@@ -268,10 +268,10 @@ def test_a_cancelled_job_is_reported_and_resumed(site: Site, rig: Rig) -> None:
         assert state.reason == "The job of this step was cancelled."
         assert state.fix == "Install again: the step continues."
         assert not site.image.exists()
-        there = len(site.cached()) - 1
+        layers = len(site.cached()) - 1
         rig.set("import-s", "0")
         assert statuses(site.run()) == DONE
-    assert f"Downloading {LAYERS - there} missing layers" in site.log()
+    assert f"Downloading {LAYERS - layers} missing layers" in site.log()
 
 
 def test_a_job_whose_node_fails_is_reported_and_resumed(site: Site, rig: Rig) -> None:

@@ -35,9 +35,9 @@ class Shared:
         files = "for name in $(seq 20) owner job log script made traces/exit traces/answer; do echo keep >$name; done"
         line = f"cd {self.precious} && umask 007 && mkdir -p d/made traces && echo keep >d/f && {files}"
         rig.as_operator(line, check=True)
-        self.before = self.seen()
+        self.before = self.contents()
 
-    def seen(self) -> list[tuple[str, int, str]]:
+    def contents(self) -> list[tuple[str, int, str]]:
         """Name, mode and content of every file that must not change."""
         return sorted(
             (str(path), path.lstat().st_mode, path.read_text() if path.is_file() else "")
@@ -65,12 +65,12 @@ def test_removal_and_deletion_follow_no_link_however_often_names_are_swapped(sha
     script = remote_text("lock.sh", "inside.sh", "discard.sh")
     trash = f"{shared.install}/.llmb-tui/trash.{OPERATOR_ID}"
     shared.rig.as_operator(f"mkdir -m 700 {trash}", check=True)
-    made = f"cd {shared.install}; mkdir -p venvs/made/d/e; set -- venvs/made; [ $((i % 2)) = 0 ] || set --"
+    setup = f"cd {shared.install}; mkdir -p venvs/made/d/e; set -- venvs/made; [ $((i % 2)) = 0 ] || set --"
     with shared.swapping(f".llmb-tui/trash.{OPERATOR_ID}", "venvs"):
         shared.rig.as_operator(
-            in_one_shell(REMOVALS, script, made, str(shared.install), "token", '"$@"'), timeout_s=300
+            in_one_shell(REMOVALS, script, setup, str(shared.install), "token", '"$@"'), timeout_s=300
         )
-    assert shared.seen() == shared.before
+    assert shared.contents() == shared.before
 
 
 WORK = """
@@ -97,7 +97,7 @@ def test_install_steps_and_locks_lead_nowhere_else_however_often_names_are_swapp
         shared.rig.as_operator(
             in_one_shell(STEPS, script, f"{tidy}\n[ $((i % 4)) != 0 ] || {{ {starts}\n}}"), timeout_s=300
         )
-    assert shared.seen() == shared.before
+    assert shared.contents() == shared.before
     # Swapped names stop most attempts; these attempts succeeded.
     assert len(worked.read_text()) > 5
 
@@ -148,7 +148,7 @@ esac
     names = [f"workloads/experiments/run{number}" for number in range(3)]
     with shared.swapping("workloads", "workloads/experiments", *names):
         shared.rig.as_operator(in_one_shell(SUBMISSIONS, script, f"rm -rf {runs}/run$((i % 3))"), timeout_s=300)
-    assert shared.seen() == shared.before
+    assert shared.contents() == shared.before
     # Swapped names stop most attempts; these attempts succeeded, and submitted only their own script.
     assert set(submitted.read_text().splitlines()) == {"run"}
 

@@ -40,16 +40,16 @@ def make_site(outside: Outside, monkeypatch: pytest.MonkeyPatch) -> Iterator[Mak
     `tests/rig/upstream` installs each recipe with all its dependencies.
     """
     outside.need_little()
-    made: list[UpstreamSite] = []
+    sites: list[UpstreamSite] = []
     outside.use_presets(monkeypatch)
     catalog = load_presets()
 
     def make(name: str = "nemotron4-25.04") -> UpstreamSite:
-        made.append(UpstreamSite(outside.rig, catalog, name))
-        return made[-1]
+        sites.append(UpstreamSite(outside.rig, catalog, name))
+        return sites[-1]
 
     yield make
-    for site in made:
+    for site in sites:
         site.close()
 
 
@@ -72,14 +72,14 @@ def give_token(site: UpstreamSite, token: str) -> None:
 @contextmanager
 def half_an_environment(rig: Rig) -> Iterator[Path]:
     """Python creates environments without pip, and does not end. Yields a path that exists once Python waits."""
-    reached, program = rig.knobs / "hold" / "venv.reached", rig.directory / "bin" / PYTHON
+    mark, program = rig.knobs / "hold" / "venv.reached", rig.directory / "bin" / PYTHON
     program.write_text(
         f'#!/bin/sh\n[ "$1 $2" != "-m venv" ] || {{ /usr/bin/{PYTHON} -m venv --without-pip "$3"; '
         f'touch /run/rig/hold/venv.reached; sleep 600; }}\nexec /usr/bin/{PYTHON} "$@"\n'
     )
     program.chmod(0o755)
     try:
-        yield reached
+        yield mark
     finally:
         program.unlink()
 
@@ -124,14 +124,14 @@ def halfway(outside: Outside, kind: str) -> Iterator[Callable[[UpstreamSite], ob
             stack.enter_context(rig.knob(f"hold/{HOLDS[kind]}"))
             yield lambda _: (rig.knobs / f"hold/{HOLDS[kind]}.reached").exists()
         else:
-            reached = stack.enter_context(half_an_environment(rig))
-            yield lambda _: reached.exists()
+            mark = stack.enter_context(half_an_environment(rig))
+            yield lambda _: mark.exists()
 
 
-def until_halfway(site: UpstreamSite, kind: str, reached: Callable[[UpstreamSite], object]) -> None:
+def until_halfway(site: UpstreamSite, kind: str, is_halfway: Callable[[UpstreamSite], object]) -> None:
     """Install until a step waits halfway."""
     run = InBackground(site.installer())
-    until(lambda: run.over or reached(site), f"{kind} is halfway", deadline_s=HALFWAY_S)
+    until(lambda: run.over or is_halfway(site), f"{kind} is halfway", deadline_s=HALFWAY_S)
     run.stop.set()
     assert site.by_kind(run.join())[kind].status == "running", site.log(kind)
 
@@ -141,15 +141,15 @@ def test_killed_failed_and_removed_steps_are_made_again(make_site: MakeSite, out
     site = make_site("nemotron4-340b-25.12")
     kinds = list(site.steps())
     killed = ("commits", "repository", "environment", "image", "setup")
-    for what in (*killed[:-1], "cloning", "setup"):
-        kind = "setup" if what == "cloning" else what
+    for step in (*killed[:-1], "cloning", "setup"):
+        kind = "setup" if step == "cloning" else step
         assert not_done(site.run(kinds[kinds.index(kind) - 1])) == {}
         assert leftovers(site) == []
-        with halfway(outside, what) as reached:
-            until_halfway(site, kind, reached)
+        with halfway(outside, step) as is_halfway:
+            until_halfway(site, kind, is_halfway)
             site.kill(kind)
             state = site.look()[kind]
-            assert (state.status, state.detail[:26]) == ("missing", "An earlier attempt was kil"), what
+            assert (state.status, state.detail[:26]) == ("missing", "An earlier attempt was kil"), step
     a_package_that_cannot_be_built_is_reported(site)
     assert not_done(site.run()) == {}, site.log("setup")
     assert {kind for kind in kinds if site.attempts(kind) == 2} == set(killed)
@@ -164,12 +164,12 @@ def a_package_that_cannot_be_built_is_reported(site: UpstreamSite) -> None:
 
 
 def what_is_removed_is_made_anew(site: UpstreamSite) -> None:
-    found, _ = install_items(site.session(), load_presets(), (), {})
-    things = {thing.path: thing.kind for thing in found if not thing.kept}
+    items, _ = install_items(site.session(), load_presets(), (), {})
+    things = {thing.path: thing.kind for thing in items if not thing.kept}
     environment, repository = f"venvs/{site.name}", site.paths.repository.removeprefix(f"{site.install}/")
     assert (things[environment], things[repository]) == ("environment", "repository")
     assert "image" in things.values()
-    assert remove(site.session(), chosen(found, [environment, repository])).kept == {}
+    assert remove(site.session(), chosen(items, [environment, repository])).kept == {}
     assert not Path(site.paths.repository).exists()
     assert not Path(site.paths.environment).exists()
     assert not_done(site.run()) == {}, site.log("setup")
@@ -196,8 +196,8 @@ def test_a_cancelled_setup_job_restarts_and_killed_pins_continue(make_site: Make
     assert not_done(site.run("setup")) == {}
     assert not (Path(site.paths.scripts) / "NeMo" / "half").exists()
     set_up = site.log("setup")
-    with halfway(outside, "pins") as reached:
-        until_halfway(site, "pins", reached)
+    with halfway(outside, "pins") as is_halfway:
+        until_halfway(site, "pins", is_halfway)
         site.kill("pins")
     assert not_done(site.run()) == {}
     assert (site.attempts("pins"), site.log("setup")) == (2, set_up)
@@ -223,8 +223,8 @@ def test_a_killed_setup_with_a_terminal_restarts_and_reports_the_hubs_limit(
 
 def failed(states: dict[str, StepState], kind: str) -> StepState:
     kinds = list(states)
-    at = kinds.index(kind)
-    assert [states[each].status for each in kinds[:at]] == ["done"] * at, states
+    index = kinds.index(kind)
+    assert [states[name].status for name in kinds[:index]] == ["done"] * index, states
     assert states[kind].status == "failed"
     return states[kind]
 
@@ -248,8 +248,8 @@ def test_an_early_look_finds_what_the_install_would(make_site: MakeSite, outside
     real = "f260da5d65fccdf9c78283647f7497d9428fb654"
     with outside.lost(real):
         check = look_for_commits(site.session(), step)
-    found = f"Commit {outside.commit(real)} is not in https://github.com/NVIDIA/NeMo.git. It may not be public."
-    assert (check.status, check.found) == ("failed", found)
+    reason = f"Commit {outside.commit(real)} is not in https://github.com/NVIDIA/NeMo.git. It may not be public."
+    assert (check.status, check.found) == ("failed", reason)
     assert look_for_commits(site.session(), step).status == "ok"
     with outside.no_internet():
         assert look_for_commits(site.session(), step).status == "warning"
@@ -279,14 +279,14 @@ def test_a_login_node_without_that_python_reports_what_it_has(make_site: MakeSit
 def test_a_module_has_the_python_that_the_login_node_lacks(make_site: MakeSite, outside: Outside) -> None:
     """Only login shells have modules."""
     site = make_site("nemotron4-340b-25.12")
-    wanted, modules = python_version(), site.install / "modules"
+    version, modules = python_version(), site.install / "modules"
     script = f"""
     mkdir -p {modules} && ln -s /usr/bin/{PYTHON} {modules}/python3
     cat >~/.bash_profile <<'END'
 module() {{
     case $1 in
-        -t) printf '/opt/modules:\\npython/\\npython/3.9.1\\npython/{wanted}.2(default)\\n' >&2 ;;
-        load) [ "$2" = python/{wanted}.2 ] && PATH={modules}:$PATH ;;
+        -t) printf '/opt/modules:\\npython/\\npython/3.9.1\\npython/{version}.2(default)\\n' >&2 ;;
+        load) [ "$2" = python/{version}.2 ] && PATH={modules}:$PATH ;;
     esac
 }}
 END
@@ -303,7 +303,7 @@ END
             program.unlink()
         outside.rig.as_operator("rm ~/.bash_profile", check=True)
     assert not_done(states) == {}, site.log("environment")
-    assert f"of module python/{wanted}.2: {modules}/python3" in site.log("environment")
+    assert f"of module python/{version}.2: {modules}/python3" in site.log("environment")
 
 
 @pytest.mark.parametrize("name", ["llama3.1-24.11", "llama3.1-25.04"])

@@ -48,8 +48,8 @@ class UpstreamSite:
 
     def steps(self) -> dict[str, InstallStep]:
         """Install steps by the first word of their ids."""
-        made = upstream_install(RunRequest(self.recipe, self.plan, self.profile))
-        return {step.id.split("-")[0]: step for step in made}
+        install = upstream_install(RunRequest(self.recipe, self.plan, self.profile))
+        return {step.id.split("-")[0]: step for step in install}
 
     def session(self) -> SlurmCluster:
         """A new connection, as another process would open."""
@@ -60,8 +60,8 @@ class UpstreamSite:
         """A new installer with a separate connection, for the steps up to `last`, or for all."""
         steps = self.steps()
         names = list(steps)
-        wanted = names[: names.index(last) + 1] if last else names
-        return Installer(self.session(), self.profile, tuple(steps[name] for name in wanted))
+        selected = names[: names.index(last) + 1] if last else names
+        return Installer(self.session(), self.profile, tuple(steps[name] for name in selected))
 
     def run(self, last: str = "") -> dict[str, StepState]:
         """Install up to the step `last`, the end or a failure; returns states by the first word of the steps' ids."""

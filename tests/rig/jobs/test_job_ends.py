@@ -25,9 +25,9 @@ def accounting(site: Site) -> list[dict[str, str]]:
 
     Slurm's database may learn of an end late; the monitor asks it again at each look at the run.
     """
-    kept, monitor = site.runs.folder("rigrun1") / "accounting.txt", site.watched[0].monitor
-    until(lambda: kept.exists() or not monitor.once(), "accounting has the end of the job")
-    heading, *lines = kept.read_text().splitlines()
+    path, monitor = site.runs.folder("rigrun1") / "accounting.txt", site.watched[0].monitor
+    until(lambda: path.exists() or not monitor.once(), "accounting has the end of the job")
+    heading, *lines = path.read_text().splitlines()
     return [dict(zip(heading.split("|"), line.split("|"), strict=True)) for line in lines]
 
 

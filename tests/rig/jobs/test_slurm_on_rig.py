@@ -39,31 +39,31 @@ def submitted(site: Site, *options: str, script: str = SLEEPS) -> str:
 
 
 def in_state(site: Site, job_id: str, condition: Callable[[Job], object]) -> Job:
-    found: list[Job] = []
+    jobs: list[Job] = []
 
     def fits() -> bool:
-        found[:] = site.session.look([job_id]).values()
-        return bool(found) and bool(condition(found[0]))
+        jobs[:] = site.session.look([job_id]).values()
+        return bool(jobs) and bool(condition(jobs[0]))
 
     until(fits, f"job {job_id} is as expected")
-    return found[0]
+    return jobs[0]
 
 
 def test_jobs_of_every_kind_in_one_look(site: Site) -> None:
     runs = submitted(site, *WHOLE, "4", "-t", "10", "-J", "grö ße|with pipe")
     in_state(site, runs, lambda job: job.state == "RUNNING")
     waits = submitted(site, *WHOLE, "4", "-J", "waits")
-    held = submitted(site, "--hold", "-J", "held")
+    held_job = submitted(site, "--hold", "-J", "held")
     after = submitted(site, "-d", f"afterok:{waits}", "-J", "after")
     fails = submitted(site, "-p", "cpu", "-J", "fails", script="#!/bin/sh\nexit 3\n")
     in_state(site, fails, lambda job: job.finished)
     in_state(site, waits, lambda job: job.starts_at)
-    jobs = site.session.look([runs, waits, held, after, fails, "999999"])
-    assert jobs.keys() == {runs, waits, held, after, fails}
+    jobs = site.session.look([runs, waits, held_job, after, fails, "999999"])
+    assert jobs.keys() == {runs, waits, held_job, after, fails}
     assert (jobs[runs].name, jobs[runs].nodes, jobs[runs].node_list) == ("grö ße|with pipe", 4, "cn[001-004]")
     assert (jobs[waits].state, jobs[waits].reason) == ("PENDING", "Resources")
     assert jobs[waits].starts_at == pytest.approx(time.time() + 600, abs=120)
-    assert (jobs[held].reason, jobs[after].reason) == ("JobHeldUser", "Dependency")
+    assert (jobs[held_job].reason, jobs[after].reason) == ("JobHeldUser", "Dependency")
     assert (jobs[fails].state, jobs[fails].exit_code, jobs[fails].node_list) == ("FAILED", "3:0", "cpu001")
 
 
@@ -104,12 +104,12 @@ def test_a_cancel_whose_answer_is_lost_with_the_line_is_settled_by_the_next_look
     run = make_run("lost", cluster="rig", job_ids=(job_id,))
     site.runs.save(run)
     with Line(site.rig.port()) as line:
-        whole = CutSession(site.profile, line)
+        uncut = CutSession(site.profile, line)
         for _ in range(2):  # the first call of a connection transfers more bytes
-            whole.cancel("999999")
-        whole.close()
+            uncut.cancel("999999")
+        uncut.close()
         # The first call asks the queue; the second is the cancel, and half of its answer is cut off.
-        session = CutSession(site.profile, line, Cut(2, down=whole.sizes[1][1] // 2, stays=True))
+        session = CutSession(site.profile, line, Cut(2, down=uncut.sizes[1][1] // 2, stays=True))
         clusters = SimpleNamespace(cluster=lambda _: session, poller=lambda _: SimpleNamespace(poll_soon=lambda: None))
         journal = Journal(site.runs.folder("lost") / "journal")
         feed = RunsFeed(site.runs, journal, cast("Any", clusters), threshold=0.95, timing=Timing())
@@ -142,11 +142,11 @@ def test_a_job_of_another_user_is_not_cancelled(site: Site) -> None:
 
 def test_jobs_are_found_by_name_after_their_end_too(site: Site) -> None:
     name = "llmbench-llmbench.x_abc"
-    first = submitted(site, "-J", name, script="#!/bin/sh\ntrue\n")
-    in_state(site, first, lambda job: job.finished)
+    first_job = submitted(site, "-J", name, script="#!/bin/sh\ntrue\n")
+    in_state(site, first_job, lambda job: job.finished)
     second = submitted(site, "-J", name)
     submitted(site, "-J", f"{name}d")
-    assert [job.id for job in find_jobs(site.session, name)] == [first, second]
+    assert [job.id for job in find_jobs(site.session, name)] == [first_job, second]
 
 
 def test_a_controller_that_hangs_costs_one_wait_and_changes_no_job(site: Site, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -161,15 +161,15 @@ def test_a_controller_that_hangs_costs_one_wait_and_changes_no_job(site: Site, m
         watched = site.watch("echo begins; sleep 600")
         watched.running()
         with site.rig.controller_hung():
-            seen = len(watched.states)
+            state_count = len(watched.states)
             with pytest.raises(SlurmError) as caught:
                 site.session.look([watched.job_id, "999999"])
-            state = watched.wait_for(lambda state: state.slurm_note, after=seen)
-        asked = calls()
+            state = watched.wait_for(lambda state: state.slurm_note, after=state_count)
+        commands = calls()
     assert "timed out" in caught.value.why
     # Each look is one squeue, also a failed look; the last look may not have started its squeue yet.
-    assert {call.split()[0] for call in asked} == {"squeue"}
-    assert len(asked) <= len(looks)
+    assert {call.split()[0] for call in commands} == {"squeue"}
+    assert len(commands) <= len(looks)
     assert (state.link, state.job and state.job.state) == ("live", "RUNNING")
     assert "timed out" in state.slurm_note
     mended = watched.wait_for(lambda state: not state.slurm_note, after=watched.states.index(state))
@@ -178,12 +178,12 @@ def test_a_controller_that_hangs_costs_one_wait_and_changes_no_job(site: Site, m
 
 def test_the_queue_works_without_its_database(site: Site) -> None:
     runs = submitted(site)
-    ended = submitted(site, script="#!/bin/sh\nexit 4\n")
+    ended_job = submitted(site, script="#!/bin/sh\nexit 4\n")
     in_state(site, runs, lambda job: job.state == "RUNNING")
-    in_state(site, ended, lambda job: job.finished)
+    in_state(site, ended_job, lambda job: job.finished)
     with site.rig.database_down():
-        jobs = site.session.look([runs, ended])
-        assert (jobs[runs].state, jobs[ended].state, jobs[ended].exit_code) == ("RUNNING", "FAILED", "4:0")
+        jobs = site.session.look([runs, ended_job])
+        assert (jobs[runs].state, jobs[ended_job].state, jobs[ended_job].exit_code) == ("RUNNING", "FAILED", "4:0")
         with pytest.raises(SlurmError, match="sacct"):
             site.session.look([runs, "999999"])
 
@@ -252,8 +252,8 @@ def test_forty_jobs_are_one_call_a_look(site: Site) -> None:
     poller = JobPoller(site.session, every_s=600.0)
     calls = site.session.calls_last_minute
     poller.follow_all(job_ids, news.put)
-    found = [news.get(timeout=60) for _ in job_ids]
-    assert {one.job.id for one in found if isinstance(one, JobUpdated) and one.job} == set(job_ids)
+    events = [news.get(timeout=60) for _ in job_ids]
+    assert {event.job.id for event in events if isinstance(event, JobUpdated) and event.job} == set(job_ids)
     assert (poller.calls_last_minute, site.session.calls_last_minute - calls) == (1, 1)
     poller.close()
-    assert not any(isinstance(one, PollFailed) for one in found)
+    assert not any(isinstance(event, PollFailed) for event in events)

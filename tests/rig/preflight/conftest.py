@@ -66,6 +66,6 @@ def look(rig: Rig, session: SlurmCluster, catalog: Catalog, job: Plan, servers: 
 @pytest.fixture
 def unused_port() -> Iterator[int]:
     """A port without a listener that no other process can get."""
-    with socket.socket() as held:
-        held.bind(("127.0.0.1", 0))
-        yield held.getsockname()[1]
+    with socket.socket() as reserved:
+        reserved.bind(("127.0.0.1", 0))
+        yield reserved.getsockname()[1]

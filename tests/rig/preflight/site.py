@@ -20,11 +20,11 @@ def web_server(status: int) -> Iterator[str]:
 
     class Handler(BaseHTTPRequestHandler):
         def do_GET(self) -> None:
-            found = _REPOSITORY.get(self.path.partition("?")[0], "")
-            self.send_response(200 if found else status)
-            self.send_header("Content-Length", str(len(found)))
+            body = _REPOSITORY.get(self.path.partition("?")[0], "")
+            self.send_response(200 if body else status)
+            self.send_header("Content-Length", str(len(body)))
             self.end_headers()
-            self.wfile.write(found.encode())
+            self.wfile.write(body.encode())
 
         def log_message(self, *args: object) -> None:
             """Write no log."""

@@ -86,13 +86,13 @@ class _Counted:
 
     def __init__(self, rig: Rig) -> None:
         self.rig = rig
-        self.asked = 0
+        self.questions = 0
 
     def accept_host_key(self, *_: str) -> bool:
         return True
 
     def answer(self, prompt: str, echo: bool) -> str | None:  # noqa: ARG002  (a prompter's signature)
-        self.asked += 1
+        self.questions += 1
         return self.rig.password
 
 
@@ -100,12 +100,12 @@ def test_a_login_for_the_offers_serves_the_saved_profile_too(rig: Rig, services:
     prompter = _Counted(rig)
     unsaved = bare(rig.profile("password"))
     offers = services.clusters.inventory(unsaved, prompter)
-    assert prompter.asked == 1
-    saved = offers.with_defaults(unsaved)
-    services.clusters.save(saved)
-    services.clusters.save(replace(saved, partition="small"))
-    assert services.clusters.login_node(saved.name).run(["id", "-un"]).stdout == "operator\n"
-    assert prompter.asked == 1
+    assert prompter.questions == 1
+    profile = offers.with_defaults(unsaved)
+    services.clusters.save(profile)
+    services.clusters.save(replace(profile, partition="small"))
+    assert services.clusters.login_node(profile.name).run(["id", "-un"]).stdout == "operator\n"
+    assert prompter.questions == 1
 
 
 def test_a_profile_that_goes_elsewhere_ends_its_old_connection(rig: Rig, services: Services) -> None:
@@ -135,13 +135,13 @@ def local(rig: Rig, *arguments: str, **environment: str) -> subprocess.Completed
 def test_on_the_login_node_itself_a_profile_is_made_from_its_answers(rig: Rig) -> None:
     selection = "-w nemotron4@25.04 -s 15b --gpu h100 -d fp8 --scale 32".split()
     done = local(rig, "doctor", "local", *selection, "--json")
-    found = {check["id"]: check for check in json.loads(done.stdout)["checks"]}
+    checks = {check["id"]: check for check in json.loads(done.stdout)["checks"]}
     assert done.returncode == 2  # no registry is reached, and root has no account
-    assert found["scheduler"]["found"] == "Slurm 22.05.8"
-    assert found["partition"]["found"] == "batch, up"
-    assert found["gpu-request"]["status"] == "ok"
-    assert found["install-dir"]["needed"].endswith("/llmb, writable")
-    assert found["registry"]["status"] == "failed"
+    assert checks["scheduler"]["found"] == "Slurm 22.05.8"
+    assert checks["partition"]["found"] == "batch, up"
+    assert checks["gpu-request"]["status"] == "ok"
+    assert checks["install-dir"]["needed"].endswith("/llmb, writable")
+    assert checks["registry"]["status"] == "failed"
 
 
 def test_a_machine_without_slurm_is_no_login_node(rig: Rig) -> None:
@@ -164,7 +164,7 @@ def test_a_profiles_wishes_reach_a_real_job(rig: Rig, catalog: Catalog, job: Pla
             new_run_id(0.0),
         )
         number = rig.as_operator(["sbatch", "--parsable"], stdin=render(spec), check=True).stdout.strip()
-        shown = rig.as_operator(f"scontrol show job {number}").stdout
+        job_text = rig.as_operator(f"scontrol show job {number}").stdout
         rig.as_operator(f"scancel {number}")
     for words in (
         "Comment=mine & yours",
@@ -175,4 +175,4 @@ def test_a_profiles_wishes_reach_a_real_job(rig: Rig, catalog: Catalog, job: Pla
         "Reason=JobHeldUser",
         "Requeue=0",
     ):
-        assert words in shown, shown
+        assert words in job_text, job_text

@@ -49,9 +49,9 @@ def test_mounts_working_directory_and_environment_are_those_that_were_asked_for(
 
 
 def test_path_comes_from_the_image_unless_asked_otherwise(rig: Rig, task: Path) -> None:
-    asked = "env PATH=/mine:/usr/bin srun --container-image=$0/image.sqsh {} printenv PATH"
+    command = "env PATH=/mine:/usr/bin srun --container-image=$0/image.sqsh {} printenv PATH"
     for option, expected in {"": "/usr/local/sbin:", "--container-env=FOO,PATH": "/mine:"}.items():
-        done = rig.as_operator(["sh", "-c", asked.format(option), str(task)], check=True)
+        done = rig.as_operator(["sh", "-c", command.format(option), str(task)], check=True)
         assert done.stdout.startswith(expected)
 
 

@@ -64,31 +64,31 @@ class Procedure:
     def end_of(self, number: str) -> str:
         """State of a job after its end."""
         until(lambda: number not in self.rig.squeue(), "the job has ended", deadline_s=PATIENCE_S)
-        asked = f"sacct --noheader --allocations --parsable2 --jobs {number} --format State"
+        query = f"sacct --noheader --allocations --parsable2 --jobs {number} --format State"
 
-        def over() -> str:
-            state = self.rig.as_operator(asked).stdout.strip()
+        def final_state() -> str:
+            state = self.rig.as_operator(query).stdout.strip()
             return "" if state in ("RUNNING", "PENDING") else state
 
-        return until(over, "accounting has the job")
+        return until(final_state, "accounting has the job")
 
 
 @pytest.fixture(scope="module")
-def _made() -> dict[str, Procedure]:
+def _procedures() -> dict[str, Procedure]:
     return {}
 
 
 @pytest.fixture
-def nemotron(outside: Outside, _made: dict[str, Procedure]) -> Procedure:
+def nemotron(outside: Outside, _procedures: dict[str, Procedure]) -> Procedure:
     """Nemotron4 25.04, set up once for all tests, which do not change it."""
-    if "nemotron" not in _made:
+    if "nemotron" not in _procedures:
         outside.need_little("nemo_run")
         procedure = Procedure(outside, "v25.04", "nemotron")
         state, output = procedure.set_up()
         assert state == "COMPLETED", output
         assert (procedure.root / IMAGE).read_bytes()[:4] == b"hsqs"
-        _made["nemotron"] = procedure
-    return _made["nemotron"]
+        _procedures["nemotron"] = procedure
+    return _procedures["nemotron"]
 
 
 def test_nemotron4_with_the_torch_of_today_and_without_the_pins_of_its_release_notes(nemotron: Procedure) -> None:
@@ -135,8 +135,8 @@ def test_llama31_of_24_11_without_a_token(outside: Outside) -> None:
 def test_nemotron4_340b_of_25_12(outside: Outside) -> None:
     procedure = Procedure(outside, "v25.12", "nemotron4-340b", "llmb_repo")
     nothing: dict[str, str] = {}
-    for missing, given in (("GPU_TYPE", nothing), ("LLMB_INSTALL", {"GPU_TYPE": "h100"})):
-        done = procedure.run("bash", "./setup.sh", **given)
+    for missing, settings in (("GPU_TYPE", nothing), ("LLMB_INSTALL", {"GPU_TYPE": "h100"})):
+        done = procedure.run("bash", "./setup.sh", **settings)
         assert (done.returncode, f"{missing}: " in done.stderr) == (1, True)
     variables = {"LLMB_INSTALL": str(procedure.root), "GPU_TYPE": "h100"}
     with outside.lost(repositories.NEMO_25_12_NEW):
@@ -151,17 +151,17 @@ def test_the_presets_name_commits_that_are_there(outside: Outside, monkeypatch: 
     from llmb_tui.catalog.load import load_presets
 
     outside.use_presets(monkeypatch)
-    wanted = {
+    expected = {
         (commit.repository, commit.commit)
         for recipe in load_presets().recipes
         if recipe.upstream
         for commit in recipe.upstream.commits
     }
-    assert {commit for _, commit in wanted} <= set(outside.repositories.ids.values())
+    assert {commit for _, commit in expected} <= set(outside.repositories.ids.values())
     folder = outside.rig.new_dir()
-    for repository, commit in wanted:
-        got = outside.rig.as_operator(
+    for repository, commit in expected:
+        answer = outside.rig.as_operator(
             f"git init -q --bare r && git -C r fetch -q --depth 1 --filter=tree:0 {repository} {commit}",
             cwd=str(folder),
         )
-        assert (got.returncode, got.stderr) == (0, "")
+        assert (answer.returncode, answer.stderr) == (0, "")

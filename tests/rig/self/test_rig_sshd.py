@@ -81,14 +81,14 @@ def test_a_password_is_accepted(login: Rig) -> None:
 def test_the_second_factor_follows_the_key(login: Rig) -> None:
     transport = connect(login, "mfa")
     assert transport.auth_publickey(login.user, key(login)) == ["keyboard-interactive"]
-    asked: list[str] = []
+    prompts_seen: list[str] = []
 
     def answer(_title: str, _words: str, prompts: list[tuple[str, bool]]) -> list[str]:
-        asked.extend(prompt for prompt, _ in prompts)
+        prompts_seen.extend(prompt for prompt, _ in prompts)
         return [login.totp() for _ in prompts]
 
     assert transport.auth_interactive(login.user, answer) == []
-    assert asked == ["Verification code: "]
+    assert prompts_seen == ["Verification code: "]
     transport.close()
 
 

@@ -60,14 +60,14 @@ class Owner:
 
     def __init__(self, rig: Rig) -> None:
         self._rig = rig
-        self.asked = 0
+        self.questions = 0
 
     def accept_host_key(self, host: str, key_type: str, fingerprint: str, note: str = "") -> bool:
         raise AssertionError(f"the rig's key is known: {host} {key_type} {fingerprint} {note}")
 
     def answer(self, prompt: str, echo: bool) -> str:
         assert not echo
-        self.asked += 1
+        self.questions += 1
         return self._rig.totp() if "code" in prompt.lower() else self._rig.password
 
 
@@ -200,15 +200,15 @@ def test_after_a_cut_a_login_with_a_code_waits_for_a_person(login: Rig, open_ses
         with session.stream(_LONG, bulk=True) as stream:
             assert stream.read(20) == b"up\n"
             assert not session.bulk.alive
-        asked_at_first = owner.asked
+        asked_at_first = owner.questions
         line.cut()
         until(lambda: session.state == "needs-login")
         with pytest.raises(LoginNeededError):
             session.run(["true"])
-        assert (owner.asked, line.connections) == (asked_at_first, 1)
+        assert (owner.questions, line.connections) == (asked_at_first, 1)
         session.connect(owner)
         assert session.run(["echo", "back"]).stdout == "back\n"
-        assert (owner.asked, line.connections) == (2 * asked_at_first, 2)
+        assert (owner.questions, line.connections) == (2 * asked_at_first, 2)
 
 
 def test_a_key_with_a_passphrase_asks_once_for_everything(login: Rig, open_session: Open) -> None:
@@ -226,7 +226,7 @@ def test_a_key_with_a_passphrase_asks_once_for_everything(login: Rig, open_sessi
         assert session.bulk.alive
     login.servers.end_sessions("login")
     until(lambda: session.state == "live" and session.run(["true"]).exit_code == 0)
-    assert owner.asked == 1
+    assert owner.questions == 1
 
 
 def test_a_way_through_a_bastion_is_watched_to_its_end(login: Rig, open_session: Open) -> None:

@@ -25,10 +25,10 @@ def log(login: Rig) -> Path:
 @pytest.fixture
 def following(login: Rig, log: Path, tmp_path: Path) -> Iterator[Following]:
     """A feed that has copied the log."""
-    started = Following(login.profile(), log.parent, tmp_path / "run")
-    started.wait_until_copied(log)
-    yield started
-    started.end()
+    new_feed = Following(login.profile(), log.parent, tmp_path / "run")
+    new_feed.wait_until_copied(log)
+    yield new_feed
+    new_feed.end()
 
 
 def append(path: Path, data: bytes) -> None:
@@ -108,8 +108,8 @@ def test_a_log_that_cannot_be_read_for_a_while(following: Following, log: Path) 
     assert "cannot be read" in following.troubles[0]
     assert "denied" in following.troubles[0]
     log.chmod(0o644)
-    known = len(following.news)
-    until(lambda: any(isinstance(news, LogGrown) for news in following.news[known:]), "the log grows again")
+    count = len(following.news)
+    until(lambda: any(isinstance(news, LogGrown) for news in following.news[count:]), "the log grows again")
     assert (following.folder / "log").read_bytes() == BEFORE
 
 

@@ -104,7 +104,7 @@ Submit = Callable[..., Watched]
 @pytest.fixture
 def submit(rig: Rig, tmp_path: Path) -> Submit:
     """A function that submits the job; `options` are options of its srun."""
-    made = plan(CATALOG, Selection("grok1", "25.02", "314b", "h100", "bf16", 8))
+    run_plan = plan(CATALOG, Selection("grok1", "25.02", "314b", "h100", "bf16", 8))
 
     def submit(options: str = "") -> Watched:
         folder = rig.new_dir()
@@ -113,7 +113,7 @@ def submit(rig: Rig, tmp_path: Path) -> Submit:
         job = rig.as_operator(["sbatch", "--parsable"], stdin=script, cwd=str(folder), check=True).stdout.strip()
         log = JobLog(f"{folder}/log_%j.out", (f"{folder}/log_%j.err", f"{folder}/slurm-%j.out"))
         run = make_run(
-            plan=made, spec=None, log_format="hydra", procedure="upstream", cluster="rig", log=log, job_ids=(job,),
+            plan=run_plan, spec=None, log_format="hydra", procedure="upstream", cluster="rig", log=log, job_ids=(job,),
             job_state=None,
         )  # fmt: skip
         runs = Runs(UserPaths(tmp_path / "config", tmp_path / "state"))
@@ -133,16 +133,16 @@ def test_an_overwritten_log_continues_in_a_second_copy(submit: Submit) -> None:
     watched = submit()
     leave = watched.start()
     watched.wait_for("the first start's steps", lambda state: state.progress.steps_done == 2)
-    first = watched.log().read_bytes()
+    first_log = watched.log().read_bytes()
     watched.requeue()
     state = watched.wait_for("the second start's steps", lambda state: state.progress.steps_done == 4)
     assert (state.log_name, state.job and state.job.restarts) == ("log.1", 1)
     assert "log began anew, which is usual when a job is started again" in state.link_note
-    assert f"The {len(first):,} bytes" in state.link_note
+    assert f"The {len(first_log):,} bytes" in state.link_note
     watched.end()
     watched.wait_for("the run is done", lambda state: state.stage == "done")
     leave()
-    assert watched.copy().read_bytes() == first
+    assert watched.copy().read_bytes() == first_log
     assert watched.copy(1).read_bytes() == watched.log().read_bytes()
     again = RunRecords(watched.runs).record(watched.runs.load(watched.run.id)).state
     assert (again.log_name, again.progress.steps_done) == ("log.1", 4)
@@ -153,14 +153,14 @@ def test_both_logs_are_copied_if_the_job_restarted_while_the_program_was_closed(
     leave = watched.start()
     watched.wait_for("the first start's steps", lambda state: state.progress.steps_done == 2)
     leave()
-    first = watched.copy().read_bytes()
+    first_copy = watched.copy().read_bytes()
     watched.requeue()
     until(lambda: b"start 1" in watched.log().read_bytes(), "the second start writes")
     until(lambda: watched.once().progress.steps_done == 4, "a single look reads its steps")
     watched.end()
     state = watched.once()
     assert (state.stage, state.log_name) == ("done", "log.1")
-    assert watched.copy().read_bytes() == first
+    assert watched.copy().read_bytes() == first_copy
     assert watched.copy(1).read_bytes() == watched.log().read_bytes()
 
 

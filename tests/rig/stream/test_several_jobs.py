@@ -100,17 +100,17 @@ def test_the_last_job_is_watched_and_the_other_is_seen(launched: Launched, watch
 def test_the_other_job_may_end_first(launched: Launched) -> None:
     launched.end("profile")
     monitor = launched.services.feed.monitor(launched.run_id)
-    seen = [monitor.once()]
+    states_seen = [monitor.once()]
 
     def over() -> bool:
-        seen.append(monitor.once())
-        job, other = seen[-1].job, seen[-1].others[0]
+        states_seen.append(monitor.once())
+        job, other = states_seen[-1].job, states_seen[-1].others[0]
         return other.finished and job is not None and not job.waiting
 
     until(over, "its end and the start of the watched job are known")
-    job = seen[-1].job
+    job = states_seen[-1].job
     assert job is not None
-    assert (job.state, seen[-1].others[0].state) == ("RUNNING", "COMPLETED")
+    assert (job.state, states_seen[-1].others[0].state) == ("RUNNING", "COMPLETED")
     assert states(launched.run) == {"profile": "COMPLETED", "plain": "RUNNING"}
     assert launched.is_active()
 

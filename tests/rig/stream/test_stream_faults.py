@@ -94,29 +94,29 @@ def test_cut_hung_and_restarted_again_and_again(
         nuisance = Nuisance(login, line, seed(print_at_end))
         following = Following(line.profile(login.profile()), remote.parent, tmp_path / "run")
         copy = following.folder / "log"
-        shown = read_as_run(copy, remote.parent)
+        followed_log = read_as_run(copy, remote.parent)
         until(lambda: copy.exists() and copy.stat().st_size, "the first bytes")
         while writer.poll() is None:
             before = copy.stat().st_size
             nuisance.strike()
             with contextlib.suppress(TimeoutError):  # the next fault should meet a growing log, if the log still grows
                 until(lambda: copy.stat().st_size > before, deadline_s=2)  # noqa: B023 - called at once
-            shown.read()
+            followed_log.read()
         assert_copied(following, remote, nuisance.drops, print_at_end)
     assert nuisance.drops >= 20 * min(TIMES, 6)
-    lost = [news.note for news in following.links if news.link == "lost"]
+    notes = [news.note for news in following.links if news.link == "lost"]
     back = [news.note for news in following.links if news.link == "live" and news.note]
-    assert lost
-    assert all("copied bytes of the log are kept" in note for note in lost)
+    assert notes
+    assert all("copied bytes of the log are kept" in note for note in notes)
     assert back
     assert all("Connected again at" in note for note in back)
-    whole = read_as_run(remote, remote.parent)
-    for log in (shown, whole):
+    complete_log = read_as_run(remote, remote.parent)
+    for log in (followed_log, complete_log):
         while log.read():
             pass
         log.end()
-    assert shown.progress == whole.progress
-    assert whole.progress.steps_done > 100
+    assert followed_log.progress == complete_log.progress
+    assert complete_log.progress.steps_done > 100
 
 
 def test_a_line_that_hangs_until_it_is_given_up(login: Rig, remote: Path, tmp_path: Path) -> None:

@@ -19,8 +19,8 @@ HERE = SlurmProfile("local", "localhost", "", "", "", transport="local")
 
 def groups_with(text: str) -> set[int]:
     """Process groups of this machine with a process whose arguments contain the text, except the writer's group."""
-    listed = subprocess.run(["ps", "-A", "-ww", "-o", "pgid=,args="], capture_output=True, text=True, check=True).stdout
-    return {int(line.split()[0]) for line in listed.splitlines() if text in line and str(WRITER) not in line}
+    table = subprocess.run(["ps", "-A", "-ww", "-o", "pgid=,args="], capture_output=True, text=True, check=True).stdout
+    return {int(line.split()[0]) for line in table.splitlines() if text in line and str(WRITER) not in line}
 
 
 def test_the_stream_continues_however_often_its_command_is_killed(

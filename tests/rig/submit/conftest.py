@@ -39,11 +39,11 @@ def _impatient(monkeypatch: pytest.MonkeyPatch) -> None:
 @pytest.fixture
 def tally(request: pytest.FixtureRequest, print_at_end: Callable[[str], None]) -> Iterator[Tally]:
     """Outcomes of the test's submissions, printed at the end of all tests."""
-    made = Tally()
-    yield made
-    if made.submissions:
-        request.node.user_properties.append((_AT_MOST_ONCE, made.counts()))
-        print_at_end(f"at most once, {request.node.name}: {made}")
+    counts = Tally()
+    yield counts
+    if counts.submissions:
+        request.node.user_properties.append((_AT_MOST_ONCE, counts.counts()))
+        print_at_end(f"at most once, {request.node.name}: {counts}")
 
 
 @pytest.fixture
@@ -65,22 +65,22 @@ def _installed(rig: Rig, name: str) -> Iterator[UpstreamIntents]:
     with pytest.MonkeyPatch.context() as monkeypatch, outside.reachable():
         outside.use_presets(monkeypatch)
         outside.need_little("nemo_run")
-        made = UpstreamIntents(rig, load_presets(), name)
-    yield made
-    made.site.close()
+        intents = UpstreamIntents(rig, load_presets(), name)
+    yield intents
+    intents.site.close()
 
 
 @pytest.fixture(scope="session")
 def _nemotron(rig: Rig) -> Iterator[UpstreamIntents]:
     """The install of Nemotron4, made once for all tests of the process."""
-    with _installed(rig, "nemotron4-25.04") as made:
-        yield made
+    with _installed(rig, "nemotron4-25.04") as intents:
+        yield intents
 
 
 @pytest.fixture(scope="session")
 def _grok(rig: Rig) -> Iterator[UpstreamIntents]:
-    with _installed(rig, "grok1-25.02") as made:
-        yield made
+    with _installed(rig, "grok1-25.02") as intents:
+        yield intents
 
 
 @pytest.fixture

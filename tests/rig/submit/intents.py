@@ -65,9 +65,9 @@ class Intents:
         run_id = f"{id(self):x}n{next(self._numbers)}"
         run = intended_run(request_for(NEMOTRON, self.profile()), run_id)
         # One small file: the submission then has each kind of remote call and stays quick.
-        asked: dict[str, Any] = {"nodes": 1, "tasks_per_node": 1, "files": (("configs/plan.json", "{}"),), **spec}
+        fields: dict[str, Any] = {"nodes": 1, "tasks_per_node": 1, "files": (("configs/plan.json", "{}"),), **spec}
         image = image_path(self.install_dir, "tiny")
-        return replace(run, spec=replace(direct_spec(run), container_image=image, **asked))
+        return replace(run, spec=replace(direct_spec(run), container_image=image, **fields))
 
     def profile(self) -> SlurmProfile:
         """The profile of the rig."""
@@ -80,16 +80,16 @@ class Intents:
     def jobs(self, runs: Iterable[Run]) -> dict[str, list[str]]:
         """Job numbers of each run, by the run's id, from Slurm's queue and its accounting."""
         since = (datetime.date.today() - datetime.timedelta(days=2)).isoformat()
-        listed = self._rig.as_operator("squeue --me -h -t all -o '%A %j'", check=True).stdout
+        output = self._rig.as_operator("squeue --me -h -t all -o '%A %j'", check=True).stdout
         if self._rig.accounting:
-            ended = f"sacct -X -n -P --delimiter=' ' -S {since} -o JobIDRaw,JobName"
-            listed += self._rig.as_operator(ended, check=True).stdout
-        found: dict[str, list[str]] = {}
+            query = f"sacct -X -n -P --delimiter=' ' -S {since} -o JobIDRaw,JobName"
+            output += self._rig.as_operator(query, check=True).stdout
+        numbers: dict[str, list[str]] = {}
         for job_id, name in sorted(
-            {(int(number), name) for number, name in (line.split(maxsplit=1) for line in listed.splitlines())}
+            {(int(number), name) for number, name in (line.split(maxsplit=1) for line in output.splitlines())}
         ):
-            found.setdefault(name, []).append(str(job_id))
-        return {run.id: found.get(run.job_name, []) for run in runs}
+            numbers.setdefault(name, []).append(str(job_id))
+        return {run.id: numbers.get(run.job_name, []) for run in runs}
 
 
 def script(spec: LaunchSpec, *lines: str, body: str = "true") -> str:

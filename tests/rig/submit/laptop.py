@@ -49,13 +49,13 @@ class KilledLaptops:
         Returns the number of reached steps and the exit code of the process: -9 if it was killed.
         """
         stdin, stdout = self._pipes()
-        asked = {
+        request = {
             "folder": str(folder),
             "what": pickle.dumps((run, script, profile)).hex(),
             "at": dies_at,
             "after": after,
         }
-        stdin.write(f"{json.dumps(asked)}\n")
+        stdin.write(f"{json.dumps(request)}\n")
         stdin.flush()
         steps, code = map(int, stdout.readline().split())
         return steps, code
@@ -76,21 +76,21 @@ class KilledLaptops:
 def main() -> None:
     """Serve until stdin ends."""
     for line in sys.stdin:
-        asked = json.loads(line)
-        counter = Path(asked["folder"]) / "steps"
+        request = json.loads(line)
+        counter = Path(request["folder"]) / "steps"
         counter.parent.mkdir(parents=True, exist_ok=True)
         counter.write_text("")
         child = os.fork()
         if child == 0:
-            _submit_and_leave(asked, counter)
+            _submit_and_leave(request, counter)
         _, status = os.waitpid(child, 0)
         sys.stdout.write(f"{counter.stat().st_size} {os.waitstatus_to_exitcode(status)}\n")
         sys.stdout.flush()
 
 
-def _submit_and_leave(asked: dict[str, Any], counter: Path) -> None:
-    _count_steps(counter, asked["at"], after=asked["after"])
-    run, script, profile = pickle.loads(bytes.fromhex(asked["what"]))
+def _submit_and_leave(request: dict[str, Any], counter: Path) -> None:
+    _count_steps(counter, request["at"], after=request["after"])
+    run, script, profile = pickle.loads(bytes.fromhex(request["what"]))
     laptop = Laptop(counter.parent)
     code = 0
     try:
@@ -108,11 +108,11 @@ def _count_steps(counter: Path, dies_at: int, *, after: bool) -> None:
         def take(*args: Any, **options: Any) -> Any:
             with counter.open("a") as file:
                 file.write(".")
-            here = counter.stat().st_size == dies_at
-            if here and not after:
+            is_fatal = counter.stat().st_size == dies_at
+            if is_fatal and not after:
                 os.kill(os.getpid(), signal.SIGKILL)
             answer = step(*args, **options)
-            if here:
+            if is_fatal:
                 os.kill(os.getpid(), signal.SIGKILL)
             return answer
 

@@ -24,8 +24,8 @@ def test_the_line_is_cut_again_and_again(trial: Trial) -> None:
     before = len(sizes) - 2
     schedules = itertools.product(places(starts, 3 * TIMES, 2 * TIMES), places(looks, TIMES, TIMES))
     trial.submit_on_cut_lines(
-        [replace(first, call=before + 1), *(replace(then, call=before + n) for n in (2, 3))]
-        for first, then in schedules
+        [replace(start, call=before + 1), *(replace(look, call=before + n) for n in (2, 3))]
+        for start, look in schedules
     )
     trial.settle()
     assert trial.tally.drops > trial.tally.submissions

@@ -49,11 +49,11 @@ def strike(trial: Trial, line: Line, chance: random.Random) -> None:
 @contextlib.contextmanager
 def troubled(trial: Trial, line: Line, chance: random.Random, lasts_s: float) -> Iterator[None]:
     """Cause one or two faults at random times within the block."""
-    over = threading.Event()
+    done = threading.Event()
 
     def work() -> None:
         for _ in range(chance.randint(1, 2)):
-            if over.wait(chance.uniform(0, lasts_s)):
+            if done.wait(chance.uniform(0, lasts_s)):
                 return
             strike(trial, line, chance)
 
@@ -62,7 +62,7 @@ def troubled(trial: Trial, line: Line, chance: random.Random, lasts_s: float) ->
     try:
         yield
     finally:
-        over.set()
+        done.set()
         thread.join()
         line.cut_after()
         line.accept()

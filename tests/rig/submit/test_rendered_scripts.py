@@ -90,7 +90,7 @@ def test_a_profiled_run_bound_to_numa_nodes_is_one_process_on_each_gpu(rig: Rig,
     assert "not bound" not in _text(task, "log-*")
     names = [path.name for path in (task / "nsys_profile").glob("*.nsys-rep")]
     ranks = [re.fullmatch(r"profile_\d+_\d+_node(\d)_rank(\d)\.nsys-rep", name) for name in names]
-    assert sorted(found.groups() for found in ranks if found) == [(str(rank // 4), str(rank)) for rank in range(8)]
+    assert sorted(match.groups() for match in ranks if match) == [(str(rank // 4), str(rank)) for rank in range(8)]
     assert (task.parent / "vboost.err").read_text()  # sudo refuses, or does not exist
 
 
@@ -101,10 +101,10 @@ def test_srun_takes_the_options_of_cpu_pinning_and_sbatch_the_memory(rig: Rig, f
     assert "iteration 49/49" in _text(task, "log-*")
     (log,) = task.glob("log-*")
     job_id = log.stem.split("_")[-2]
-    asked = f"sacct -n -P -j {job_id},{job_id}.1 -o JobID,ReqMem,NTasks,NCPUS"  # step 0 asks for a host name
+    query = f"sacct -n -P -j {job_id},{job_id}.1 -o JobID,ReqMem,NTasks,NCPUS"  # step 0 asks for a host name
 
     def rows() -> dict[str, list[str]]:
-        return {row[0]: row[1:] for row in map(_columns, rig.as_operator(asked).stdout.splitlines())}
+        return {row[0]: row[1:] for row in map(_columns, rig.as_operator(query).stdout.splitlines())}
 
     # slurmdbd receives the job and its steps in separate messages, in any order.
     until(lambda: rows().get(job_id, [""])[0] == "200G", "accounting has the memory of both nodes")
@@ -117,17 +117,17 @@ def test_a_token_in_the_operators_home_is_read_in_the_container(rig: Rig, finish
     profile = rig.profile(install_dir=str(rig.new_dir()))
     selection = Selection("llama3.1", "25.04", "8b", "h100", "bf16", 16)
     with contextlib.closing(SlurmCluster(profile)) as session:
-        kept = rig.home / Path(put_secret(session, SecretValue("hugging-face", TOKEN))).relative_to("/home/operator")
+        file = rig.home / Path(put_secret(session, SecretValue("hugging-face", TOKEN))).relative_to("/home/operator")
         task = finished(session, profile, replace(selection, options=RunOptions(hub_tokenizer=True)))
         image = f"--container-image={profile.install_dir}/images/nvidia+nemo+25.02.01.sqsh"
         mounts = f"--container-mounts={task}/hugging-face-token:{IN_CONTAINER}:ro"
         look = 'cat "$1"; echo changed >"$1"'
-        seen = rig.as_operator(["srun", image, mounts, "sh", "-c", look, "sh", IN_CONTAINER])
-    assert seen.stdout.strip() == TOKEN
-    assert "Read-only file system" in seen.stderr
-    assert stat.S_IMODE(kept.stat().st_mode) == 0o600
-    written = [path for path in task.parent.rglob("*") if path.is_file() and not path.is_symlink()]
-    assert not [path for path in written if TOKEN in path.read_text(errors="replace")]
+        shown_token = rig.as_operator(["srun", image, mounts, "sh", "-c", look, "sh", IN_CONTAINER])
+    assert shown_token.stdout.strip() == TOKEN
+    assert "Read-only file system" in shown_token.stderr
+    assert stat.S_IMODE(file.stat().st_mode) == 0o600
+    paths = [path for path in task.parent.rglob("*") if path.is_file() and not path.is_symlink()]
+    assert not [path for path in paths if TOKEN in path.read_text(errors="replace")]
 
 
 def test_only_the_first_rank_of_each_node_lets_nccl_write_its_network_lines(rig: Rig, finished: Finished) -> None:
@@ -135,8 +135,8 @@ def test_only_the_first_rank_of_each_node_lets_nccl_write_its_network_lines(rig:
     with contextlib.closing(SlurmCluster(profile)) as session:
         task = finished(session, profile, NEMOTRON, ("sh", "-c", WRITE_VARIABLES))
     variables = {rank: (task / str(rank)).read_text().splitlines() for rank in range(16)}
-    wanted = ["NCCL_DEBUG=INFO", "NCCL_DEBUG_FILE=/nemo_run/nccl/%h.%p", "NCCL_DEBUG_SUBSYS=INIT,NET"]
-    assert variables == {rank: wanted if rank in (0, 8) else [] for rank in range(16)}
+    expected = ["NCCL_DEBUG=INFO", "NCCL_DEBUG_FILE=/nemo_run/nccl/%h.%p", "NCCL_DEBUG_SUBSYS=INIT,NET"]
+    assert variables == {rank: expected if rank in (0, 8) else [] for rank in range(16)}
 
 
 def test_the_network_lines_of_a_run_are_copied_from_its_folder(rig: Rig, finished: Finished, laptop: Laptop) -> None:
@@ -146,7 +146,7 @@ def test_the_network_lines_of_a_run_are_copied_from_its_folder(rig: Rig, finishe
         (run,) = laptop.runs.all()
         keep_network_lines(session, laptop.runs, run)
     nodes = sorted(path.name.partition(".")[0] for path in (task / "nccl").glob("cn*"))
-    kept = (laptop.runs.folder(run.id) / "network.txt").read_text().splitlines()
+    lines = (laptop.runs.folder(run.id) / "network.txt").read_text().splitlines()
     assert len(nodes) == 2
-    assert [line for line in kept if line.startswith("==")] == [f"== {node}" for node in nodes]
-    assert sum("via NET/IB/0/GDRDMA" in line for line in kept) == 4
+    assert [line for line in lines if line.startswith("==")] == [f"== {node}" for node in nodes]
+    assert sum("via NET/IB/0/GDRDMA" in line for line in lines) == 4

@@ -71,8 +71,8 @@ def waiting_connections(rig: Rig) -> int:
     conf = (rig.directory / "etc/slurm/slurm.conf").read_text()
     port = int(conf.partition("SlurmctldPort=")[2].split()[0])
     rows = [line.split() for line in Path("/proc/net/tcp").read_text().splitlines()[1:]]
-    mine = [row for row in rows if row[1].endswith(f":{port:04X}") and row[3] != _LISTENS]
-    return sum(not row[4].endswith(":00000000") for row in mine)
+    controller_rows = [row for row in rows if row[1].endswith(f":{port:04X}") and row[3] != _LISTENS]
+    return sum(not row[4].endswith(":00000000") for row in controller_rows)
 
 
 def test_without_a_controller_nothing_is_submitted(trial: Trial) -> None:

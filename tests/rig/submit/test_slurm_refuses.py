@@ -24,7 +24,7 @@ class Refused:
     """Words of the error's first part."""
     words: str
     """Words of Slurm's own message."""
-    mend: str
+    fix: str
     """Words of the remedy."""
     spec: dict[str, object] = field(default_factory=dict)
     """Fields of the run's spec that cause the refusal."""
@@ -38,128 +38,128 @@ CASES = {
     "account": Refused(
         what="account `nope` is not one of yours",
         words="Invalid account or account/partition combination specified",
-        mend="sacctmgr show assoc",
+        fix="sacctmgr show assoc",
         spec={"account": "nope"},
     ),
     "partition": Refused(
         what="there is no partition `nope`",
         words="invalid partition specified: nope",
-        mend="There are `batch`, `debug`, `small` or `cpu`.",
+        fix="There are `batch`, `debug`, `small` or `cpu`.",
         spec={"partition": "nope"},
     ),
     "qos": Refused(
         what="account `llmbench` may not use QOS `nope` in partition `batch`",
         words="Invalid qos specification",
-        mend="QOS",
+        fix="QOS",
         spec={"options": (("qos", "nope"),)},
     ),
     "memory": Refused(
         what="no node of partition `batch` has 9000G of memory",
         words="Memory specification can not be satisfied",
-        mend="Lower the memory",
+        fix="Lower the memory",
         spec={"memory": "9000G"},
         line="--mem=9000G",
     ),
     "time": Refused(
         what="partition `batch` gives at most 4 h, the run asks for 6 h",
         words="Requested time limit is invalid (missing or exceeds some limit)",
-        mend="or choose partition `cpu`",
+        fix="or choose partition `cpu`",
         spec={"time_limit": "06:00:00"},
     ),
     "time-debug": Refused(
         what="partition `debug` gives at most 30 min, the run asks for 1 h",
         words="Requested time limit is invalid",
-        mend="or choose partition `batch`, `small` or `cpu`",
+        fix="or choose partition `batch`, `small` or `cpu`",
         spec={"partition": "debug", "time_limit": "01:00:00"},
     ),
     "nodes": Refused(
         what="partition `batch` does not give 9 nodes to one job; it has 4 nodes",
         words="Node count specification invalid",
-        mend="smaller scale",
+        fix="smaller scale",
         spec={"nodes": 9},
     ),
     "nodes-debug": Refused(
         what="partition `debug` does not give 3 nodes to one job",
         words="Node count specification invalid",
-        mend="scontrol show partition debug",
+        fix="scontrol show partition debug",
         spec={"partition": "debug", "nodes": 3},
     ),
     "gpus-per-node": Refused(
         what="partition `batch` cannot give 1 node with 9 GPUs each",
         words=NOT_AVAILABLE,
-        mend="requests GPUs",
+        fix="requests GPUs",
         spec={"tasks_per_node": 9},
         line="--gpus-per-node=9",
     ),
     "gres": Refused(
         what="partition `batch` cannot give 1 node with 9 GPUs each",
         words=NOT_AVAILABLE,
-        mend="requests GPUs",
+        fix="requests GPUs",
         spec={"tasks_per_node": 9, "gpu_request": "gres"},
         line="--gres=gpu:9",
     ),
     "no-gpus": Refused(
         what="partition `cpu` cannot give 1 node with 8 GPUs each",
         words=NOT_AVAILABLE,
-        mend="another partition",
+        fix="another partition",
         spec={"partition": "cpu", "tasks_per_node": 8},
         line="--gpus-per-node=8",
     ),
     "gres-name": Refused(
         what="it does not accept `--gres=gpu:8`",
         words="Invalid generic resource (gres) specification",
-        mend="gres or gpus-per-node, or choose a partition that has them",
+        fix="gres or gpus-per-node, or choose a partition that has them",
         spec={"tasks_per_node": 8, "gpu_request": "gres"},
         line="--gres=nope:8",
     ),
     "reservation": Refused(
         what="it cannot use reservation `nope` now",
         words="Requested reservation is invalid",
-        mend="scontrol show reservation",
+        fix="scontrol show reservation",
         spec={"options": (("reservation", "nope"),)},
     ),
     "constraint": Refused(
         what="no node of partition `batch` has the features `nope`",
         words="Invalid feature specification",
-        mend="constraint",
+        fix="constraint",
         spec={"options": (("constraint", "nope"),)},
     ),
     "exclude": Refused(
         what="cannot give the nodes that the cluster's profile names or leaves",
         words="Invalid node name specified",
-        mend="sinfo -N",
+        fix="sinfo -N",
         spec={"options": (("exclude", "nope01"),)},
     ),
     "segment": Refused(
         what="sbatch on this cluster does not know option `--segment`",
         words="unrecognized option '--segment=4'",
-        mend="later Slurm",
+        fix="later Slurm",
         spec={"options": (("segment", "4"),)},
     ),
     "flag": Refused(
         what="sbatch on this cluster does not know option `--nope`",
         words="unrecognized option '--nope'",
-        mend="profile",
+        fix="profile",
         spec={"options": (("nope", None),)},
     ),
     "qos-jobs": Refused(
         what="allows no further job of yours",
         words="QOSMaxSubmitJobPerUserLimit",
-        mend="one of your jobs",
+        fix="one of your jobs",
         spec={"options": (("qos", "strict"),)},
         limit="MaxSubmitJobsPerUser=0",
     ),
     "qos-time": Refused(
         what="allows less time than the 30 min that the run asks for",
         words="QOSMaxWallDurationPerJobLimit",
-        mend="Lower the time limit",
+        fix="Lower the time limit",
         spec={"options": (("qos", "strict"),)},
         limit="MaxWall=00:05:00",
     ),
     "qos-nodes": Refused(
         what="does not allow 2 nodes",
         words="QOSMaxNodePerJobLimit",
-        mend="smaller scale",
+        fix="smaller scale",
         spec={"nodes": 2, "options": (("qos", "strict"),)},
         limit="MaxTRESPerJob=node=1",
     ),
@@ -175,7 +175,7 @@ def test_a_refusal_is_explained(trial: Trial, case: Refused) -> None:
     assert caught.value.what.startswith("Slurm rejected the job: ")
     assert case.what in caught.value.what
     assert case.words in caught.value.why
-    assert case.mend in caught.value.fix
+    assert case.fix in caught.value.fix
     assert caught.value.exit_code == 1
     assert trial.remembered(run).submission == "refused"
     assert trial.rig.squeue() == []

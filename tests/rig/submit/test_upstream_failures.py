@@ -29,11 +29,11 @@ def test_the_controller_hangs_when_sbatch_asks_it(batch: Trial, monkeypatch: pyt
     monkeypatch.setattr("llmb_tui.launch.login_node.TAKEN_WITHIN_S", 40.0)
     for whom in (WITH_ALL, None):
         run = batch.new()
-        with Held(batch.rig, "before") as held:
+        with Held(batch.rig, "before") as hold:
             thread = batch.submit_in_background(run)
-            held.wait()
+            hold.wait()
             with batch.rig.controller_hung():
-                held.release()
+                hold.release()
                 until(lambda: waiting_connections(batch.rig), "sbatch has sent its job")
                 if whom is not None:
                     kill(batch, run, whom)
@@ -104,33 +104,33 @@ def test_manual_jobs_are_not_taken_for_the_launchs(batch: Trial) -> None:
     root = spec_of(batch.new()).root
     batch.runs.clear()
     launch_manually(batch, NAME, root)
-    for moment, ended in (("before", "withdrawn"), ("after", "submitted")):
+    for moment, state in (("before", "withdrawn"), ("after", "submitted")):
         run = batch.new()
-        with Held(batch.rig, moment) as held:
+        with Held(batch.rig, moment) as hold:
             thread = batch.submit_in_background(run)
-            held.wait()
+            hold.wait()
             launch_manually(batch, f"{NAME}_too", root)
             launch_manually(batch, NAME, str(batch.rig.new_dir()))
             kill(batch, run, WITH_ALL)
         thread.join()
         batch.settle()
-        assert batch.remembered(run).submission == ended
+        assert batch.remembered(run).submission == state
         batch.runs.clear()
 
 
 def test_a_manual_job_that_cannot_be_distinguished_leaves_the_run_unknown(batch: Trial) -> None:
     run = batch.new()
-    with Held(batch.rig, "after") as held:
+    with Held(batch.rig, "after") as hold:
         thread = batch.submit_in_background(run)
-        held.wait()
+        hold.wait()
         other = launch_manually(batch, NAME, spec_of(run).root)
         kill(batch, run, WITH_ALL)
     thread.join()
-    (own,) = batch.intents.jobs([run])[run.id]
+    (job,) = batch.intents.jobs([run])[run.id]
     with batch.session() as session:
-        known = batch.reconcile(session, run)
-        assert known.submission == "unknown"
-        assert f"Jobs {own} and {other} appeared while launch.sh was active" in known.note
+        stored = batch.reconcile(session, run)
+        assert stored.submission == "unknown"
+        assert f"Jobs {job} and {other} appeared while launch.sh was active" in stored.note
         # The user can cancel and wait, or ask again; nothing is ever launched again.
         assert batch.submit(session, run).submission == "unknown"
     assert len(batch.intents.jobs([run])[run.id]) == 1
@@ -139,9 +139,9 @@ def test_a_manual_job_that_cannot_be_distinguished_leaves_the_run_unknown(batch:
 def test_a_manual_job_does_not_matter_to_a_launch_that_names_its_jobs(batch: Trial, nemo_run: Trial) -> None:
     for trial in (batch, nemo_run):
         run = trial.new()
-        with Held(trial.rig, "after") as held:
+        with Held(trial.rig, "after") as hold:
             thread = trial.submit_in_background(run)
-            held.wait()
+            hold.wait()
             launch_manually(trial, spec_of(run).job_name, spec_of(run).directory)
         thread.join()
         assert trial.remembered(run).note == ""
@@ -151,9 +151,9 @@ def test_a_manual_job_does_not_matter_to_a_launch_that_names_its_jobs(batch: Tri
 def test_nemo_runs_experiment_distinguishes_a_lost_launch_from_a_manual_one(nemo_run: Trial) -> None:
     """The same manual command a moment later: the experiment's name has a time after the end of the launch."""
     run = nemo_run.new()
-    with Held(nemo_run.rig, "before") as held:
+    with Held(nemo_run.rig, "before") as hold:
         thread = nemo_run.submit_in_background(run)
-        held.wait()
+        hold.wait()
         kill(nemo_run, run, WITH_ALL)
     thread.join()
     last_seen = int((folder_of(run) / "beat").read_text())

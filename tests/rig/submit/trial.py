@@ -43,8 +43,8 @@ class Trial:
 
     def submit(self, session: SlurmCluster, run: Run, *lines: str, laptop: Laptop | None = None) -> Run:
         """Submit a run; `lines` are options of its job, which is held if there are none."""
-        at = laptop or self.laptop
-        return submit_once(session, at.runs, at.journal, run, self.intents.script(run, *lines))
+        place = laptop or self.laptop
+        return submit_once(session, place.runs, place.journal, run, self.intents.script(run, *lines))
 
     def submit_in_background(self, run: Run, told: list[str] | None = None) -> threading.Thread:
         """Submit a run in a thread and ignore errors; `told` collects the progress messages of the submission."""
@@ -60,8 +60,8 @@ class Trial:
 
     def reconcile(self, session: SlurmCluster, run: Run, *, laptop: Laptop | None = None) -> Run:
         """Ask the cluster about a run."""
-        at = laptop or self.laptop
-        return reconcile(session, at.runs, at.journal, run)
+        place = laptop or self.laptop
+        return reconcile(session, place.runs, place.journal, run)
 
     def remembered(self, run: Run) -> Run:
         """The stored run of the laptop."""
@@ -131,7 +131,7 @@ class Trial:
             try:
                 until(all_known, deadline_s=180)
             except TimeoutError as late:
-                messages = [f"{known.id}: {known.note}" for known in map(self.remembered, unknown)]
+                messages = [f"{stored.id}: {stored.note}" for stored in map(self.remembered, unknown)]
                 raise AssertionError("\n".join(["still unknown:", *messages])) from late
         self.tally.add([self.remembered(run) for run in self.runs], self.intents.jobs(self.runs))
         assert self.tally.twice == []
@@ -140,8 +140,8 @@ class Trial:
 
 def places(sizes: Sequence[tuple[int, int]], up: int, down: int, *, stays: bool = False) -> Iterator[Cut]:
     """Cuts at `up` + 1 evenly spaced bytes that each call sends, and at `down` + 1 that it receives."""
-    for call, (sent, received) in enumerate(sizes, 1):
+    for call, (bytes_sent, bytes_received) in enumerate(sizes, 1):
         for step in range(up + 1):
-            yield Cut(call, up=sent * step // up, stays=stays)
+            yield Cut(call, up=bytes_sent * step // up, stays=stays)
         for step in range(down + 1):
-            yield Cut(call, down=received * step // down, stays=stays)
+            yield Cut(call, down=bytes_received * step // down, stays=stays)

@@ -70,8 +70,8 @@ class UpstreamIntents:
     def new(self, **spec: object) -> Run:
         """Make a new run of the same selection."""
         request = RunRequest(self.site.recipe, self._plan, self.profile(), "upstream")
-        made = upstream_spec(request, f"{id(self):x}p{next(self._numbers)}")
-        return Run.of(request, replace(made, **spec), 0.0)  # type: ignore[arg-type] # fields of the spec
+        launch_spec = upstream_spec(request, f"{id(self):x}p{next(self._numbers)}")
+        return Run.of(request, replace(launch_spec, **spec), 0.0)  # type: ignore[arg-type] # fields of the spec
 
     def script(self, run: Run, *lines: str) -> str:
         """The text of a run's submission, as it was shown; it accepts no further options."""
@@ -84,9 +84,9 @@ class UpstreamIntents:
 
     def jobs(self, runs: Iterable[Run]) -> dict[str, list[str]]:
         """Numbers of the jobs that each run's launch has submitted, by the run's id."""
-        listed = self._rig.as_operator("squeue --me -h -t all -O JobID:20,Comment:20", check=True).stdout
+        output = self._rig.as_operator("squeue --me -h -t all -O JobID:20,Comment:20", check=True).stdout
         by_group: dict[str, list[str]] = {}
-        for job_id, *group in sorted((line.split() for line in listed.splitlines()), key=lambda row: int(row[0])):
+        for job_id, *group in sorted((line.split() for line in output.splitlines()), key=lambda row: int(row[0])):
             by_group.setdefault("".join(group), []).append(job_id)
         return {run.id: by_group.get(group_of(run), []) for run in runs}
 

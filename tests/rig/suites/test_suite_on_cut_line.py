@@ -73,14 +73,14 @@ def home(installed: SlurmProfile, line: Line, tmp_path: Path, monkeypatch: pytes
 @contextmanager
 def cut_again_and_again(line: Line, chance: random.Random) -> Iterator[None]:
     """Break the line every second or so within the block, sometimes for a longer time."""
-    over = threading.Event()
+    ended = threading.Event()
 
     def work() -> None:
-        while not over.wait(chance.uniform(0.5, 3.0)):
+        while not ended.wait(chance.uniform(0.5, 3.0)):
             if chance.random() < 0.3:
                 line.refuse()
             line.cut()
-            over.wait(chance.uniform(0.0, 0.3))
+            ended.wait(chance.uniform(0.0, 0.3))
             line.accept()
 
     thread = threading.Thread(target=work)
@@ -88,7 +88,7 @@ def cut_again_and_again(line: Line, chance: random.Random) -> Iterator[None]:
     try:
         yield
     finally:
-        over.set()
+        ended.set()
         thread.join()
         line.accept()
 
@@ -161,13 +161,13 @@ def test_each_is_sent_once_though_the_line_is_cut_and_the_program_killed(
         submit_the_rest(home, suite)
     suite = services_of(home).suites.load(suite.id)
     watched = verbs.run(("suite", "watch", suite.id, "--json"), verbs.environment(home))
-    last = json.loads(watched.stdout.splitlines()[-1])
+    document = json.loads(watched.stdout.splitlines()[-1])
     until(lambda: sum(jobs_of(rig, runs).values()) >= 12, "accounting has the jobs")
     jobs = jobs_of(rig, runs)
     assert {run_id: jobs[run_id] for run_id in suite.run_ids} == dict.fromkeys(suite.run_ids, 1)
     assert sum(jobs.values()) == 12
     assert {run.submission for run in runs.all()} <= {"submitted", "withdrawn"}
-    assert (watched.returncode, last["counts"]["done"], last["over"]) == (0, 12, True)
+    assert (watched.returncode, document["counts"]["done"], document["over"]) == (0, 12, True)
     print_at_end(
         f"a suite of 12: {line.cuts} cuts, {killed} kills, {len(jobs) - 12} sent again, {sum(jobs.values())} jobs"
     )
@@ -189,8 +189,8 @@ def test_a_chain_runs_one_after_the_other_by_slurm(rig: Rig, home: Path) -> None
         return times if times.keys() >= set(ids) else {}
 
     times = until(all_times, "accounting has all ends")
-    for at in range(1, len(ids)):
-        assert times[ids[at - 1]][1] <= times[ids[at]][0]
+    for index in range(1, len(ids)):
+        assert times[ids[index - 1]][1] <= times[ids[index]][0]
 
 
 def test_a_chain_is_ended_by_slurm_where_one_fails(rig: Rig, home: Path) -> None:
@@ -198,8 +198,8 @@ def test_a_chain_is_ended_by_slurm_where_one_fails(rig: Rig, home: Path) -> None
     suite = keep(home, CHAIN + "stop_after = 1")
     submitted = verbs.run(("suite", "submit", suite.id, "--yes"), verbs.environment(home))
     assert submitted.returncode in (0, 1), submitted.stderr
-    last = json.loads(
+    document = json.loads(
         verbs.run(("suite", "watch", suite.id, "--json"), verbs.environment(home)).stdout.splitlines()[-1]
     )
-    assert last["counts"]["failed"] == 1
-    assert last["counts"]["done"] == 0
+    assert document["counts"]["failed"] == 1
+    assert document["counts"]["done"] == 0

@@ -47,14 +47,14 @@ def make_operator(
     monkeypatch.setenv("LLMB_TUI_STATE_DIR", str(places.state))
     monkeypatch.delenv("SSH_AUTH_SOCK", raising=False)
 
-    made: list[Operator] = []
+    operators: list[Operator] = []
 
     def make(**profile: Any) -> Operator:
-        made.append(Operator(outside, places, capsys.readouterr, **profile))
-        return made[-1]
+        operators.append(Operator(outside, places, capsys.readouterr, **profile))
+        return operators[-1]
 
     yield make
-    for operator in made:
+    for operator in operators:
         operator.leave()
     outside.rig.cancel_jobs()
     outside.rig.as_operator("cd && rm -rf .llmb-tui", check=True)

@@ -88,8 +88,8 @@ def test_llama31_of_25_04_and_its_profile(make_operator: MakeOperator, monkeypat
     assert "profiled" in " ".join(final["verdict"]["reasons"])
     assert operator.copy(run).read_bytes() == remote_log(run).read_bytes()
     output = (Path(spec_of(run).folder) / "output").read_text() + operator.verb("logs", run.id)
-    kept = [path.read_text() for path in operator.places.state.rglob("*") if path.is_file()]
-    assert not any(operator.outside.hub_token in text for text in (output, *kept))
+    texts = [path.read_text() for path in operator.places.state.rglob("*") if path.is_file()]
+    assert not any(operator.outside.hub_token in text for text in (output, *texts))
 
     selection = Selection("llama3.1", "25.04", "8b", "h100", "bf16", 8)
     run = operator.launch(selection, "ENABLE_PROFILE=true", "ENABLE_NCCLTRACE=true")

@@ -27,28 +27,28 @@ from tests.rig.jobs.watched import Watched
 
 CLUSTER = "rig"
 RECIPE = ("--procedure", "upstream")
-Said = Callable[[], "tuple[str, str]"]
+ReadOutput = Callable[[], "tuple[str, str]"]
 """Reader of the stdout and stderr that were written since the last call."""
 
 
 class Operator:
     """The user's verbs, run in this process because only this process has presets with the stand-ins' commits."""
 
-    def __init__(self, outside: Outside, places: UserPaths, said: Said, **profile: Any) -> None:
+    def __init__(self, outside: Outside, places: UserPaths, read_output: ReadOutput, **profile: Any) -> None:
         self.outside = outside
         self.rig = outside.rig
         self.install = self.rig.new_dir()
         self.places = places
-        self._said = said
+        self._read_output = read_output
         self.watching: list[Watched] = []
         services = Services(places)
         services.clusters.save(self.rig.profile(name=CLUSTER, install_dir=str(self.install), **profile))
 
     def verb(self, *words: str, code: int = 0) -> str:
         """Run a verb and check its exit code; returns its output."""
-        found = main(words)
-        answer, words_beside = self._said()
-        assert found == code, f"{answer}\n{words_beside}"
+        exit_code = main(words)
+        answer, errors = self._read_output()
+        assert exit_code == code, f"{answer}\n{errors}"
         return answer
 
     def document(self, *words: str, code: int = 0) -> Any:
