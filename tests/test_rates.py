@@ -7,7 +7,7 @@ import pytest
 from llmb_tui.rates import RateEstimator
 
 
-def test_what_is_left_counts_down_between_two_sightings() -> None:
+def test_the_remaining_time_counts_down_between_two_sightings() -> None:
     pace = RateEstimator()
     assert pace.seconds_left(50, 0.0) is None
     pace.note(10, 100.0)
@@ -28,7 +28,7 @@ def test_only_the_newest_sightings_count_and_a_smaller_count_is_a_new_start() ->
     assert pace.seconds_left(50, 2000.0) is None
 
 
-def test_a_pace_is_that_of_its_window_and_needs_some_time() -> None:
+def test_the_pace_comes_from_a_window_and_needs_a_minimum_time() -> None:
     pace = RateEstimator(within_s=60.0, after_s=5.0)
 
     def remaining_s(now: float, count: int) -> float | None:

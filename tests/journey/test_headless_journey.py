@@ -35,7 +35,7 @@ def test_demo_ends_with_a_verdict(run_verb: Call, selection: tuple[str, ...]) ->
 
 
 @BOTH_FAMILIES
-def test_the_verbs_go_the_same_way(run_verb: Call, cluster: DemoCluster, selection: tuple[str, ...]) -> None:
+def test_the_verbs_lead_to_the_same_verdict(run_verb: Call, cluster: DemoCluster, selection: tuple[str, ...]) -> None:
     name = cluster.profile.name
     installed = json.loads(run_verb("install", name, *selection, "--json").stdout)
     assert {step["status"] for step in installed} == {"done"}

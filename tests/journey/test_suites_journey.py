@@ -124,7 +124,7 @@ def waiting(demo: DemoCluster) -> Iterator[None]:
 
 
 @pytest.mark.usefixtures("waiting")
-def test_a_file_is_gone_on_with_and_refused_when_it_has_changed(suite: Call, tmp_path: Path) -> None:
+def test_a_suite_file_is_resumed_and_refused_after_a_change(suite: Call, tmp_path: Path) -> None:
     file = tmp_path / "weekly.toml"
     file.write_text(FILE)
     first = suite("submit", str(file), "--yes")
@@ -146,7 +146,7 @@ def test_a_file_is_gone_on_with_and_refused_when_it_has_changed(suite: Call, tmp
 
 
 @pytest.mark.usefixtures("waiting")
-def test_a_chain_is_ended_by_slurm_alone(suite: Call, demo: DemoCluster, home: Path, tmp_path: Path) -> None:
+def test_slurm_alone_ends_a_chain(suite: Call, demo: DemoCluster, home: Path, tmp_path: Path) -> None:
     file = tmp_path / "chain.toml"
     file.write_text(FILE + "chain = true\nstop_after = 1\n")
     submitted = json.loads(suite("submit", str(file), "--yes", "--json").stdout)

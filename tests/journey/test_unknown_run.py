@@ -37,7 +37,7 @@ def _forget(places: UserPaths, run_id: str) -> None:
 
 
 @pytest.mark.parametrize("cluster", [100.0], indirect=True)  # a faster job could end before its cancel
-def test_jobs_watch_and_cancel_ask_by_themselves(call: Call, places: UserPaths, unknown: str) -> None:
+def test_jobs_watch_and_cancel_ask_the_cluster_unprompted(call: Call, places: UserPaths, unknown: str) -> None:
     (run,) = json.loads(call("jobs", "--json").stdout)
     assert (run["id"], len(run["job_ids"])) == (unknown, 1)
     _forget(places, unknown)
@@ -71,7 +71,9 @@ def test_a_submission_that_never_began_is_withdrawn(call: Call, places: UserPath
     assert json.loads(call("cancel", unknown, "--json").stdout) == {"id": unknown, "cancelled": []}
 
 
-def test_an_intent_is_sent_once_and_as_it_was_agreed_to(call: Call, cluster: DemoCluster, places: UserPaths) -> None:
+def test_an_intent_is_submitted_once_and_as_it_was_confirmed(
+    call: Call, cluster: DemoCluster, places: UserPaths
+) -> None:
     call("install", cluster.profile.name, *NEMOTRON)
     services = Services(places)
     plan = make.plan(services.catalog, SELECTION)
@@ -91,7 +93,7 @@ def test_an_intent_is_sent_once_and_as_it_was_agreed_to(call: Call, cluster: Dem
     assert (services.runs.folder(prepared.run.id) / "script.sh").read_text() == prepared.script
 
 
-def test_without_a_terminal_and_yes_nothing_is_even_asked(call: Call, cluster: DemoCluster) -> None:
+def test_without_a_terminal_and_yes_the_cluster_is_not_contacted(call: Call, cluster: DemoCluster) -> None:
     name = cluster.profile.name
     cluster.stop()  # an attempt to connect would fail with exit code 2
     done = call("submit", "--cluster", name, *NEMOTRON, code=1)
@@ -100,7 +102,7 @@ def test_without_a_terminal_and_yes_nothing_is_even_asked(call: Call, cluster: D
     assert json.loads(call("jobs", "--json").stdout) == []
 
 
-async def test_the_runs_own_screen_asks_when_it_is_opened(places: UserPaths, unknown: str) -> None:
+async def test_the_run_screen_asks_the_cluster_when_it_opens(places: UserPaths, unknown: str) -> None:
     app = LlmbApp(Services(places))
     async with app.run_test(size=SIZE) as pilot:
         await loaded(pilot)
@@ -109,7 +111,7 @@ async def test_the_runs_own_screen_asks_when_it_is_opened(places: UserPaths, unk
     assert Runs(places).load(unknown).submission == "submitted"
 
 
-async def test_the_list_of_runs_asks_by_itself(places: UserPaths, unknown: str) -> None:
+async def test_the_list_of_runs_asks_the_cluster_unprompted(places: UserPaths, unknown: str) -> None:
     app = LlmbApp(Services(places))
     async with app.run_test(size=SIZE) as pilot:
         await loaded(pilot)

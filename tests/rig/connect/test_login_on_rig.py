@@ -218,7 +218,9 @@ def test_a_certificate_lets_its_key_in(login: Rig, tmp_path: Path, authority: Pa
         assert len(person.prompts) == 1
 
 
-def test_a_certificate_in_a_file_of_its_own_fits_the_agents_key(login: Rig, tmp_path: Path, authority: Path) -> None:
+def test_a_certificate_in_a_separate_file_is_used_with_the_agents_key(
+    login: Rig, tmp_path: Path, authority: Path
+) -> None:
     key = new_key(tmp_path / "key")
     sign(authority, key, tmp_path / "certificate")
     lines = [f"IdentityAgent {tmp_path}/agent", f"CertificateFile {tmp_path}/certificate"]

@@ -54,7 +54,7 @@ def site(login: Rig, tmp_path: Path) -> Iterator[Site]:
         made.session.close()
 
 
-def test_a_line_that_is_cut_in_the_middle(site: Site) -> None:
+def test_the_fetch_continues_after_cuts(site: Site) -> None:
     """Both files exceed one read; only one of them can be compressed."""
     files = {
         "nsys_profile/profile_1.nsys-rep": random.Random(1).randbytes(9 * MEGABYTE),
@@ -79,7 +79,7 @@ def test_a_line_that_is_cut_in_the_middle(site: Site) -> None:
     assert site.line.bytes_down < 2 * 9 * MEGABYTE, "the fetch started from the beginning again"
 
 
-def test_a_line_that_does_not_come_back(site: Site, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_line_that_stays_cut_ends_the_fetch_with_an_error(site: Site, monkeypatch: pytest.MonkeyPatch) -> None:
     """The file exceeds the data in flight at the cut: a window of 2 MiB and the bytes that are already read."""
     monkeypatch.setattr("llmb_tui.cluster_files.fetch.TRIES", 2)
     data = random.Random(4).randbytes(9 * MEGABYTE)
@@ -118,7 +118,7 @@ def test_a_program_that_was_ended_continues_at_the_next_start(site: Site) -> Non
     assert [file.state for file in site.fetch()] == ["here"]
 
 
-def test_names_that_are_traps(site: Site) -> None:
+def test_dangerous_file_names_are_refused(site: Site) -> None:
     """Another user with write access to the run's folder has created these files."""
     site.leave("good name.log", b"good")
     site.leave("-rf.log", b"option")
@@ -148,7 +148,7 @@ def test_names_that_are_traps(site: Site) -> None:
     assert (site.here / "good name.log").read_bytes() == b"good"
 
 
-def test_a_file_that_goes_or_shrinks_after_the_look_keeps_no_other_back(site: Site) -> None:
+def test_a_file_that_vanishes_or_shrinks_does_not_stop_the_others(site: Site) -> None:
     site.leave("a.log", b"a" * 1000)
     site.leave("b.log", b"b" * 1000)
     site.leave("c.log", b"c" * 1000)
@@ -162,7 +162,7 @@ def test_a_file_that_goes_or_shrinks_after_the_look_keeps_no_other_back(site: Si
     assert (site.here / "c.log").read_bytes() == b"c" * 1000
 
 
-def test_a_limit_is_kept_on_the_line(site: Site) -> None:
+def test_the_rate_limit_holds_on_the_line(site: Site) -> None:
     """The limit is 1 MB/s; one piece may arrive at once."""
     site.leave("profile_1.nsys-rep", random.Random(3).randbytes(4 * MEGABYTE))
     began = time.monotonic()

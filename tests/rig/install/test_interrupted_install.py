@@ -145,7 +145,7 @@ install(services, services.request(sys.argv[3], chosen), print)
 """
 
 
-def test_a_step_outlives_our_program(site: Site) -> None:
+def test_a_step_outlives_the_program(site: Site) -> None:
     site.services().clusters.close()
     site.rig.set("import-s", "8")
     places = [str(site.places.config), str(site.places.state)]
@@ -165,14 +165,14 @@ def stale_lock(site: Site, owner: str) -> Path:
     return lock
 
 
-def test_a_lock_of_another_node_is_believed_for_two_minutes(site: Site) -> None:
+def test_a_lock_of_another_node_is_respected_for_two_minutes(site: Site) -> None:
     lock = stale_lock(site, "operator@login02.4711.1700000000")
     assert site.installer().probe()[1].status == "running"
     age(lock, 3)
     assert statuses(site.run()) == DONE
 
 
-def test_a_lock_of_a_dead_process_here_is_not(site: Site) -> None:
+def test_a_lock_of_a_dead_process_on_this_node_is_removed(site: Site) -> None:
     stale_lock(site, "operator@login01.999999.1700000000")
     assert statuses(site.run()) == DONE
 
@@ -192,14 +192,14 @@ def job_of(site: Site) -> str:
     return until(lambda: _text(site.step / "job").strip(), "the import is a job")
 
 
-def test_without_enroot_here_the_import_is_a_job_of_the_cpu_partition(site: Site, rig: Rig) -> None:
+def test_without_enroot_the_import_is_a_job_of_the_cpu_partition(site: Site, rig: Rig) -> None:
     profile = rig.profile(install_dir=str(site.install), cpu_partition="cpu")
     with enroot_on_nodes_only(rig):
         assert statuses(site.run(profile)) == DONE
     assert b"Host: cpu001\n" in site.image.read_bytes()
 
 
-def test_or_of_the_gpu_partition(site: Site, rig: Rig) -> None:
+def test_without_enroot_and_a_cpu_partition_the_import_is_a_job_of_the_gpu_partition(site: Site, rig: Rig) -> None:
     with enroot_on_nodes_only(rig):
         assert statuses(site.run()) == DONE
     assert b"Host: cn00" in site.image.read_bytes()
@@ -309,7 +309,7 @@ def test_a_stop_leaves_the_step_running(site: Site) -> None:
     until(site.image.exists, "the step ends without the program")
 
 
-def test_nothing_of_a_finished_install_runs_on(site: Site) -> None:
+def test_a_finished_install_leaves_no_process(site: Site) -> None:
     site.run()
     until(lambda: not any("step.sh" in line for line in site.rig.operator_processes()), "no step runs")
     assert os.listdir(site.step / "ended.0") == ["owner"]

@@ -27,7 +27,7 @@ def web() -> Iterator[Web]:
         yield server
 
 
-def test_the_key_that_lies_there_is_tested(site: Site, web: Web) -> None:
+def test_the_stored_key_is_tested(site: Site, web: Web) -> None:
     session = site.session()
     web.key = KEY
     # Under the registry's own name, because the key on the cluster is stored for that name.
@@ -44,7 +44,7 @@ def test_the_key_that_lies_there_is_tested(site: Site, web: Web) -> None:
     assert not secret_states(session)[0].on_cluster
 
 
-def test_the_token_that_lies_there_is_tested(site: Site, web: Web) -> None:
+def test_the_stored_token_is_tested(site: Site, web: Web) -> None:
     session = site.session()
     endpoints = Sources(registry=web.url, hub=web.url)
     assert try_secret(session, HUB, None, endpoints).result == "not tested"
@@ -58,7 +58,7 @@ def test_the_token_that_lies_there_is_tested(site: Site, web: Web) -> None:
     assert f"{web.url}/meta-llama/Llama-3.1" in closed_repository.fix
 
 
-def test_a_key_of_the_operators_own_is_seen_and_left_alone(site: Site, rig: Rig) -> None:
+def test_a_key_from_the_operators_own_file_is_found_and_kept(site: Site, rig: Rig) -> None:
     session = site.session()
     assert [(state.on_cluster, state.own) for state in secret_states(session)] == [(False, False)] * 2
     line = "machine nvcr.io login $oauthtoken password mine"

@@ -241,7 +241,7 @@ def test_a_commit_that_is_not_public_is_reported_before_anything_long(make_site:
     assert not_done(site.run("commits")) == {}
 
 
-def test_an_early_look_finds_what_the_install_would(make_site: MakeSite, outside: Outside) -> None:
+def test_an_early_check_finds_the_same_as_the_install(make_site: MakeSite, outside: Outside) -> None:
     site = make_site("nemotron4-340b-25.12")
     step = commits_step(RunRequest(site.recipe, site.plan, site.profile))
     assert step is not None
@@ -319,7 +319,7 @@ def test_a_missing_token_is_reported_before_anything_long(make_site: MakeSite, o
 # Existing files, and files that a user supplies
 
 
-def test_an_image_that_is_there_is_used(make_site: MakeSite, outside: Outside) -> None:
+def test_an_existing_image_is_used(make_site: MakeSite, outside: Outside) -> None:
     """`enroot import` in the setup script would fail because the file exists."""
     site = make_site("grok1-25.02")
     image = Path(site.steps()["image"].results[0])

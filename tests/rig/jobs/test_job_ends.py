@@ -110,7 +110,7 @@ def test_a_rank_that_is_killed_from_outside(site: Site) -> None:
     assert "task 1: Killed" in line
 
 
-def test_a_program_that_is_not_there(site: Site) -> None:
+def test_a_missing_program_is_reported(site: Site) -> None:
     final = site.watch("exec /no/such/program").end()
     assert final.stage == "failed"
     assert failure(final)[1]

@@ -106,7 +106,7 @@ def test_a_result_that_is_found_twice_counts_once(rig: Rig, services: Services, 
     assert [install.path for install in inventory.installs] == [str(link)]
 
 
-def test_a_cluster_without_one_has_none(rig: Rig, services: Services) -> None:
+def test_a_cluster_without_an_installation_lists_none(rig: Rig, services: Services) -> None:
     inventory = find_on(services, rig.profile(install_dir=str(rig.new_dir())))
     assert (inventory.installs, inventory.troubles) == ((), ())
 
@@ -128,7 +128,7 @@ def test_an_unusable_value_gives_its_reason_and_changes_nothing(
     assert installation.sh(f"find {installation.root} -printf '%p %T@\\n' | sort") == before
 
 
-def test_its_settings_and_workloads_are_printed_by_verb(
+def test_the_verb_prints_settings_and_workloads_of_an_installation(
     verb: Verb, installation: Installation, profile: SlurmProfile
 ) -> None:
     output = verb("llmb", "rig")
@@ -162,7 +162,7 @@ def test_its_settings_and_workloads_are_printed_by_verb(
     assert Services(UserPaths.of_user()).clusters.profile("rig") == profile
 
 
-def test_a_person_reads_the_same(
+def test_the_text_output_has_the_same_values(
     profile: SlurmProfile, installation: Installation, capsys: pytest.CaptureFixture[str]
 ) -> None:
     launched = installation.launch(release="25.08")
@@ -199,7 +199,7 @@ def test_the_second_forms_common_settings_are_offered(rig: Rig, services: Servic
     }
 
 
-def test_its_runs_are_listed_the_newest_first(verb: Verb, installation: Installation) -> None:
+def test_runs_of_an_installation_are_listed_newest_first(verb: Verb, installation: Installation) -> None:
     old, new = installation.launch(release="25.08"), installation.launch()
     newest, other = verb("llmb", "rig")["runs"]
     assert (newest["job_id"], newest["why_not"], newest["id"]) == (new.job, None, None)
@@ -262,7 +262,7 @@ def test_a_run_is_opened_once_and_watched_over_its_restart_to_the_verdict(
     assert "[NeMo I] start 1" in capsys.readouterr().out
 
 
-def test_it_is_cancelled_as_other_runs_and_never_submitted(
+def test_an_opened_run_is_cancelled_like_other_runs_and_never_submitted(
     verb: Verb, installation: Installation, services: Services
 ) -> None:
     launched = installation.launch()
@@ -275,7 +275,7 @@ def test_it_is_cancelled_as_other_runs_and_never_submitted(
     until(lambda: launched.state() in ("", "CANCELLED"), "the job is cancelled")
 
 
-def test_one_that_ended_long_ago_is_read_from_its_log(verb: Verb, installation: Installation) -> None:
+def test_a_run_that_ended_long_ago_is_read_from_its_log(verb: Verb, installation: Installation) -> None:
     launched = installation.launch(step_s=5.0)
     launched.finish()
     until(lambda: launched.state() == "", "the job has ended")
@@ -285,7 +285,7 @@ def test_one_that_ended_long_ago_is_read_from_its_log(verb: Verb, installation: 
     assert (answer["state"], answer["steps_done"], answer["verdict"]["result"]) == ("done", 50, "WARN")
 
 
-def test_only_the_newest_are_listed(verb: Verb, installation: Installation) -> None:
+def test_only_the_newest_runs_are_listed(verb: Verb, installation: Installation) -> None:
     folder = f"{installation.root}/workloads/{WORKLOAD}/experiments/{TASK}"
     installation.sh(
         f"for n in $(seq 100 160); do mkdir -p {folder}/{TASK}_$n/{TASK}; "

@@ -41,14 +41,14 @@ def test_an_image_that_is_open_to_anybody(services: Services, job: Plan) -> None
     assert by_id(reports[-1])["secret-ngc"] == check
 
 
-def test_an_image_that_wants_a_key(services: Services, job: Plan, web: Web) -> None:
+def test_an_image_that_requires_a_key(services: Services, job: Plan, web: Web) -> None:
     web.key = "nvapi-the-right-one"
     check = by_id(services.launcher.preflight(services.request("rig-login", job)))["secret-ngc"]
     assert check.status == "warning"
     assert "key" in check.fix
 
 
-def test_a_server_that_is_out_of_order_is_not_asked_for_access(services: Services, job: Plan, web: Web) -> None:
+def test_a_failing_server_is_not_asked_for_access(services: Services, job: Plan, web: Web) -> None:
     web.out_of_order = True
     checks = by_id(services.launcher.preflight(services.request("rig-login", job)))
     assert checks["registry"].status == "failed"

@@ -62,7 +62,7 @@ def test_a_cluster_without_accounts_offers_the_rest(rig_without_accounting: Rig,
     assert offers.with_defaults(bare(rig_without_accounting.profile())).account == "operator"
 
 
-def test_a_hung_controller_is_slurms_trouble(rig: Rig, session: SlurmCluster) -> None:
+def test_a_hung_controller_is_reported_as_a_slurm_failure(rig: Rig, session: SlurmCluster) -> None:
     with rig.controller_hung(), pytest.raises(SlurmError, match="DOWN"):
         read_inventory(session)
 
@@ -150,7 +150,7 @@ def test_a_machine_without_slurm_is_no_login_node(rig: Rig) -> None:
     assert "`sbatch` is not on the PATH" in done.stderr
 
 
-def test_a_profiles_wishes_reach_a_real_job(rig: Rig, catalog: Catalog, job: Plan) -> None:
+def test_settings_of_a_profile_reach_a_real_job(rig: Rig, catalog: Catalog, job: Plan) -> None:
     """NeMo-Run quotes values in #SBATCH lines; sbatch removes the quotes."""
     wishes: dict[str, Any] = {
         "exclude": "cn[001,003]",

@@ -53,7 +53,7 @@ def test_a_good_cluster_passes_and_nothing_is_queued(rig: Rig, look: Look) -> No
     assert [job for job in map(int, rig.as_root("sacct -X -n -a -o jobid").stdout.split()) if job >= first_job] == []
 
 
-def test_a_line_that_is_cut_meanwhile_is_made_again(rig: Rig, job: Plan, servers: str) -> None:
+def test_the_preflight_reconnects_after_a_cut(rig: Rig, job: Plan, servers: str) -> None:
     """The line is cut once, in the answer of the first group."""
     reports: list[Preflight] = []
     with Line(rig.port()) as line, closing(SlurmCluster(line.profile(rig.profile()))) as session:
@@ -131,7 +131,7 @@ def test_a_longer_job_than_the_partition_allows(look: Look, catalog: Catalog) ->
     assert look(long)["time-limit"].status == "failed"
 
 
-def test_more_nodes_than_there_are(look: Look, catalog: Catalog) -> None:
+def test_more_nodes_than_the_partition_has(look: Look, catalog: Catalog) -> None:
     large = plan(catalog, Selection("nemotron4", "25.04", "15b", "h100", "fp8", 64))
     assert (look(large)["nodes"].status, look(large)["nodes"].needed) == ("failed", "8 × 8 H100")
 
@@ -295,7 +295,7 @@ def test_a_full_disk(rig: Rig, look: Look) -> None:
     assert (checks["disk"].status, checks["disk"].found) == ("failed", "1.05 MB")
 
 
-def test_an_image_that_is_there_takes_no_space(rig: Rig, look: Look, unused_port: int) -> None:
+def test_an_existing_image_needs_no_space(rig: Rig, look: Look, unused_port: int) -> None:
     folder = rig.new_dir()
     (folder / "images").mkdir()
     (folder / "images" / "nvidia+nemo+25.02.01.sqsh").write_bytes(b"hsqs")
@@ -308,7 +308,7 @@ def test_an_image_that_is_there_takes_no_space(rig: Rig, look: Look, unused_port
 @pytest.mark.parametrize(
     ("status", "outcome"), [(200, "ok"), (401, "ok"), (403, "ok"), (407, "failed"), (500, "failed"), (503, "failed")]
 )
-def test_any_answer_of_the_registry_itself_will_do(look: Look, status: int, outcome: str) -> None:
+def test_the_registry_passes_with_any_answer_of_its_own(look: Look, status: int, outcome: str) -> None:
     with web_server(status) as address:
         check = look(address=address)["registry"]
     assert (check.status, f"HTTP {status}" in check.found) == (outcome, True)
@@ -323,7 +323,7 @@ def test_servers_out_of_reach_gate_what_needs_them(look: Look, unused_port: int)
     assert look(address=address, cpu_partition="cpu")["registry"].status == "failed"
 
 
-def test_git_is_asked_by_its_own_settings_and_asks_nobody(rig: Rig, look: Look, servers: str) -> None:
+def test_git_uses_the_users_settings_and_never_prompts(rig: Rig, look: Look, servers: str) -> None:
     """A mirror that only git's settings contain is used; git does not wait for a server that asks for a user name."""
     mirror = rig.new_dir()
     identity = "-c user.name=me -c user.email=me@here"
@@ -346,19 +346,19 @@ def test_git_is_asked_by_its_own_settings_and_asks_nobody(rig: Rig, look: Look, 
     assert (private.status, "terminal prompts disabled" in private.found) == ("failed", True), private
 
 
-def test_wget_serves_where_there_is_no_curl(rig: Rig, look: Look) -> None:
+def test_wget_is_used_without_curl(rig: Rig, look: Look) -> None:
     if rig.as_operator("command -v wget").returncode:
         pytest.fail("the rig's machine has no wget")
     with _hidden(rig, "/usr/bin/curl"):
         assert look()["registry"].found == "reached (HTTP 401)"
 
 
-def test_python_serves_where_there_is_neither(rig: Rig, look: Look) -> None:
+def test_python_is_used_without_curl_and_wget(rig: Rig, look: Look) -> None:
     with _hidden(rig, "/usr/bin/curl"), _hidden(rig, "/usr/bin/[w]get"):
         assert look()["registry"].found == "reached (HTTP 401)"
 
 
-def test_the_upstream_procedure_needs_a_python(rig: Rig, look: Look) -> None:
+def test_nvidias_scripts_need_a_python(rig: Rig, look: Look) -> None:
     check = look(name="upstream")["python"]
     assert (check.status, "python3" in check.found) == ("ok", True)
     with _hidden(rig, "$(readlink -f /usr/bin/python3)"):

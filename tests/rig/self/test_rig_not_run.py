@@ -36,13 +36,13 @@ def test_tests_that_were_not_run_are_named_with_the_reason() -> None:
     assert names.splitlines()[1] == test
 
 
-def test_installing_on_a_machine_without_apt_says_what_is_missing(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_installing_without_apt_names_the_missing_packages(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(packages, "missing", lambda *_: ["slurmd", "munge"])
     monkeypatch.setenv("PATH", "/nowhere")
     assert packages.install() == "only root on Debian or Ubuntu can install slurmd, munge"
 
 
-def test_installing_does_nothing_where_everything_is_there(login: Rig) -> None:
+def test_installing_does_nothing_if_no_package_is_missing(login: Rig) -> None:
     assert login
     done = run("tests.rig", "packages")
     assert (done.returncode, done.stdout) == (0, "")

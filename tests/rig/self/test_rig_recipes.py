@@ -147,7 +147,7 @@ def test_nemotron4_340b_of_25_12(outside: Outside) -> None:
     assert (wrong.returncode, "a100 is unsupported for this workload." in wrong.stdout) == (1, True)
 
 
-def test_the_presets_name_commits_that_are_there(outside: Outside, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_presets_name_existing_commits(outside: Outside, monkeypatch: pytest.MonkeyPatch) -> None:
     from llmb_tui.catalog.load import load_presets
 
     outside.use_presets(monkeypatch)

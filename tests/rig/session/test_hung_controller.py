@@ -11,7 +11,7 @@ from tests.kit.waiting import until
 from tests.rig.cluster import Rig
 
 
-def test_a_hung_controller_is_no_dead_link(
+def test_a_hung_controller_does_not_count_as_a_dead_link(
     rig_without_accounting: Rig, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.delenv("SSH_AUTH_SOCK", raising=False)

@@ -122,7 +122,7 @@ def test_closing_leaves_nothing_running_there(login: Rig, open_session: Open, bu
 
 
 @pytest.mark.usefixtures("quick")
-def test_a_slow_line_full_of_output_is_no_dead_one(login: Rig, open_session: Open) -> None:
+def test_a_slow_line_full_of_output_does_not_count_as_dead(login: Rig, open_session: Open) -> None:
     size = 1_000_000
     with NarrowLine(login.port(), bytes_per_s=120_000) as narrow:
         session = open_session(narrow.profile(login.profile()))
@@ -168,7 +168,7 @@ def test_twelve_commands_and_a_stream_share_ten_sessions(login: Rig, open_sessio
     assert session.calls_last_minute == 13
 
 
-def test_with_one_session_a_long_stream_has_a_connection_of_its_own(login: Rig, open_session: Open) -> None:
+def test_with_one_session_a_long_stream_uses_a_second_connection(login: Rig, open_session: Open) -> None:
     session = open_session(login.profile("tight"))
     stream = session.stream(_LONG, bulk=True)
     assert stream.read(20) == b"up\n"

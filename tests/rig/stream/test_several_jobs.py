@@ -115,7 +115,7 @@ def test_the_other_job_may_end_first(launched: Launched) -> None:
     assert launched.is_active()
 
 
-def test_cancelling_ends_them_all(launched: Launched, watch: Callable[[], RunState]) -> None:
+def test_cancelling_ends_all_jobs_of_a_run(launched: Launched, watch: Callable[[], RunState]) -> None:
     launched.services.feed.cancel(launched.run)
     assert watch().stage == "cancelled"
     until(launched.over, "the end of both jobs is known")

@@ -91,7 +91,7 @@ def test_a_launch_that_fails_before_sbatch_gives_its_reason(nemo_run: Trial) -> 
     assert nemo_run.tally.ended == {"refused": 1}
 
 
-def test_a_scale_that_the_script_does_not_know(nemo_run: Trial) -> None:
+def test_an_unsupported_scale_is_reported(nemo_run: Trial) -> None:
     command = spec_of(nemo_run.new()).command.replace("MODEL_SIZE=15b", "MODEL_SIZE=8b")
     nemo_run.runs.clear()
     with nemo_run.session() as session, pytest.raises(LlmbError, match="has no TP"):

@@ -143,7 +143,7 @@ def jobs_of(rig: Rig, runs: Runs) -> dict[str, int]:
     return {run.id: sum(name == run.job_name for name in names) for run in runs.all()}
 
 
-def test_each_is_sent_once_though_the_line_is_cut_and_the_program_killed(
+def test_each_job_is_submitted_once_despite_cuts_and_kills(
     rig: Rig, home: Path, line: Line, print_at_end: Callable[[str], None]
 ) -> None:
     chance = random.Random(seed(print_at_end))
@@ -173,7 +173,7 @@ def test_each_is_sent_once_though_the_line_is_cut_and_the_program_killed(
     )
 
 
-def test_a_chain_runs_one_after_the_other_by_slurm(rig: Rig, home: Path) -> None:
+def test_slurm_runs_the_jobs_of_a_chain_one_after_the_other(rig: Rig, home: Path) -> None:
     suite = keep(home, CHAIN)
     submitted = verbs.run(("suite", "submit", suite.id, "--yes"), verbs.environment(home))
     assert submitted.returncode == 0, submitted.stderr
@@ -193,7 +193,7 @@ def test_a_chain_runs_one_after_the_other_by_slurm(rig: Rig, home: Path) -> None
         assert times[ids[index - 1]][1] <= times[ids[index]][0]
 
 
-def test_a_chain_is_ended_by_slurm_where_one_fails(rig: Rig, home: Path) -> None:
+def test_slurm_ends_a_chain_when_one_job_fails(rig: Rig, home: Path) -> None:
     rig.set("faults/fail-at-step", "3")
     suite = keep(home, CHAIN + "stop_after = 1")
     submitted = verbs.run(("suite", "submit", suite.id, "--yes"), verbs.environment(home))

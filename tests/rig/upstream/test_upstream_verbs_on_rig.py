@@ -102,7 +102,7 @@ def test_llama31_of_25_04_and_its_profile(make_operator: MakeOperator, monkeypat
     assert operator.copy(run).read_bytes() == remote_log(run).read_bytes()
 
 
-def test_llama31_of_24_11_where_srun_is_older_than_23_02(
+def test_llama31_of_24_11_with_srun_older_than_23_02(
     make_operator: MakeOperator, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """An srun before 23.02 ignores the log path that the launch script sets; the next run uses a newer srun."""
