@@ -169,7 +169,7 @@ def test_the_end_of_all_tries_is_reported_and_a_new_question_follows(login: Rig)
         assert len(person.prompts) == 3
 
 
-class Slow(Person):
+class SlowUser(Person):
     """A user who answers only after the server has hung up, which is as soon as the question is open."""
 
     def __init__(self, rig: Rig, endpoint: str, answer: str) -> None:
@@ -186,7 +186,7 @@ class Slow(Person):
 def test_a_login_that_takes_too_long_is_reported(login: Rig, alias: str, endpoint: str) -> None:
     with with_options(login, endpoint, "LoginGraceTime 600"):  # a short one could end before the question
         with pytest.raises(AuthenticationError, match="while the question was open"):
-            connect(login.profile(alias), Slow(login, endpoint, login.password))
+            connect(login.profile(alias), SlowUser(login, endpoint, login.password))
         assert "Accepted" not in log_of(login, endpoint).rpartition("Server listening")[2]
 
 

@@ -93,7 +93,7 @@ class Site:
         self.rig.as_operator("cd && rm -rf .llmb-tui .config/enroot", check=True)
 
 
-class InBackground:
+class BackgroundInstall:
     """`Installer.run` in a thread."""
 
     def __init__(self, installer: Installer) -> None:

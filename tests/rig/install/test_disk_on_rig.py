@@ -12,7 +12,7 @@ from llmb_tui.cluster_files.housekeeping import chosen, install_items, remove
 from tests.kit import verbs
 from tests.kit.runs import CATALOG, make_run
 from tests.rig.cluster import Rig
-from tests.rig.install.site import IMAGE, InBackground, Site
+from tests.rig.install.site import IMAGE, BackgroundInstall, Site
 from tests.rig.install.terminal import environment
 from tests.rig.machine import OPERATOR_ID
 
@@ -74,7 +74,7 @@ def test_an_image_and_a_run_are_deleted_once_nothing_needs_them(site: Site, rig:
 
 def test_an_install_that_began_after_the_look_keeps_everything(site: Site, rig: Rig) -> None:
     with rig.knob("import-s", "20"):
-        run = InBackground(site.installer())
+        run = BackgroundInstall(site.installer())
         run.until_running()
         session = site.session()
         items, _ = install_items(session, CATALOG, (), {})

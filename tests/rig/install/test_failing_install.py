@@ -14,7 +14,7 @@ from llmb_tui.launch.secrets import forget_secret, give_secret
 from llmb_tui.launch.step_state import StepState
 from tests.kit.reasons import FULL_DISK, install_reason
 from tests.rig.cluster import Rig
-from tests.rig.install.site import IMAGE, InBackground, Site, enroot_on_nodes_only
+from tests.rig.install.site import IMAGE, BackgroundInstall, Site, enroot_on_nodes_only
 from tests.rig.install.terminal import Terminal, environment
 
 DONE = ["done", "done", "done"]
@@ -75,7 +75,7 @@ def test_a_completely_full_disk_is_reported(site: Site, rig: Rig) -> None:
     with rig.full_disk(site.install):
         assert site.installer().probe()[0].status == "missing"
         with rig.knob("import-s", "20"):
-            run = InBackground(site.installer())
+            run = BackgroundInstall(site.installer())
             run.until_running()
             rig.as_operator(f"cat /dev/zero >{site.install}/filler 2>/dev/null")
             state = failed_image(run.join())
@@ -185,7 +185,7 @@ def test_a_secret_is_seen_nowhere(site: Site, rig: Rig) -> None:
         services = site.services()
         message = give_secret(services.clusters.login_node(site.profile.name), "ngc", f" {SECRET}\n", keep=False)
         states: list[tuple[StepState, ...]] = []
-        run = InBackground(site.installer())
+        run = BackgroundInstall(site.installer())
         processes: list[str] = []
         while not run.over:
             processes += rig.operator_processes()

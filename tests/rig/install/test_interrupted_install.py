@@ -17,7 +17,7 @@ from llmb_tui.errors import LlmbError
 from llmb_tui.launch.step_state import StepState
 from tests.kit.waiting import until
 from tests.rig.cluster import Rig
-from tests.rig.install.site import IMAGE, LAYERS, InBackground, Site, age, enroot_on_nodes_only
+from tests.rig.install.site import IMAGE, LAYERS, BackgroundInstall, Site, age, enroot_on_nodes_only
 from tests.rig.line import Line
 
 DONE = ["done", "done", "done"]
@@ -37,10 +37,10 @@ def test_an_install_makes_everything_once(site: Site) -> None:
     assert site.attempts() == 1
 
 
-def import_halfway(site: Site, run: InBackground | None = None) -> InBackground:
+def import_halfway(site: Site, run: BackgroundInstall | None = None) -> BackgroundInstall:
     """Start an import that has fetched some of its layers, and takes long for the other layers."""
     site.rig.set("import-s", "60")
-    run = run or InBackground(site.installer())
+    run = run or BackgroundInstall(site.installer())
     until(lambda: len(site.cached()) > 4, "some layers are there")
     return run
 
@@ -95,7 +95,7 @@ def test_a_step_that_is_killed_again_and_again_is_given_up(site: Site) -> None:
         run.join()
 
 
-def _until_started_again(run: InBackground, site: Site, before: str) -> None:
+def _until_started_again(run: BackgroundInstall, site: Site, before: str) -> None:
     until(lambda: run.over or _owner(site) not in ("", before), "the step is started again or given up")
 
 
@@ -122,7 +122,7 @@ def test_a_login_node_that_is_started_again_loses_nothing(site: Site) -> None:
 def test_a_line_that_is_cut_again_and_again_stops_no_step(site: Site) -> None:
     site.rig.set("import-s", "6")
     with Line(site.rig.port("login")) as line:
-        run = InBackground(site.installer(line.profile(site.profile)))
+        run = BackgroundInstall(site.installer(line.profile(site.profile)))
         for number in range(5):
             until(lambda least=number: len(site.cached()) > 2 + 4 * least, "some more layers")  # type: ignore[misc]
             line.cut()
@@ -179,7 +179,7 @@ def test_a_lock_of_a_dead_process_on_this_node_is_removed(site: Site) -> None:
 
 def test_two_programs_at_once_import_once(site: Site) -> None:
     site.rig.set("import-s", "3")
-    both = [InBackground(site.installer()) for _ in range(2)]
+    both = [BackgroundInstall(site.installer()) for _ in range(2)]
     assert [statuses(run.join()) for run in both] == [DONE, DONE]
     assert site.attempts() == 1
 
@@ -221,12 +221,12 @@ def test_a_second_start_finds_the_running_job(site: Site, rig: Rig) -> None:
     """The operator's own squeue settings may hide the job; the installer must still find it."""
     filters = bashrc(rig, "export SQUEUE_PARTITION=cpu SQUEUE_STATES=PENDING SQUEUE_ACCOUNT=other")
     with filters, enroot_on_nodes_only(rig), Line(rig.port("login")) as line:
-        first_run = import_halfway(site, InBackground(site.installer(line.profile(site.profile))))
+        first_run = import_halfway(site, BackgroundInstall(site.installer(line.profile(site.profile))))
         job = job_of(site)
         line.cut()
         line.refuse()
         first_run.stop.set()
-        second = InBackground(site.installer())
+        second = BackgroundInstall(site.installer())
         second.until_running()
         rig.set("import-s", "0")
         state = second.image()
@@ -244,12 +244,12 @@ def test_a_job_whose_number_was_lost_is_found_by_its_name(site: Site, rig: Rig) 
     profile = rig.profile(install_dir=str(site.install), cpu_partition="cpu")
     with enroot_on_nodes_only(rig):
         blocker = rig.as_operator("sbatch --parsable -p cpu -A llmbench --exclusive --wrap 'sleep 300'", check=True)
-        first_run = InBackground(site.installer(profile))
+        first_run = BackgroundInstall(site.installer(profile))
         job = job_of(site)
         first_run.stop.set()
         first_run.join()
         (site.step / "job").unlink()
-        second = InBackground(site.installer(profile))
+        second = BackgroundInstall(site.installer(profile))
         assert job_of(site) == job
         until(lambda: f"Job {job} is waiting in the queue" in second.detail(), "it waits")
         assert sorted(rig.squeue()) == sorted([blocker.stdout.strip(), job])
@@ -292,7 +292,7 @@ def test_a_job_whose_node_fails_is_reported_and_resumed(site: Site, rig: Rig) ->
 def test_a_hung_controller_changes_nothing(site: Site, rig: Rig) -> None:
     with enroot_on_nodes_only(rig):
         rig.set("import-s", "12")
-        run = InBackground(site.installer())
+        run = BackgroundInstall(site.installer())
         job_of(site)
         run.until_running()
         with rig.controller_hung():

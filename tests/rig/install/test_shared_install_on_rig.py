@@ -23,7 +23,7 @@ from tests.rig.swapping import as_member, swapping
 REMOVALS, STEPS, SUBMISSIONS = 1000, 300, 300
 
 
-class Shared:
+class SharedInstall:
     """An install directory of the operator that the group may write to, and other files of the operator."""
 
     def __init__(self, rig: Rig, *, empty: bool = False) -> None:
@@ -50,8 +50,8 @@ class Shared:
 
 
 @pytest.fixture
-def shared(login: Rig) -> Shared:
-    return Shared(login)
+def shared(login: Rig) -> SharedInstall:
+    return SharedInstall(login)
 
 
 def in_one_shell(times: int, script: str, before: str, *words: str) -> str:
@@ -61,7 +61,7 @@ def in_one_shell(times: int, script: str, before: str, *words: str) -> str:
     return f"run() (\n{script}\n)\n{loop}"
 
 
-def test_removal_and_deletion_follow_no_link_however_often_names_are_swapped(shared: Shared) -> None:
+def test_removal_and_deletion_follow_no_link_however_often_names_are_swapped(shared: SharedInstall) -> None:
     script = remote_text("lock.sh", "inside.sh", "discard.sh")
     trash = f"{shared.install}/.llmb-tui/trash.{OPERATOR_ID}"
     shared.rig.as_operator(f"mkdir -m 700 {trash}", check=True)
@@ -82,7 +82,7 @@ echo >>"$2"
 """
 
 
-def test_install_steps_and_locks_lead_nowhere_else_however_often_names_are_swapped(shared: Shared) -> None:
+def test_install_steps_and_locks_lead_nowhere_else_however_often_names_are_swapped(shared: SharedInstall) -> None:
     code, worked = f"{shared.install}/.llmb-tui/code", shared.rig.new_dir() / "worked"
     step = InstallStep("entry", "Entry", (f"{code}/never",), WORK, (code, str(worked)))
     script = _step_script("g=rwx,o-w", str(shared.install), step)
@@ -102,7 +102,7 @@ def test_install_steps_and_locks_lead_nowhere_else_however_often_names_are_swapp
     assert len(worked.read_text()) > 5
 
 
-def test_submissions_lead_nowhere_else_however_often_names_are_swapped(shared: Shared) -> None:
+def test_submissions_lead_nowhere_else_however_often_names_are_swapped(shared: SharedInstall) -> None:
     """Create folders of runs, write a file, start sbatch and a launch script, and withdraw submissions."""
     top, submitted = shared.install, shared.rig.new_dir() / "submitted"
     runs, programs = f"{top}/workloads/experiments", shared.rig.new_dir()
@@ -175,7 +175,7 @@ def test_a_link_among_a_steps_traces_is_refused_with_its_name(site: Site, rig: R
     assert precious.read_text() == "keep\n"
 
 
-def install_check(shared: Shared, *, group_writable: bool = False) -> Check:
+def install_check(shared: SharedInstall, *, group_writable: bool = False) -> Check:
     profile = shared.rig.profile(install_dir=str(shared.install), group_writable=group_writable)
     with closing(SlurmCluster(profile)) as session:
         report = run_preflight(session, [login_node_group(Needs(profile))])
@@ -195,7 +195,7 @@ def install_check(shared: Shared, *, group_writable: bool = False) -> Check:
     ],
 )
 def test_an_install_directory_that_others_can_change_fails_the_preflight(login: Rig, line: str, found: str) -> None:
-    shared = Shared(login, empty=True)
+    shared = SharedInstall(login, empty=True)
     assert install_check(shared).status == "ok"
     login.as_root(f"cd {shared.install} && {line}", check=True)
     check = install_check(shared)
@@ -207,7 +207,7 @@ def test_an_install_directory_that_others_can_change_fails_the_preflight(login: 
 
 
 def test_links_above_the_install_directory_are_fine(login: Rig) -> None:
-    shared = Shared(login, empty=True)
+    shared = SharedInstall(login, empty=True)
     link = shared.install.parent / f"link-{shared.install.name}"
     link.symlink_to(shared.install)
     shared.install = link

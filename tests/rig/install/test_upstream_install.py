@@ -20,7 +20,7 @@ from tests.kit.waiting import until
 from tests.recipes.outside import Outside
 from tests.recipes.wheels import python_version
 from tests.rig.cluster import Rig
-from tests.rig.install.site import InBackground
+from tests.rig.install.site import BackgroundInstall
 from tests.rig.install.upstream_site import UpstreamSite
 from tests.rig.line import Line
 
@@ -130,7 +130,7 @@ def halfway(outside: Outside, kind: str) -> Iterator[Callable[[UpstreamSite], ob
 
 def until_halfway(site: UpstreamSite, kind: str, is_halfway: Callable[[UpstreamSite], object]) -> None:
     """Install until a step waits halfway."""
-    run = InBackground(site.installer())
+    run = BackgroundInstall(site.installer())
     until(lambda: run.over or is_halfway(site), f"{kind} is halfway", deadline_s=HALFWAY_S)
     run.stop.set()
     assert site.by_kind(run.join())[kind].status == "running", site.log(kind)
@@ -350,7 +350,7 @@ def test_a_lost_line_stops_nothing(make_site: MakeSite, outside: Outside) -> Non
     outside.rig.set("import-s", "3")
     with Line(outside.rig.port("login")) as line:
         site.profile = line.profile(site.profile)
-        run = InBackground(site.installer())
+        run = BackgroundInstall(site.installer())
         until((site.folder("image") / "cache").exists, "the image is being fetched")
         line.cut()
         assert not_done(site.by_kind(run.join())) == {}

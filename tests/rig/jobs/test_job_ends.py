@@ -5,7 +5,7 @@ from __future__ import annotations
 from llmb_tui.watch.state import RunState
 from tests.kit.reasons import TIME_LIMIT, training_reason
 from tests.kit.waiting import until
-from tests.rig.jobs.watched import Site, Watched
+from tests.rig.jobs.watched import Site, WatchedRun
 
 TWO_TASKS = ("-N", "1", "-n", "2")
 
@@ -15,7 +15,7 @@ def failure(state: RunState) -> tuple[str, str]:
     return state.progress.failure.reason, state.progress.failure.line
 
 
-def update(site: Site, watched: Watched, change: str) -> bool:
+def update(site: Site, watched: WatchedRun, change: str) -> bool:
     """Return whether the controller accepts a change to a job."""
     return site.rig.as_root(["scontrol", "update", f"JobId={watched.job_id}", change]).returncode == 0
 

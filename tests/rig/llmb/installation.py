@@ -149,7 +149,7 @@ class Installation:
         self.write("shared/images", "hsqs, an image")
         self.sh(f"mkdir {self.root}/images && ln -s {self.root}/shared/images {self.root}/images/{IMAGE}")
 
-    def launch(self, release: str = "25.12", framework: str = "nemo2", step_s: float = 1.0) -> Launched:
+    def launch(self, release: str = "25.12", framework: str = "nemo2", step_s: float = 1.0) -> LaunchedJob:
         """Submit a job as llmb-run does."""
         top = f"workloads/{WORKLOAD}/experiments/{TASK}/{TASK}_{time.time_ns()}"
         folder = f"{self.root}/{top}/{TASK}"
@@ -160,7 +160,7 @@ class Installation:
         job = self.rig.as_operator(argv, check=True).stdout.strip()
         text = _RUN.format(job=job, root=self.root, release=release, framework=framework, secret=SECRET)
         self.write(f"{top}/{TASK}/llmb-config_{job}.yaml", text)
-        return Launched(self.rig, job, Path(folder))
+        return LaunchedJob(self.rig, job, Path(folder))
 
     def write(self, below: str, text: str) -> None:
         """Write a file as the operator."""
@@ -173,7 +173,7 @@ class Installation:
         return str(self.rig.as_operator(line, check=True).stdout)
 
 
-class Launched:
+class LaunchedJob:
     """One job, as the cluster sees it."""
 
     def __init__(self, rig: Rig, job: str, folder: Path) -> None:

@@ -81,7 +81,7 @@ def bare(profile: SlurmProfile) -> SlurmProfile:
     return replace(profile, account="", partition="", install_dir="")
 
 
-class _Counted:
+class _CountingPrompter:
     """A prompter that answers the questions of a login, and counts them."""
 
     def __init__(self, rig: Rig) -> None:
@@ -97,7 +97,7 @@ class _Counted:
 
 
 def test_a_login_for_the_offers_serves_the_saved_profile_too(rig: Rig, services: Services) -> None:
-    prompter = _Counted(rig)
+    prompter = _CountingPrompter(rig)
     unsaved = bare(rig.profile("password"))
     offers = services.clusters.inventory(unsaved, prompter)
     assert prompter.questions == 1

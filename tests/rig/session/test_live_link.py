@@ -214,12 +214,12 @@ def test_after_a_cut_a_login_with_a_code_waits_for_a_person(login: Rig, open_ses
 def test_a_key_with_a_passphrase_asks_once_for_everything(login: Rig, open_session: Open) -> None:
     from tests.rig.client import PASSPHRASE
 
-    class Knows(Owner):
+    class PassphraseOwner(Owner):
         def answer(self, prompt: str, echo: bool) -> str:
             super().answer(prompt, echo)
             return PASSPHRASE
 
-    owner = Knows(login)
+    owner = PassphraseOwner(login)
     session = open_session(login.profile("enc"), owner)
     with session.stream(_LONG, bulk=True) as stream:
         assert stream.read(20) == b"up\n"

@@ -38,7 +38,7 @@ FRAME = "\rEpoch 0: :  {n}%| {n}/50 [00:10<00:00, global_step={i}.000, train_ste
 
 
 @dataclass
-class Watched:
+class WatchedJob:
     """A job and its watching."""
 
     rig: Rig
@@ -98,7 +98,7 @@ class Watched:
         until(lambda: self.run.job_ids[-1] not in self.rig.squeue(), "the job has ended")
 
 
-Submit = Callable[..., Watched]
+Submit = Callable[..., WatchedJob]
 
 
 @pytest.fixture
@@ -106,7 +106,7 @@ def submit(rig: Rig, tmp_path: Path) -> Submit:
     """A function that submits the job; `options` are options of its srun."""
     run_plan = plan(CATALOG, Selection("grok1", "25.02", "314b", "h100", "bf16", 8))
 
-    def submit(options: str = "") -> Watched:
+    def submit(options: str = "") -> WatchedJob:
         folder = rig.new_dir()
         (folder / "steps").write_text("".join(FRAME.format(n=i + 1, i=i, s=f"{2 + i}.0") for i in range(8)))
         script = SCRIPT.format(folder=folder, options=options)
@@ -118,7 +118,7 @@ def submit(rig: Rig, tmp_path: Path) -> Submit:
         )  # fmt: skip
         runs = Runs(UserPaths(tmp_path / "config", tmp_path / "state"))
         runs.save(run)
-        return Watched(rig, folder, runs, run)
+        return WatchedJob(rig, folder, runs, run)
 
     return submit
 

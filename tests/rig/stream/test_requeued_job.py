@@ -33,7 +33,7 @@ until [ -e {task_dir}/end ]; do sleep 0.2; done
 """
 
 
-class Submitted:
+class SubmittedJob:
     """The job and its run."""
 
     def __init__(self, rig: Rig, tmp_path: Path) -> None:
@@ -60,7 +60,7 @@ class Submitted:
 
 
 def test_both_logs_are_copied(rig: Rig, tmp_path: Path) -> None:
-    submitted = Submitted(rig, tmp_path)
+    submitted = SubmittedJob(rig, tmp_path)
     session = SlurmCluster(rig.profile())
     states: list[RunState] = []
     poller = JobPoller(session, every_s=0.5)

@@ -30,7 +30,7 @@ until [ -e {folder}/end-{name} ]; do sleep 0.2; done
 
 
 @dataclass
-class Launched:
+class LaunchedJobs:
     """The run's two jobs."""
 
     services: Services
@@ -55,7 +55,7 @@ class Launched:
 
 
 @pytest.fixture
-def launched(rig: Rig, tmp_path: Path) -> Iterator[Launched]:
+def launched(rig: Rig, tmp_path: Path) -> Iterator[LaunchedJobs]:
     services = Services(UserPaths(tmp_path / "config", tmp_path / "state"))
     services.clusters.save(rig.profile(name="rig"))
     folder = rig.new_dir()
@@ -67,13 +67,13 @@ def launched(rig: Rig, tmp_path: Path) -> Iterator[Launched]:
     log = JobLog(f"{folder}/log-plain_%j_%r.out", (f"{folder}/sbatch_plain_%j.out",))
     run = make_run(spec=None, procedure="upstream", cluster="rig", log=log, job_ids=jobs, job_state=None)
     services.runs.save(run)
-    yield Launched(services, folder, run.id)
+    yield LaunchedJobs(services, folder, run.id)
     services.clusters.close()
     rig.cancel_jobs()
 
 
 @pytest.fixture
-def watch(launched: Launched) -> Callable[[], RunState]:
+def watch(launched: LaunchedJobs) -> Callable[[], RunState]:
     """A function that watches the run to the end of its main job."""
     return lambda: launched.services.feed.monitor(launched.run_id).watch(lambda _: None, threading.Event())
 
@@ -82,7 +82,7 @@ def states(run: Run) -> dict[str, str | None]:
     return dict(zip(NAMES, map(run.state_of, run.job_ids), strict=True))
 
 
-def test_the_last_job_is_watched_and_the_other_is_seen(launched: Launched, watch: Callable[[], RunState]) -> None:
+def test_the_last_job_is_watched_and_the_other_is_seen(launched: LaunchedJobs, watch: Callable[[], RunState]) -> None:
     launched.end("plain")
     final = watch()
     profile, plain = launched.run.job_ids
@@ -97,7 +97,7 @@ def test_the_last_job_is_watched_and_the_other_is_seen(launched: Launched, watch
     assert [job.state for job in watch().others] == ["COMPLETED"]
 
 
-def test_the_other_job_may_end_first(launched: Launched) -> None:
+def test_the_other_job_may_end_first(launched: LaunchedJobs) -> None:
     launched.end("profile")
     monitor = launched.services.feed.monitor(launched.run_id)
     states_seen = [monitor.once()]
@@ -115,7 +115,7 @@ def test_the_other_job_may_end_first(launched: Launched) -> None:
     assert launched.is_active()
 
 
-def test_cancelling_ends_all_jobs_of_a_run(launched: Launched, watch: Callable[[], RunState]) -> None:
+def test_cancelling_ends_all_jobs_of_a_run(launched: LaunchedJobs, watch: Callable[[], RunState]) -> None:
     launched.services.feed.cancel(launched.run)
     assert watch().stage == "cancelled"
     until(launched.over, "the end of both jobs is known")

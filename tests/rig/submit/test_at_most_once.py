@@ -25,7 +25,7 @@ from tests.rig.campaign import TIMES
 from tests.rig.submit.intents import Laptop
 from tests.rig.submit.laptop import KilledLaptops
 from tests.rig.submit.trial import Trial, places
-from tests.rig.submit.upstream_intents import ONLY_LAUNCH_SH, WITH_ALL, Held, folder_of, group_of, kill, spec_of
+from tests.rig.submit.upstream_intents import ONLY_LAUNCH_SH, WITH_ALL, LaunchHold, folder_of, group_of, kill, spec_of
 
 
 def by_each(names: str, *cases: tuple[Any, ...]) -> pytest.MarkDecorator:
@@ -41,7 +41,7 @@ def by_each(names: str, *cases: tuple[Any, ...]) -> pytest.MarkDecorator:
 def launch_killed(trial: Trial, moment: str, whom: str) -> None:
     """Launch a new run, and kill its launch at the moment at which it is held."""
     run = trial.new()
-    with Held(trial.rig, moment) as hold:
+    with LaunchHold(trial.rig, moment) as hold:
         thread = trial.submit_in_background(run)
         hold.wait()
         kill(trial, run, whom)
@@ -185,7 +185,7 @@ def test_without_the_token_that_it_needs_nothing_is_started(batch: Trial) -> Non
 def test_the_line_is_cut_while_nemo_run_is_at_work(nemo_run: Trial) -> None:
     for moment in ("before", "after", "status"):
         run = nemo_run.new()
-        with Held(nemo_run.rig, moment) as hold:
+        with LaunchHold(nemo_run.rig, moment) as hold:
             thread = nemo_run.submit_in_background(run)
             hold.wait()
             nemo_run.rig.servers.end_sessions("login")
@@ -198,7 +198,7 @@ def test_the_line_is_cut_while_nemo_run_is_at_work(nemo_run: Trial) -> None:
 def test_launches_of_the_same_selection_at_once_keep_their_jobs_apart(batch: Trial, nemo_run: Trial) -> None:
     for trial, others in ((batch, 3), (nemo_run, 1)):
         first, messages = trial.new(), list[str]()
-        with Held(trial.rig, "before") as hold:
+        with LaunchHold(trial.rig, "before") as hold:
             threads = [trial.submit_in_background(first)]
             hold.wait()
             rest = [trial.new() for _ in range(others)]
@@ -257,7 +257,7 @@ def test_nemo_run_is_killed_at_any_moment(nemo_run: Trial) -> None:
 def test_a_launch_that_waits_is_killed(batch: Trial) -> None:
     """The waiting launch has begun nothing, and the launch that it waits for is not disturbed."""
     first, second = batch.new(), batch.new()
-    with Held(batch.rig, "before") as hold:
+    with LaunchHold(batch.rig, "before") as hold:
         threads = [batch.submit_in_background(first)]
         hold.wait()
         threads.append(batch.submit_in_background(second))

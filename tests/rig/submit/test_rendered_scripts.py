@@ -39,7 +39,7 @@ WRITE_VARIABLES = 'env | grep "^NCCL_DEBUG" | sort >"/nemo_run/$SLURM_PROCID"'
 """Program of a task: writes its variables to a file for its rank."""
 
 
-class Finished(Protocol):
+class RunToEnd(Protocol):
     """A function that runs a job to its end and returns the run's folder."""
 
     def __call__(
@@ -48,7 +48,7 @@ class Finished(Protocol):
 
 
 @pytest.fixture
-def finished(rig: Rig, laptop: Laptop) -> Finished:
+def run_to_end(rig: Rig, laptop: Laptop) -> RunToEnd:
     """A function that runs a successful job on two nodes as the selection says, and returns the run's folder.
 
     `training`: a program that each task runs instead of the entry script.
@@ -81,11 +81,11 @@ def _text(task: Path, pattern: str) -> str:
     return "".join(path.read_text() for path in task.glob(pattern))
 
 
-def test_a_profiled_run_bound_to_numa_nodes_is_one_process_on_each_gpu(rig: Rig, finished: Finished) -> None:
+def test_a_profiled_run_bound_to_numa_nodes_is_one_process_on_each_gpu(rig: Rig, run_to_end: RunToEnd) -> None:
     profile = rig.profile(install_dir=str(rig.new_dir()), partition="small", vboost=True)
     options = RunOptions(profile=True, profile_start=45, profile_stop=50)
     with contextlib.closing(SlurmCluster(profile)) as session:
-        task = finished(session, profile, replace(GB200, options=options))
+        task = run_to_end(session, profile, replace(GB200, options=options))
     assert "iteration 49/49" in _text(task, "log-*")
     assert "not bound" not in _text(task, "log-*")
     names = [path.name for path in (task / "nsys_profile").glob("*.nsys-rep")]
@@ -94,10 +94,10 @@ def test_a_profiled_run_bound_to_numa_nodes_is_one_process_on_each_gpu(rig: Rig,
     assert (task.parent / "vboost.err").read_text()  # sudo refuses, or does not exist
 
 
-def test_srun_takes_the_options_of_cpu_pinning_and_sbatch_the_memory(rig: Rig, finished: Finished) -> None:
+def test_srun_takes_the_options_of_cpu_pinning_and_sbatch_the_memory(rig: Rig, run_to_end: RunToEnd) -> None:
     profile = rig.profile(install_dir=str(rig.new_dir()), cpus_per_task=7, memory="100G")
     with contextlib.closing(SlurmCluster(profile)) as session:
-        task = finished(session, profile, NEMOTRON)
+        task = run_to_end(session, profile, NEMOTRON)
     assert "iteration 49/49" in _text(task, "log-*")
     (log,) = task.glob("log-*")
     job_id = log.stem.split("_")[-2]
@@ -112,13 +112,13 @@ def test_srun_takes_the_options_of_cpu_pinning_and_sbatch_the_memory(rig: Rig, f
     assert rows()[f"{job_id}.1"][1:] == ["16", str(16 * 7)]
 
 
-def test_a_token_in_the_operators_home_is_read_in_the_container(rig: Rig, finished: Finished) -> None:
+def test_a_token_in_the_operators_home_is_read_in_the_container(rig: Rig, run_to_end: RunToEnd) -> None:
     """Only the container reads it: scripts, logs and the run's folder do not contain the token."""
     profile = rig.profile(install_dir=str(rig.new_dir()))
     selection = Selection("llama3.1", "25.04", "8b", "h100", "bf16", 16)
     with contextlib.closing(SlurmCluster(profile)) as session:
         file = rig.home / Path(put_secret(session, SecretValue("hugging-face", TOKEN))).relative_to("/home/operator")
-        task = finished(session, profile, replace(selection, options=RunOptions(hub_tokenizer=True)))
+        task = run_to_end(session, profile, replace(selection, options=RunOptions(hub_tokenizer=True)))
         image = f"--container-image={profile.install_dir}/images/nvidia+nemo+25.02.01.sqsh"
         mounts = f"--container-mounts={task}/hugging-face-token:{IN_CONTAINER}:ro"
         look = 'cat "$1"; echo changed >"$1"'
@@ -130,19 +130,19 @@ def test_a_token_in_the_operators_home_is_read_in_the_container(rig: Rig, finish
     assert not [path for path in paths if TOKEN in path.read_text(errors="replace")]
 
 
-def test_only_the_first_rank_of_each_node_lets_nccl_write_its_network_lines(rig: Rig, finished: Finished) -> None:
+def test_only_the_first_rank_of_each_node_lets_nccl_write_its_network_lines(rig: Rig, run_to_end: RunToEnd) -> None:
     profile = rig.profile(install_dir=str(rig.new_dir()))
     with contextlib.closing(SlurmCluster(profile)) as session:
-        task = finished(session, profile, NEMOTRON, ("sh", "-c", WRITE_VARIABLES))
+        task = run_to_end(session, profile, NEMOTRON, ("sh", "-c", WRITE_VARIABLES))
     variables = {rank: (task / str(rank)).read_text().splitlines() for rank in range(16)}
     expected = ["NCCL_DEBUG=INFO", "NCCL_DEBUG_FILE=/nemo_run/nccl/%h.%p", "NCCL_DEBUG_SUBSYS=INIT,NET"]
     assert variables == {rank: expected if rank in (0, 8) else [] for rank in range(16)}
 
 
-def test_the_network_lines_of_a_run_are_copied_from_its_folder(rig: Rig, finished: Finished, laptop: Laptop) -> None:
+def test_the_network_lines_of_a_run_are_copied_from_its_folder(rig: Rig, run_to_end: RunToEnd, laptop: Laptop) -> None:
     profile = rig.profile(install_dir=str(rig.new_dir()))
     with contextlib.closing(SlurmCluster(profile)) as session:
-        task = finished(session, profile, NEMOTRON)
+        task = run_to_end(session, profile, NEMOTRON)
         (run,) = laptop.runs.all()
         keep_network_lines(session, laptop.runs, run)
     nodes = sorted(path.name.partition(".")[0] for path in (task / "nccl").glob("cn*"))

@@ -17,7 +17,7 @@ NOT_AVAILABLE = "Requested node configuration is not available"
 
 
 @dataclass(frozen=True)
-class Refused:
+class RefusedRun:
     """A run that Slurm refuses."""
 
     what: str
@@ -35,128 +35,128 @@ class Refused:
 
 
 CASES = {
-    "account": Refused(
+    "account": RefusedRun(
         what="account `nope` is not one of yours",
         words="Invalid account or account/partition combination specified",
         fix="sacctmgr show assoc",
         spec={"account": "nope"},
     ),
-    "partition": Refused(
+    "partition": RefusedRun(
         what="there is no partition `nope`",
         words="invalid partition specified: nope",
         fix="There are `batch`, `debug`, `small` or `cpu`.",
         spec={"partition": "nope"},
     ),
-    "qos": Refused(
+    "qos": RefusedRun(
         what="account `llmbench` may not use QOS `nope` in partition `batch`",
         words="Invalid qos specification",
         fix="QOS",
         spec={"options": (("qos", "nope"),)},
     ),
-    "memory": Refused(
+    "memory": RefusedRun(
         what="no node of partition `batch` has 9000G of memory",
         words="Memory specification can not be satisfied",
         fix="Lower the memory",
         spec={"memory": "9000G"},
         line="--mem=9000G",
     ),
-    "time": Refused(
+    "time": RefusedRun(
         what="partition `batch` gives at most 4 h, the run asks for 6 h",
         words="Requested time limit is invalid (missing or exceeds some limit)",
         fix="or choose partition `cpu`",
         spec={"time_limit": "06:00:00"},
     ),
-    "time-debug": Refused(
+    "time-debug": RefusedRun(
         what="partition `debug` gives at most 30 min, the run asks for 1 h",
         words="Requested time limit is invalid",
         fix="or choose partition `batch`, `small` or `cpu`",
         spec={"partition": "debug", "time_limit": "01:00:00"},
     ),
-    "nodes": Refused(
+    "nodes": RefusedRun(
         what="partition `batch` does not give 9 nodes to one job; it has 4 nodes",
         words="Node count specification invalid",
         fix="smaller scale",
         spec={"nodes": 9},
     ),
-    "nodes-debug": Refused(
+    "nodes-debug": RefusedRun(
         what="partition `debug` does not give 3 nodes to one job",
         words="Node count specification invalid",
         fix="scontrol show partition debug",
         spec={"partition": "debug", "nodes": 3},
     ),
-    "gpus-per-node": Refused(
+    "gpus-per-node": RefusedRun(
         what="partition `batch` cannot give 1 node with 9 GPUs each",
         words=NOT_AVAILABLE,
         fix="requests GPUs",
         spec={"tasks_per_node": 9},
         line="--gpus-per-node=9",
     ),
-    "gres": Refused(
+    "gres": RefusedRun(
         what="partition `batch` cannot give 1 node with 9 GPUs each",
         words=NOT_AVAILABLE,
         fix="requests GPUs",
         spec={"tasks_per_node": 9, "gpu_request": "gres"},
         line="--gres=gpu:9",
     ),
-    "no-gpus": Refused(
+    "no-gpus": RefusedRun(
         what="partition `cpu` cannot give 1 node with 8 GPUs each",
         words=NOT_AVAILABLE,
         fix="another partition",
         spec={"partition": "cpu", "tasks_per_node": 8},
         line="--gpus-per-node=8",
     ),
-    "gres-name": Refused(
+    "gres-name": RefusedRun(
         what="it does not accept `--gres=gpu:8`",
         words="Invalid generic resource (gres) specification",
         fix="gres or gpus-per-node, or choose a partition that has them",
         spec={"tasks_per_node": 8, "gpu_request": "gres"},
         line="--gres=nope:8",
     ),
-    "reservation": Refused(
+    "reservation": RefusedRun(
         what="it cannot use reservation `nope` now",
         words="Requested reservation is invalid",
         fix="scontrol show reservation",
         spec={"options": (("reservation", "nope"),)},
     ),
-    "constraint": Refused(
+    "constraint": RefusedRun(
         what="no node of partition `batch` has the features `nope`",
         words="Invalid feature specification",
         fix="constraint",
         spec={"options": (("constraint", "nope"),)},
     ),
-    "exclude": Refused(
+    "exclude": RefusedRun(
         what="cannot give the nodes that the cluster's profile names or leaves",
         words="Invalid node name specified",
         fix="sinfo -N",
         spec={"options": (("exclude", "nope01"),)},
     ),
-    "segment": Refused(
+    "segment": RefusedRun(
         what="sbatch on this cluster does not know option `--segment`",
         words="unrecognized option '--segment=4'",
         fix="later Slurm",
         spec={"options": (("segment", "4"),)},
     ),
-    "flag": Refused(
+    "flag": RefusedRun(
         what="sbatch on this cluster does not know option `--nope`",
         words="unrecognized option '--nope'",
         fix="profile",
         spec={"options": (("nope", None),)},
     ),
-    "qos-jobs": Refused(
+    "qos-jobs": RefusedRun(
         what="allows no further job of yours",
         words="QOSMaxSubmitJobPerUserLimit",
         fix="one of your jobs",
         spec={"options": (("qos", "strict"),)},
         limit="MaxSubmitJobsPerUser=0",
     ),
-    "qos-time": Refused(
+    "qos-time": RefusedRun(
         what="allows less time than the 30 min that the run asks for",
         words="QOSMaxWallDurationPerJobLimit",
         fix="Lower the time limit",
         spec={"options": (("qos", "strict"),)},
         limit="MaxWall=00:05:00",
     ),
-    "qos-nodes": Refused(
+    "qos-nodes": RefusedRun(
         what="does not allow 2 nodes",
         words="QOSMaxNodePerJobLimit",
         fix="smaller scale",
@@ -167,7 +167,7 @@ CASES = {
 
 
 @pytest.mark.parametrize("case", CASES.values(), ids=CASES.keys())
-def test_a_refusal_is_explained(trial: Trial, case: Refused) -> None:
+def test_a_refusal_is_explained(trial: Trial, case: RefusedRun) -> None:
     run = trial.new(**case.spec)
     lines = [case.line] if case.line else []
     with _strict_qos(trial.rig, case.limit), trial.session() as session, pytest.raises(LlmbError) as caught:

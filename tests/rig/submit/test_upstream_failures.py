@@ -13,7 +13,7 @@ from tests.kit.runs import delivery_of, start_late
 from tests.kit.waiting import until
 from tests.rig.submit.test_slurm_failing import waiting_connections
 from tests.rig.submit.trial import Trial
-from tests.rig.submit.upstream_intents import WITH_ALL, Held, folder_of, group_of, kill, spec_of
+from tests.rig.submit.upstream_intents import WITH_ALL, LaunchHold, folder_of, group_of, kill, spec_of
 
 NAME = "nemo_grok1"
 
@@ -29,7 +29,7 @@ def test_the_controller_hangs_when_sbatch_asks_it(batch: Trial, monkeypatch: pyt
     monkeypatch.setattr("llmb_tui.launch.login_node.TAKEN_WITHIN_S", 40.0)
     for whom in (WITH_ALL, None):
         run = batch.new()
-        with Held(batch.rig, "before") as hold:
+        with LaunchHold(batch.rig, "before") as hold:
             thread = batch.submit_in_background(run)
             hold.wait()
             with batch.rig.controller_hung():
@@ -106,7 +106,7 @@ def test_manual_jobs_are_not_taken_for_the_launchs(batch: Trial) -> None:
     launch_manually(batch, NAME, root)
     for moment, state in (("before", "withdrawn"), ("after", "submitted")):
         run = batch.new()
-        with Held(batch.rig, moment) as hold:
+        with LaunchHold(batch.rig, moment) as hold:
             thread = batch.submit_in_background(run)
             hold.wait()
             launch_manually(batch, f"{NAME}_too", root)
@@ -120,7 +120,7 @@ def test_manual_jobs_are_not_taken_for_the_launchs(batch: Trial) -> None:
 
 def test_a_manual_job_that_cannot_be_distinguished_leaves_the_run_unknown(batch: Trial) -> None:
     run = batch.new()
-    with Held(batch.rig, "after") as hold:
+    with LaunchHold(batch.rig, "after") as hold:
         thread = batch.submit_in_background(run)
         hold.wait()
         other = launch_manually(batch, NAME, spec_of(run).root)
@@ -139,7 +139,7 @@ def test_a_manual_job_that_cannot_be_distinguished_leaves_the_run_unknown(batch:
 def test_a_manual_job_does_not_matter_to_a_launch_that_names_its_jobs(batch: Trial, nemo_run: Trial) -> None:
     for trial in (batch, nemo_run):
         run = trial.new()
-        with Held(trial.rig, "after") as hold:
+        with LaunchHold(trial.rig, "after") as hold:
             thread = trial.submit_in_background(run)
             hold.wait()
             launch_manually(trial, spec_of(run).job_name, spec_of(run).directory)
@@ -151,7 +151,7 @@ def test_a_manual_job_does_not_matter_to_a_launch_that_names_its_jobs(batch: Tri
 def test_nemo_runs_experiment_distinguishes_a_lost_launch_from_a_manual_one(nemo_run: Trial) -> None:
     """The same manual command a moment later: the experiment's name has a time after the end of the launch."""
     run = nemo_run.new()
-    with Held(nemo_run.rig, "before") as hold:
+    with LaunchHold(nemo_run.rig, "before") as hold:
         thread = nemo_run.submit_in_background(run)
         hold.wait()
         kill(nemo_run, run, WITH_ALL)

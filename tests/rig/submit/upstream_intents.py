@@ -126,7 +126,7 @@ def recorded_sbatch(rig: Rig) -> Iterator[None]:
                 path.unlink()
 
 
-class Held:
+class LaunchHold:
     """A moment at which launches stop: `before` sbatch, `after` it, or when NeMo-Run asks for the `status` of the job.
 
     At `status` the job is in Slurm and in NeMo-Run's own list, and nothing is printed yet.
@@ -137,7 +137,7 @@ class Held:
         self._reached = rig.knobs / "hold" / f"{moment}.reached"
         self._knob = rig.knob(f"hold/{moment}", "")
 
-    def __enter__(self) -> Held:
+    def __enter__(self) -> LaunchHold:
         self._reached.unlink(missing_ok=True)
         self._knob.__enter__()
         return self

@@ -23,7 +23,7 @@ from llmb_tui.store.paths import UserPaths
 from llmb_tui.watch.timing import Timing
 from tests.kit.waiting import until
 from tests.recipes.outside import Outside
-from tests.rig.jobs.watched import Watched
+from tests.rig.jobs.watched import WatchedRun
 
 CLUSTER = "rig"
 RECIPE = ("--procedure", "upstream")
@@ -40,7 +40,7 @@ class Operator:
         self.install = self.rig.new_dir()
         self.places = places
         self._read_output = read_output
-        self.watching: list[Watched] = []
+        self.watching: list[WatchedRun] = []
         services = Services(places)
         services.clusters.save(self.rig.profile(name=CLUSTER, install_dir=str(self.install), **profile))
 
@@ -106,11 +106,11 @@ class Operator:
         """The stored run."""
         return Services(self.places).runs.load(run_id)
 
-    def watched(self, run: Run) -> Watched:
+    def watched(self, run: Run) -> WatchedRun:
         """Watch a run in a thread, as the screen does."""
         services = Services(self.places, timing=Timing(look_every_s=1.0))
         poller = services.clusters.poller(CLUSTER)
-        self.watching.append(Watched(services.feed.monitor(run.id), poller, run.job_ids[-1]))
+        self.watching.append(WatchedRun(services.feed.monitor(run.id), poller, run.job_ids[-1]))
         return self.watching[-1]
 
     def requeue(self, run: Run) -> None:
