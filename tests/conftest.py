@@ -1,4 +1,4 @@
-"""For all tests: the rig's fixtures, hypothesis's settings, and the list of what this machine has no rig for."""
+"""The rig's fixtures, hypothesis's settings, and the list of tests that this machine cannot run for lack of a rig."""
 
 from __future__ import annotations
 
@@ -29,13 +29,13 @@ if TYPE_CHECKING:
 
 NOT_RUN = "not run: "
 AT_END = "printed at the end"
-_OF_RECIPES = ("BASE_URL", "APP_ID", "APP_SECRET", "PROJECT_NAME", "PVC_DIR", "RUN_CONF_MOUNTS")
+_RECIPE_VARIABLES = ("BASE_URL", "APP_ID", "APP_SECRET", "PROJECT_NAME", "PVC_DIR", "RUN_CONF_MOUNTS")
 """Variables that describe a site to NVIDIA's recipes for Run:ai, and to `clusters add`."""
 _OF_TESTS = {SOCKET, "LLMB_TUI_NO_RIG", "LLMB_TUI_WRITE_GOLDEN"}
-_RUNNING: dict[str, Rig] = {}
-"""Those of this process, by the name of their fixture."""
+_RIGS: dict[str, Rig] = {}
+"""The rigs of this process, by the name of their fixture."""
 
-# How long an example takes says how busy the machine is, nothing about the program.
+# The duration of an example depends on the machine's load, not on the program.
 settings.register_profile("untimed", deadline=None)
 settings.load_profile("untimed")
 
@@ -46,7 +46,7 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    """Start what all processes of a test run share, in one time zone: pictures show local times with their zone."""
+    """Start the processes that all workers of a test run share, and set one time zone: pictures show local times."""
     os.environ["TZ"] = "UTC"
     time.tzset()
     if SOCKET not in os.environ and not config.option.quick:
@@ -58,25 +58,31 @@ def pytest_configure(config: pytest.Config) -> None:
         config.add_cleanup(warm.close)
 
 
-WAITS = ("tests/rig/submit/", "tests/rig/install/", "tests/rig/", "tests/watch/test_watch_monitor.py", "tests/journey/")
-"""Where files take a minute and more, most of it waiting for a cluster, the longest first."""
-WORKS = ("tests/ui/", "tests/launch/", "")
-"""Where files keep a processor busy, the longest first."""
+SLOW_FILES = (
+    "tests/rig/submit/",
+    "tests/rig/install/",
+    "tests/rig/",
+    "tests/watch/test_watch_monitor.py",
+    "tests/journey/",
+)
+"""Paths of files that take a minute and more, most of it waiting for a cluster; the longest first."""
+BUSY_FILES = ("tests/ui/", "tests/launch/", "")
+"""Paths of files that keep a processor busy; the longest first."""
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """The longest files first, those that wait in turn with those that work: no process is left with one at the end."""
+    """Sort the files: the longest first, waiting and busy ones in turn, so that no worker ends with one long file."""
     files = {name: list(tests) for name, tests in itertools.groupby(items, lambda item: item.nodeid.partition("::")[0])}
-    waiting = [name for name in files if name.startswith(WAITS)]
+    waiting = [name for name in files if name.startswith(SLOW_FILES)]
     working = [name for name in files if name not in waiting]
-    waiting.sort(key=lambda name: next(at for at, start in enumerate(WAITS) if name.startswith(start)))
-    working.sort(key=lambda name: next(at for at, start in enumerate(WORKS) if name.startswith(start)))
+    waiting.sort(key=lambda name: next(at for at, start in enumerate(SLOW_FILES) if name.startswith(start)))
+    working.sort(key=lambda name: next(at for at, start in enumerate(BUSY_FILES) if name.startswith(start)))
     in_turn = itertools.chain.from_iterable(itertools.zip_longest(waiting, working))
     items[:] = [test for name in in_turn if name is not None for test in files[name]]
 
 
 def pytest_collection_finish() -> None:
-    """What is imported stays, and no collection of garbage walks over it; each screen keeps 100,000 objects as well."""
+    """Freeze the imported objects, so that garbage collections skip them; each screen keeps 100,000 objects as well."""
     gc.collect()
     gc.freeze()
     gc.set_threshold(20_000, 20, 10)
@@ -96,13 +102,13 @@ def _no_programs_if_quick(request: pytest.FixtureRequest) -> None:
 
 @pytest.fixture(scope="session", autouse=True)
 def _nothing_of_the_developer() -> Iterator[None]:
-    """No setting and no keyring of who runs the tests decides them, or is changed by them."""
+    """Isolate the tests from the developer's settings and keyring: neither reads nor changes them."""
     import keyring
     from keyring.backends.fail import Keyring
 
     with pytest.MonkeyPatch.context() as monkeypatch:
         for name in os.environ.keys() - _OF_TESTS:
-            if name.startswith("LLMB_TUI_") or name in _OF_RECIPES:
+            if name.startswith("LLMB_TUI_") or name in _RECIPE_VARIABLES:
                 monkeypatch.delenv(name)
         monkeypatch.setenv("PYTHON_KEYRING_BACKEND", f"{Keyring.__module__}.{Keyring.__name__}")
         keyring.set_keyring(Keyring())  # type: ignore[no-untyped-call]
@@ -111,7 +117,7 @@ def _nothing_of_the_developer() -> Iterator[None]:
 
 @pytest.fixture(scope="session", autouse=True)
 def _warm_renderer() -> Iterator[None]:
-    """Scripts are rendered without importing NeMo-Run each time, which takes three seconds."""
+    """Render scripts without importing NeMo-Run each time, which takes three seconds."""
     with pytest.MonkeyPatch.context() as monkeypatch:
         command = (*Warm.python(), "-m", "llmb_tui.launch.direct.render_worker")
         monkeypatch.setattr("llmb_tui.launch.direct.render.COMMAND", command)
@@ -120,9 +126,9 @@ def _warm_renderer() -> Iterator[None]:
 
 @pytest.fixture(scope="session", autouse=True)
 def _presets_once() -> Iterator[None]:
-    """The package's presets are parsed and checked once in each process, as long as their files stay what they are.
+    """Parse and check the package's presets once in each process, unless their files change.
 
-    It is 50 ms of a processor each time, in hundreds of tests. What reads a preset by itself reads it anew.
+    Parsing takes 50 ms of a processor, in hundreds of tests. A test that reads a preset directly still parses it again.
     """
     from llmb_tui.catalog import load
     from llmb_tui.toml.read import builtin_dir
@@ -130,25 +136,25 @@ def _presets_once() -> Iterator[None]:
     folder, read = builtin_dir(), load.read_preset
     unchanged = functools.lru_cache(maxsize=None)(lambda file, *_: read(file))
 
-    def once(file: Path) -> Recipe:
+    def parse_once(file: Path) -> Recipe:
         stat = file.stat() if file.parent == folder else None
         return read(file) if stat is None else unchanged(file, stat.st_mtime_ns, stat.st_size)
 
     with pytest.MonkeyPatch.context() as monkeypatch:
-        monkeypatch.setattr(load, "read_preset", once)
+        monkeypatch.setattr(load, "read_preset", parse_once)
         yield
 
 
 @pytest.fixture
 def _cold_renderer(monkeypatch: pytest.MonkeyPatch) -> None:
-    """The process that renders is Python itself, as it is outside of tests."""
+    """Render in a new Python process, as outside of tests."""
     command = (sys.executable, "-m", "llmb_tui.launch.direct.render_worker")
     monkeypatch.setattr("llmb_tui.launch.direct.render.COMMAND", command)
 
 
 @pytest.fixture(scope="session")
 def catalog() -> Catalog:
-    """The presets of the package."""
+    """The package's presets."""
     from tests.kit.runs import CATALOG
 
     return CATALOG
@@ -157,53 +163,53 @@ def catalog() -> Catalog:
 @pytest.fixture(scope="session")
 def rig() -> Iterator[Rig]:
     """SSH servers and Slurm with accounting."""
-    yield from _started("rig")
+    yield from _start_rig("rig")
 
 
 @pytest.fixture(scope="session")
 def rig_without_accounting() -> Iterator[Rig]:
     """SSH servers and Slurm without slurmdbd."""
-    yield from _started("rig_without_accounting", accounting=False)
+    yield from _start_rig("rig_without_accounting", accounting=False)
 
 
 @pytest.fixture(scope="session")
 def login() -> Iterator[Rig]:
     """SSH servers only."""
-    yield from _started("login", slurm=False)
+    yield from _start_rig("login", slurm=False)
 
 
 @pytest.fixture
 def outside(rig: Rig) -> Iterator[Outside]:
-    """The rig, with stand-ins of what the recipes' own procedures get from GitHub, pip's index and Hugging Face."""
+    """The rig with stand-ins for the servers that the recipes' scripts use: GitHub, pip's index and Hugging Face."""
     from tests.recipes import outside
 
-    made = outside.of(rig)
-    with made.reachable():
-        yield made
+    servers = outside.of(rig)
+    with servers.reachable():
+        yield servers
 
 
-def _started(name: str, **parts: bool) -> Iterator[Rig]:
+def _start_rig(name: str, **parts: bool) -> Iterator[Rig]:
     from tests.rig.cluster import Rig
 
     if reason := Rig.unavailable():
         pytest.skip(f"{NOT_RUN}{reason}")
-    started = _RUNNING[name] = Rig(**parts).start()
-    yield started
-    del _RUNNING[name]
-    started.stop()
+    rig = _RIGS[name] = Rig(**parts).start()
+    yield rig
+    del _RIGS[name]
+    rig.stop()
 
 
 @pytest.fixture(autouse=True)
 def _tidy_rigs(request: pytest.FixtureRequest) -> Iterator[None]:
-    """Leave the rigs that a test has used without jobs and faults."""
+    """Remove the jobs and faults of the rigs that a test has used."""
     yield
-    for name in _RUNNING.keys() & set(request.fixturenames):
-        _RUNNING[name].tidy()
+    for name in _RIGS.keys() & set(request.fixturenames):
+        _RIGS[name].tidy()
 
 
 @pytest.fixture(autouse=True)
 def _no_link_stays(_links: list[Reconnector]) -> Iterator[None]:
-    """What a test has connected dials no more: by then another one's login node may have the port."""
+    """Stop the reconnections that a test leaves behind: the port may soon belong to the login node of another test."""
     before = len(_links)
     yield
     for link in _links[before:]:
@@ -213,36 +219,36 @@ def _no_link_stays(_links: list[Reconnector]) -> Iterator[None]:
 
 @pytest.fixture(scope="session")
 def _links() -> Iterator[list[Reconnector]]:
-    """All that were made in this process and not closed here."""
+    """The links that were made in this process and not closed in their test."""
     from llmb_tui.cluster.reconnector import Reconnector
 
-    made: list[Reconnector] = []
+    links: list[Reconnector] = []
     init = Reconnector.__init__
 
-    def noted(link: Reconnector, *given: Any) -> None:
-        init(link, *given)
-        made.append(link)
+    def record_link(link: Reconnector, *arguments: Any) -> None:
+        init(link, *arguments)
+        links.append(link)
 
     with pytest.MonkeyPatch.context() as monkeypatch:
-        monkeypatch.setattr(Reconnector, "__init__", noted)
-        yield made
+        monkeypatch.setattr(Reconnector, "__init__", record_link)
+        yield links
 
 
 @pytest.fixture
 def print_at_end(request: pytest.FixtureRequest) -> Callable[[str], None]:
-    """A function that prints a sentence at the end of all tests, from any of their processes."""
+    """A function that prints a sentence at the end of all tests, from any worker process."""
     return lambda sentence: request.node.user_properties.append((AT_END, sentence))
 
 
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
-    """Print the sentences of tests, then the name of every test that was not run, by the reason."""
+    """Print the tests' sentences, then the name of every test that was not run, grouped by reason."""
     for sentence in reported_values(terminalreporter, AT_END):
         terminalreporter.write_line(str(sentence))
     reasons: dict[str, list[str]] = {}
     for report in terminalreporter.stats.get("skipped", []):
         text = report.longrepr[2] if isinstance(report.longrepr, tuple) else ""
-        _, found, reason = text.partition(NOT_RUN)
-        if found:
+        _, separator, reason = text.partition(NOT_RUN)
+        if separator:
             reasons.setdefault(reason, []).append(report.nodeid)
     for reason, names in reasons.items():
         terminalreporter.section(f"{NOT_RUN}{reason}")

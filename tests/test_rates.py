@@ -1,4 +1,4 @@
-"""How long a count that grows still takes."""
+"""Remaining time of a growing count."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ import pytest
 from llmb_tui.rates import RateEstimator
 
 
-def test_what_is_left_counts_down_between_two_sightings() -> None:
+def test_the_remaining_time_counts_down_between_two_sightings() -> None:
     pace = RateEstimator()
     assert pace.seconds_left(50, 0.0) is None
     pace.note(10, 100.0)
@@ -28,16 +28,16 @@ def test_only_the_newest_sightings_count_and_a_smaller_count_is_a_new_start() ->
     assert pace.seconds_left(50, 2000.0) is None
 
 
-def test_a_pace_is_that_of_its_window_and_needs_some_time() -> None:
+def test_the_pace_comes_from_a_window_and_needs_a_minimum_time() -> None:
     pace = RateEstimator(within_s=60.0, after_s=5.0)
 
-    def seen(now: float, count: int) -> float | None:
+    def remaining_s(now: float, count: int) -> float | None:
         pace.note(count, now)
         return pace.seconds_left(1000, now)
 
-    assert seen(0.0, 0) is None
-    assert seen(1.0, 10) is None
-    assert seen(10.0, 100) == 90.0
-    assert seen(80.0, 800) is None  # what was seen before is older than a minute
-    assert seen(90.0, 900) == 10.0
-    assert seen(100.0, 50) is None
+    assert remaining_s(0.0, 0) is None
+    assert remaining_s(1.0, 10) is None
+    assert remaining_s(10.0, 100) == 90.0
+    assert remaining_s(80.0, 800) is None  # the earlier sightings are older than a minute
+    assert remaining_s(90.0, 900) == 10.0
+    assert remaining_s(100.0, 50) is None

@@ -1,4 +1,4 @@
-"""A demo cluster, and verbs that know it as a saved cluster."""
+"""A demo cluster, and verbs with that cluster as a saved cluster."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from tests.kit import verbs
 from tests.kit.verbs import Completed
 
 FAST = 600.0
-"""Clock of the tests' cluster: a run of minutes takes about a second."""
+"""Speed of the tests' cluster: a run of minutes takes about a second."""
 
 
 @pytest.fixture
@@ -30,11 +30,11 @@ def cluster(tmp_path: Path, places: UserPaths, request: pytest.FixtureRequest) -
         yield demo
 
 
-def checked(by: Callable[[tuple[str, ...], dict[str, str]], Completed], home: Path) -> Call:
-    """Runs verbs that way, for a person with that home directory, and checks their exit codes."""
+def make_call(run_verb: Callable[[tuple[str, ...], dict[str, str]], Completed], home: Path) -> Call:
+    """A function that runs verbs with that home directory and checks their exit codes."""
 
     def run(*arguments: str, code: int = 0) -> Completed:
-        done = by(arguments, verbs.environment(home))
+        done = run_verb(arguments, verbs.environment(home))
         assert done.returncode == code, done.stdout + done.stderr
         return done
 
@@ -43,13 +43,13 @@ def checked(by: Callable[[tuple[str, ...], dict[str, str]], Completed], home: Pa
 
 @pytest.fixture
 def call(places: UserPaths, tmp_path: Path) -> Call:
-    """Verbs in this process."""
+    """Run verbs in this process."""
     assert places.config.parent == tmp_path
-    return checked(verbs.run, tmp_path)
+    return make_call(verbs.run, tmp_path)
 
 
 @pytest.fixture
 def program(places: UserPaths, tmp_path: Path) -> Call:
-    """Verbs as programs: each knows only what is on the disk, and imports NeMo-Run for itself."""
+    """Run verbs as programs: each sees only the files on the disk, and imports NeMo-Run itself."""
     assert places.config.parent == tmp_path
-    return checked(verbs.start, tmp_path)
+    return make_call(verbs.start, tmp_path)

@@ -1,4 +1,4 @@
-"""What the journeys run: one recipe of each family."""
+"""The selections that the journeys run: one recipe of each family."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`doctor` as a person reads it, on the embedded cluster."""
+"""The printed table of `doctor` on the embedded cluster."""
 
 from __future__ import annotations
 
@@ -14,11 +14,11 @@ def test_a_good_cluster_is_one_line_for_each_check(call: Call, cluster: DemoClus
     assert not any("(needed: " in line for line in lines)
 
 
-def test_each_error_says_what_is_needed_and_how_to_fix_it(call: Call, cluster: DemoCluster) -> None:
+def test_each_error_names_the_requirement_and_the_fix(call: Call, cluster: DemoCluster) -> None:
     blackwell = ("-w", "nemotron4-340b", "-s", "340b", "--gpu", "b200", "-d", "fp8", "--scale", "128")
     lines = call("doctor", cluster.profile.name, *blackwell, code=1).stdout.splitlines()
-    found = next(line for line in lines if line.split()[:2] == ["failed", "GPUs"])
-    assert found.endswith("8 × h100")
+    gpu_line = next(line for line in lines if line.split()[:2] == ["failed", "GPUs"])
+    assert gpu_line.endswith("8 × h100")
     problem = next(line for line in lines if line.startswith("✗ failed: GPUs (needed: 8 × B200 in a node): "))
     assert problem.endswith(".")
     assert lines[-1].endswith("failed: not ready")

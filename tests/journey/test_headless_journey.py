@@ -1,4 +1,4 @@
-"""From a selection to a verdict without a person, by the verbs, on the embedded cluster."""
+"""The way from a selection to a verdict by verbs, without a user, on the embedded cluster."""
 
 from __future__ import annotations
 
@@ -15,19 +15,19 @@ from tests.kit.demo import fault
 BOTH_FAMILIES = pytest.mark.parametrize(
     ("by", "selection"), [("program", NEMOTRON), ("call", LLAMA_HYDRA)], ids=["nemo2", "hydra"]
 )
-"""One of them as programs that know nothing of each other but what is on the disk."""
+"""Both families; the verbs of one run as separate programs that share only the files on the disk."""
 
 
 @pytest.fixture
-def way(by: str, request: pytest.FixtureRequest) -> Call:
-    """How verbs are run."""
-    made: Call = request.getfixturevalue(by)
-    return made
+def run_verb(by: str, request: pytest.FixtureRequest) -> Call:
+    """The function that runs verbs."""
+    function: Call = request.getfixturevalue(by)
+    return function
 
 
 @BOTH_FAMILIES
-def test_demo_ends_with_a_verdict(way: Call, selection: tuple[str, ...]) -> None:
-    lines = way("demo", "--headless", *selection).stdout.splitlines()
+def test_demo_ends_with_a_verdict(run_verb: Call, selection: tuple[str, ...]) -> None:
+    lines = run_verb("demo", "--headless", *selection).stdout.splitlines()
     assert re.fullmatch(r"verdict: PASS \d+\.\d % of published", lines[-1])
     stages = [line.split(":")[0] for line in lines if not line.startswith(" ")]
     assert stages == ["plan", "connect", "preflight", "install", "render", "submit", "watch", "verdict"]
@@ -35,42 +35,44 @@ def test_demo_ends_with_a_verdict(way: Call, selection: tuple[str, ...]) -> None
 
 
 @BOTH_FAMILIES
-def test_the_verbs_go_the_same_way(way: Call, cluster: DemoCluster, selection: tuple[str, ...]) -> None:
+def test_the_verbs_lead_to_the_same_verdict(run_verb: Call, cluster: DemoCluster, selection: tuple[str, ...]) -> None:
     name = cluster.profile.name
-    installed = json.loads(way("install", name, *selection, "--json").stdout)
+    installed = json.loads(run_verb("install", name, *selection, "--json").stdout)
     assert {step["status"] for step in installed} == {"done"}
-    submitted = json.loads(way("submit", "--cluster", name, *selection, "--yes", "--json").stdout)
+    submitted = json.loads(run_verb("submit", "--cluster", name, *selection, "--yes", "--json").stdout)
     run = submitted["id"]
     assert (submitted["cluster"], submitted["procedure"], len(submitted["job_ids"])) == (name, "direct", 1)
 
-    changes = [json.loads(line) for line in way("watch", run, "--json").stdout.splitlines()]
+    changes = [json.loads(line) for line in run_verb("watch", run, "--json").stdout.splitlines()]
     final = changes[-1]
     assert (final["state"], final["steps_done"], final["verdict"]["result"]) == ("done", 50, "PASS")
     assert [c["steps_done"] for c in changes] == sorted(c["steps_done"] for c in changes)
 
-    assert json.loads(way("jobs", "--json").stdout) == [{**final, "note": "", "tags": []}]
-    (result,) = json.loads(way("results", run, "--json").stdout)
+    assert json.loads(run_verb("jobs", "--json").stdout) == [{**final, "note": "", "tags": []}]
+    (result,) = json.loads(run_verb("results", run, "--json").stdout)
     assert result.pop("result")["loss"]["falls"]
     assert result == final
-    assert json.loads(way("watch", run, "--once", "--json").stdout) == final
-    log = way("logs", run).stdout
+    assert json.loads(run_verb("watch", run, "--once", "--json").stdout) == final
+    log = run_verb("logs", run).stdout
     assert "train_step_timing in s" in log
     assert "\x1b" not in log
-    followed = way("logs", run, "-f").stdout
+    followed = run_verb("logs", run, "-f").stdout
     assert followed == log
 
     archive = str(cluster.root.parent / "evidence.tar.zst")
-    exported = json.loads(way("export", run, "-o", archive, "--json").stdout)
+    exported = json.loads(run_verb("export", run, "-o", archive, "--json").stdout)
     assert exported["missing"] == []
-    checked = json.loads(way("verify", archive, "--json").stdout)
-    assert {one["outcome"] for one in checked["findings"] if one["id"] and one["what"] != "simulated"} == {"agrees"}
-    assert checked["runs"][0]["step_time_s"] == final["step_time_s"]
+    verification = json.loads(run_verb("verify", archive, "--json").stdout)
+    assert {
+        finding["outcome"] for finding in verification["findings"] if finding["id"] and finding["what"] != "simulated"
+    } == {"agrees"}
+    assert verification["runs"][0]["step_time_s"] == final["step_time_s"]
 
 
 def test_clusters_and_doctor(call: Call, cluster: DemoCluster) -> None:
     name = cluster.profile.name
-    (saved,) = json.loads(call("clusters", "--json").stdout)
-    assert (saved["name"], saved["account"], saved["notice"]) == (name, "demo", cluster.profile.notice)
+    (profile,) = json.loads(call("clusters", "--json").stdout)
+    assert (profile["name"], profile["account"], profile["notice"]) == (name, "demo", cluster.profile.notice)
     report = json.loads(call("doctor", name, "--json").stdout)
     assert report["passed"]
     assert {"id", "title", "status", "found", "needed", "mend", "variables"} == set(report["checks"][0])
@@ -112,7 +114,7 @@ def test_a_slow_cluster_fails_and_exits_with_3(call: Call, cluster: DemoCluster)
     call("results", run, code=3)
 
 
-@pytest.mark.parametrize("cluster", [60.0], indirect=True)  # faster, the job could be out of time before its cancel
+@pytest.mark.parametrize("cluster", [60.0], indirect=True)  # a faster job could end before its cancel
 def test_cancel_ends_the_job_and_the_watch(call: Call, cluster: DemoCluster) -> None:
     fault(cluster, "hang-at-step", "3")
     name = cluster.profile.name
@@ -140,7 +142,7 @@ def test_results_of_a_log_file_have_a_step_time_and_no_verdict(call: Call, tmp_p
     line = "Training epoch 0, iteration {0}/2 | global_step: {0} | train_step_timing in s: 2.{0} | loss: 1\n"
     log = tmp_path / "log-x_1_0.out"
     log.write_text("".join(line.format(i) for i in range(3)))
-    (found,) = json.loads(call("results", str(log), "--json").stdout)
-    assert (found["steps_done"], found["step_time_s"], found["verdict"]["result"]) == (3, 2.2, None)
+    (result,) = json.loads(call("results", str(log), "--json").stdout)
+    assert (result["steps_done"], result["step_time_s"], result["verdict"]["result"]) == (3, 2.2, None)
     (same,) = json.loads(call("results", str(tmp_path), "--json").stdout)
     assert same["id"] == str(log)

@@ -45,7 +45,7 @@ def line(rig: Rig) -> Iterator[Line]:
 
 
 def brought_image(rig: Rig) -> Path:
-    """An install directory into which the operator has brought the image: the registry is out of reach here."""
+    """An install directory to which the operator has copied the image: the registry cannot be reached here."""
     directory = rig.new_dir()
     image = f"{directory}/{IMAGE}"
     rig.as_operator(f"mkdir {directory}/images && enroot import -o {image} docker://nvcr.io#nvidia/nemo:25.02.01")
@@ -60,7 +60,7 @@ def saved(places: UserPaths, profile: SlurmProfile) -> Services:
 
 async def walk_to_review(pilot: Pilot[None]) -> None:
     await pilot.press("5", "enter")
-    await until(pilot, lambda: marks(pilot)[StepId.INSTALL] == "done", "the install is whole", deadline_s=180)
+    await until(pilot, lambda: marks(pilot)[StepId.INSTALL] == "done", "the install is complete", deadline_s=180)
     await pilot.press("enter")
 
 
@@ -79,7 +79,7 @@ async def test_from_a_second_factor_to_a_verdict(rig: Rig, places: UserPaths, in
         await on_top(pilot, Secret)
         pilot.app.screen.query_one(Input).value = rig.totp()
         await pilot.press("enter")
-        await until(pilot, lambda: marks(pilot)[StepId.CLUSTER] == "done", "the cluster is checked and ticked")
+        await until(pilot, lambda: marks(pilot)[StepId.CLUSTER] == "done", "the cluster is checked and marked")
         await walk_to_review(pilot)
         await submit(pilot)
         await until(pilot, lambda: shown_run_state(pilot).stage == "done", "the run is done")
@@ -89,10 +89,10 @@ async def test_from_a_second_factor_to_a_verdict(rig: Rig, places: UserPaths, in
         assert final.verdict.result == "PASS"
     run = services.runs.all()[0]
     assert (services.runs.folder(run.id) / "log").read_bytes() == remote_log(services)
-    # By itself sacct forgets at midnight what ended before.
+    # By default sacct omits jobs that ended before midnight.
     query = ["sacct", "-X", "-n", "-P", "-S", "now-1days", "-o", "JobID,State", f"--name={run.job_name}"]
-    ended = [f"{run.job_ids[0]}|COMPLETED"]
-    waiting.until(lambda: rig.as_root(query).stdout.split() == ended, "accounting knows one job of this name")
+    rows = [f"{run.job_ids[0]}|COMPLETED"]
+    waiting.until(lambda: rig.as_root(query).stdout.split() == rows, "accounting knows one job of this name")
 
 
 async def test_a_line_that_is_cut_during_the_run_loses_nothing(
@@ -104,7 +104,7 @@ async def test_a_line_that_is_cut_during_the_run_loses_nothing(
     async with app.run_test(size=SIZE) as pilot:
         await loaded(pilot)
         await choose(pilot, "workload", "nemotron4@25.04/15b")
-        await until(pilot, lambda: marks(pilot)[StepId.CLUSTER] == "done", "the saved cluster answers and is ticked")
+        await until(pilot, lambda: marks(pilot)[StepId.CLUSTER] == "done", "the saved cluster answers and is marked")
         await walk_to_review(pilot)
         await submit(pilot)
         await until(pilot, lambda: shown_run_state(pilot).progress.steps_done >= 5, "some steps are done")
@@ -113,7 +113,7 @@ async def test_a_line_that_is_cut_during_the_run_loses_nothing(
         await until(pilot, lambda: shown_run_state(pilot).link == "lost", "the screen says that the link is lost")
         assert isinstance(app.screen, RunScreen)
         line.accept()
-        await until(pilot, lambda: shown_run_state(pilot).link == "live", "the link is back by itself")
+        await until(pilot, lambda: shown_run_state(pilot).link == "live", "the link is live again")
         await until(pilot, lambda: shown_run_state(pilot).stage == "done", "the run is done")
         final = shown_run_state(pilot)
         assert final.verdict is not None

@@ -1,4 +1,4 @@
-"""A registry that wants a key: the screen asks for one, and the install goes on with it."""
+"""A registry that requires a key: the screen asks for the key, and the install continues with it."""
 
 from __future__ import annotations
 
@@ -30,17 +30,17 @@ async def test_an_image_that_is_refused_is_fetched_with_a_key_typed_on_the_scree
             await pilot.press("5", "enter")
             await on_top(pilot, KeysDialog)
             message = app.screen.query_one("#key-status", Static)
-            await until(pilot, lambda: "asking" not in str(message.render()), "it is known where the keys are")
+            await until(pilot, lambda: "asking" not in str(message.render()), "the stored keys are known")
             app.screen.query_one("#key", Input).value = KEY
             await pilot.press("enter")
             await until(pilot, lambda: ".credentials" in str(message.render()), "the key is on the cluster")
             await pilot.press("escape")
             await on_top(pilot, WizardScreen)
             await pilot.press("enter")
-            await until(pilot, lambda: marks(pilot)[StepId.INSTALL] == "done", "the install is whole", deadline_s=180)
+            await until(pilot, lambda: marks(pilot)[StepId.INSTALL] == "done", "the install is done", deadline_s=180)
             assert KEY not in app.export_screenshot()
-    assert not [path for path in kept(places) if KEY in path.read_text(errors="replace")]
+    assert not [path for path in stored_files(places) if KEY in path.read_text(errors="replace")]
 
 
-def kept(places: UserPaths) -> list[Path]:
+def stored_files(places: UserPaths) -> list[Path]:
     return [path for root in (places.config, places.state) for path in root.rglob("*") if path.is_file()]

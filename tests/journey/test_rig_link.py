@@ -1,4 +1,4 @@
-"""What the run's screen says when the link hangs, when it needs a person, and when only Slurm is silent."""
+"""The run's screen while the link hangs, while it waits for a login, and while only Slurm does not answer."""
 
 from __future__ import annotations
 
@@ -31,12 +31,12 @@ def _nobody_else_answers(monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.fixture
 def run_id(rig: Rig, places: UserPaths) -> str:
-    """A run whose training hangs at its eighth step, submitted earlier."""
+    """A submitted run whose training hangs at its eighth step."""
     rig.set("faults/hang-at-step", "8")
     services = Services(places)
     services.clusters.save(rig.profile(name="rig", install_dir=str(brought_image(rig))))
-    made = plan(services.catalog, Selection("nemotron4", "25.04", "15b", "h100", "bf16", 16))
-    request = services.request("rig", made)
+    run_plan = plan(services.catalog, Selection("nemotron4", "25.04", "15b", "h100", "bf16", 16))
+    request = services.request("rig", run_plan)
     steps = services.launcher.installer(request).run(lambda _: None, threading.Event())
     run = services.launcher.submit(
         services.launcher.prepare(request), ClusterEvidence(services.launcher.preflight(request), steps)
@@ -59,17 +59,15 @@ async def test_a_link_that_hangs_is_noticed_and_comes_back(rig: Rig, places: Use
         async with app.run_test(size=SIZE) as pilot:
             await watch(pilot)
             line.hang()
-            await until(pilot, lambda: shown_run_state(pilot).link == "lost", "the screen says that the link is lost")
-            assert shown_run_state(pilot).job is not None, "and still shows what was known of the job"
+            await until(pilot, lambda: shown_run_state(pilot).link == "lost", "the screen shows the lost link")
+            assert shown_run_state(pilot).job is not None, "the screen lost the last known job state"
             line.resume()
             line.cut()
-            await until(pilot, lambda: shown_run_state(pilot).link == "live", "it comes back by itself")
+            await until(pilot, lambda: shown_run_state(pilot).link == "live", "the link is live again")
             assert shown_run_state(pilot).run_id == run_id
 
 
-async def test_a_second_factor_is_asked_for_only_when_a_person_wants_it(
-    rig: Rig, places: UserPaths, run_id: str
-) -> None:
+async def test_a_second_factor_is_asked_for_only_on_request(rig: Rig, places: UserPaths, run_id: str) -> None:
     with Line(rig.port("mfa")) as line:
         services = Services(places)
         install_dir = slurm(services.clusters.profile("rig")).install_dir
@@ -81,11 +79,11 @@ async def test_a_second_factor_is_asked_for_only_when_a_person_wants_it(
             await give_code(pilot, rig)
             await until(pilot, lambda: shown_run_state(pilot).progress.steps_done >= 7, "the run's steps are seen")
             line.cut()
-            await until(pilot, lambda: shown_run_state(pilot).link == "lost", "the screen says that the link is lost")
+            await until(pilot, lambda: shown_run_state(pilot).link == "lost", "the screen shows the lost link")
             screen = app.screen
             assert isinstance(screen, RunScreen)
-            await until(pilot, lambda: bool(screen.check_action("log_in", ())), "logging in is offered")
-            assert app.screen is screen, "nobody was asked"
+            await until(pilot, lambda: bool(screen.check_action("log_in", ())), "the screen offers to log in")
+            assert app.screen is screen, "the program asked for a login"
             await pilot.press("l")
             await give_code(pilot, rig)
             await until(pilot, lambda: shown_run_state(pilot).link == "live", "the link is live again")
@@ -96,19 +94,17 @@ async def test_a_hung_controller_is_distinguished_from_a_dead_link(rig: Rig, pla
     app = LlmbApp(Services(places))
     async with app.run_test(size=SIZE) as pilot:
         await watch(pilot)
-        await until(
-            pilot, lambda: getattr(shown_run_state(pilot).job, "state", "") == "RUNNING", "nothing changes soon"
-        )
+        await until(pilot, lambda: getattr(shown_run_state(pilot).job, "state", "") == "RUNNING", "the job is running")
         before = shown_run_state(pilot).job
         with rig.controller_hung():
             app.services.clusters.poller("rig").poll_soon()
-            await until(pilot, lambda: shown_run_state(pilot).slurm_note != "", "the screen says that Slurm is silent")
+            await until(pilot, lambda: shown_run_state(pilot).slurm_note != "", "the screen reports Slurm's silence")
             assert shown_run_state(pilot).link == "live"
             assert shown_run_state(pilot).slurm_note[:10] in text_of(app, "#notice")
             assert shown_run_state(pilot).job is not None
             assert before is not None
             assert replace(before, elapsed_s=None) == replace(shown_run_state(pilot).job or before, elapsed_s=None)
-        await until(pilot, lambda: shown_run_state(pilot).slurm_note == "", "and that it answers again")
+        await until(pilot, lambda: shown_run_state(pilot).slurm_note == "", "the screen drops that report")
         assert shown_run_state(pilot).run_id == run_id
 
 

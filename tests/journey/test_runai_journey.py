@@ -1,6 +1,6 @@
-"""From a selection to a verdict on the simulated Run:ai cluster, by verbs and by keyboard; no secret is left behind.
+"""The way from a selection to a verdict on the simulated Run:ai cluster, by verbs and by keyboard, without a leak.
 
-The site's own folder holds its secrets, as a real one does: what is searched is everything else.
+The folder of the site holds its secrets, as a real one does; the search for leaks covers everything else.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ FAST = 1200.0
 
 @dataclass
 class Person:
-    """A user who knows the application's secret, with all output and everything on the disk."""
+    """A user with the application's secret, all output and all files on the disk."""
 
     home: Path
     site: FaultySite
@@ -50,8 +50,8 @@ class Person:
 
     def call(self, *words: str, secret: str | None = None, code: int = 0) -> Completed:
         variables = {"APP_SECRET": secret} if secret else {}
-        secret_of.known_secrets.clear()  # another program begins
-        # keyring has none here, and says so.
+        secret_of.known_secrets.clear()  # as at the start of another program
+        # The process has no keyring, and reports that.
         nowhere = {"PYTHON_KEYRING_BACKEND": "keyring.backends.fail.Keyring"}
         done = verbs.run(words, {**verbs.environment(self.home), **variables, **nowhere})
         self.output += [done.stdout, done.stderr]
@@ -61,7 +61,7 @@ class Person:
 
     @property
     def secrets(self) -> dict[str, bytes]:
-        """By what they are."""
+        """The secrets by their kind."""
         texts = {
             "app secret": self.site.app_secret,
             "kubeconfig token": self.site.kubernetes.token,
@@ -72,15 +72,15 @@ class Person:
         return {name: text.encode() for name, text in texts.items()}
 
     def search(self) -> int:
-        """Assert that no secret is anywhere; how many places were searched."""
+        """Assert that no secret is found; returns the number of searched places."""
         files = [path for path in self.home.rglob("*") if path.is_file() and self.site.root not in path.parents]
         places = {str(path): path.read_bytes() for path in files}
         places |= {f"output {number}": text.encode() for number, text in enumerate(self.output)}
         places |= {f"process {number}": text.encode() for number, text in enumerate(self.started)}
-        found = [
-            (where, name) for where, text in places.items() for name, secret in self.secrets.items() if secret in text
+        leaks = [
+            (place, name) for place, text in places.items() for name, secret in self.secrets.items() if secret in text
         ]
-        assert found == []
+        assert leaks == []
         return len(places)
 
 
@@ -93,22 +93,22 @@ def person(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Person]:
     every = documents.credentials
 
     def with_values() -> Any:
-        """A control plane that does not keep its secrets to itself."""
+        """A control plane that returns its secrets."""
         key = '{"key": "HF_TOKEN"'
         return json.loads(json.dumps(every()).replace(f"{key}}}", f'{key}, "value": "{HUB_TOKEN}"}}'))
 
     monkeypatch.setattr(documents, "credentials", with_values)
     with runai_site(tmp_path / "runai", speed=FAST) as site:
-        made = Person(tmp_path, site)
+        person = Person(tmp_path, site)
         popen = subprocess.Popen.__init__
 
-        def starting(process: Any, args: Any, *more: Any, **named: Any) -> None:
-            made.started.append(f"{args} {named.get('env') or dict(os.environ)}")
-            popen(process, args, *more, **named)
+        def record_start(process: Any, args: Any, *arguments: Any, **options: Any) -> None:
+            person.started.append(f"{args} {options.get('env') or dict(os.environ)}")
+            popen(process, args, *arguments, **options)
 
-        monkeypatch.setattr(subprocess.Popen, "__init__", starting)
+        monkeypatch.setattr(subprocess.Popen, "__init__", record_start)
         save_profile(tmp_path_places(tmp_path).clusters, replace(site.profile, hub_credential="huggingface"))
-        yield made
+        yield person
 
 
 def tmp_path_places(home: Path) -> UserPaths:
@@ -147,13 +147,13 @@ def test_from_a_wrong_secret_to_a_verdict_and_no_secret_is_left_behind(person: P
 
     archive, unpacked = person.home / "evidence.tar.zst", person.home / "unpacked"
     person.call("export", run, "-o", str(archive), "--anonymous", secret=knowing)
-    checked = json.loads(person.call("verify", str(archive), "--json").stdout)
-    found = {one["what"]: one["outcome"] for one in checked["findings"]}
-    assert (checked["agrees"], found["accounting against record"]) == (True, "agrees")
+    verification = json.loads(person.call("verify", str(archive), "--json").stdout)
+    outcomes = {finding["what"]: finding["outcome"] for finding in verification["findings"]}
+    assert (verification["agrees"], outcomes["accounting against record"]) == (True, "agrees")
     unpacked.mkdir()
     unpack(archive, unpacked)
 
-    # The tokenizer comes from the model hub: the pods have the token from Run:ai, and nobody else.
+    # The tokenizer comes from the model hub: only the pods have the token, from Run:ai.
     fetching = json.loads(
         person.call("submit", "--cluster", "demo-runai", *HUB, "--yes", "--json", secret=knowing).stdout
     )
@@ -190,7 +190,7 @@ Change = Callable[[RunaiProfile], RunaiProfile]
 
 
 @pytest.mark.parametrize(
-    ("change", "code", "what", "mend"),
+    ("change", "code", "what", "fix"),
     [
         (lambda p: replace(p, base_url="https://127.0.0.1:9/api/v1"), 2, "cannot be reached", "Check the URL"),
         (lambda p: replace(p, base_url="https://no.such.invalid/api/v1"), 2, "no.such.invalid", "Check the URL"),
@@ -204,14 +204,14 @@ Change = Callable[[RunaiProfile], RunaiProfile]
 )
 @pytest.mark.parametrize("verb", ["doctor", "submit"])
 def test_each_error_ends_in_a_sentence_with_the_remedy(  # noqa: PLR0917
-    person: Person, change: Change, code: int, what: str, mend: str, verb: str
+    person: Person, change: Change, code: int, what: str, fix: str, verb: str
 ) -> None:
     save_profile(tmp_path_places(person.home).clusters, change(person.site.profile))
     words = ("doctor", "demo-runai") if verb == "doctor" else ("submit", "--cluster", "demo-runai", "--yes")
     done = person.call(*words, *SELECTION, secret=person.site.app_secret, code=code)
     output = done.stdout + done.stderr
     assert what in output
-    assert mend in output
+    assert fix in output
     assert person.site.workloads.all() == []
     person.search()
 
@@ -244,11 +244,11 @@ async def to_review(pilot: Pilot[None], pictures: list[str]) -> None:
     await choose(pilot, "dtype", "bf16")
     await pilot.press("enter")
     await choose(pilot, "scale", "256")
-    await until(pilot, lambda: marks(pilot)[StepId.CLUSTER] == "done", "the saved cluster answers and is ticked")
+    await until(pilot, lambda: marks(pilot)[StepId.CLUSTER] == "done", "the saved cluster answers and is marked")
     pictures.append(pilot.app.export_screenshot())
     await pilot.press("enter")
     if step_of(pilot) is StepId.INSTALL:
-        await until(pilot, lambda: marks(pilot)[StepId.INSTALL] == "done", "nothing has to be installed")
+        await until(pilot, lambda: marks(pilot)[StepId.INSTALL] == "done", "there is nothing to install")
         await pilot.press("enter")
     assert step_of(pilot) is StepId.REVIEW
     pictures.append(pilot.app.export_screenshot())

@@ -1,4 +1,4 @@
-"""The whole journey by keyboard on the embedded cluster: nothing is patched."""
+"""The whole journey by keyboard on the embedded cluster. Nothing is patched."""
 
 from __future__ import annotations
 
@@ -26,12 +26,12 @@ async def walk_to_review(pilot: Pilot[None], workload: str, dtype: str, scale: s
     await choose(pilot, "dtype", dtype)
     await pilot.press("enter")
     await choose(pilot, "scale", scale)
-    await until(pilot, lambda: marks(pilot)[StepId.CLUSTER] == "done", "the saved cluster answers and is ticked")
+    await until(pilot, lambda: marks(pilot)[StepId.CLUSTER] == "done", "the saved cluster answers and is marked")
     await pilot.press("enter")
     if step_of(pilot) is StepId.INSTALL:
-        await until(pilot, lambda: marks(pilot)[StepId.INSTALL] == "open", "the install was looked at")
+        await until(pilot, lambda: marks(pilot)[StepId.INSTALL] == "open", "the install is checked")
         await pilot.press("enter")
-        await until(pilot, lambda: marks(pilot)[StepId.INSTALL] == "done", "the install is whole")
+        await until(pilot, lambda: marks(pilot)[StepId.INSTALL] == "done", "the install is complete")
         await pilot.press("enter")
     assert step_of(pilot) is StepId.REVIEW
 
@@ -58,15 +58,15 @@ async def test_from_the_first_screen_to_a_verdict(
         assert marks(pilot)[StepId.REVIEW] == "done"
 
 
-# On the fast clock a run that hangs is out of time after some seconds, which a busy machine needs to start again.
+# On the fast clock a hanging run times out after some seconds; a busy machine needs that long to restart the screen.
 @pytest.mark.parametrize("cluster", [60.0], indirect=True)
 async def test_a_run_continues_while_the_program_is_closed(places: UserPaths, cluster: DemoCluster) -> None:
     fault(cluster, "hang-at-step", "4")
-    first = LlmbApp(Services(places))
-    async with first.run_test(size=SIZE) as pilot:
+    app = LlmbApp(Services(places))
+    async with app.run_test(size=SIZE) as pilot:
         await walk_to_review(pilot, "nemotron4@25.04/15b", "fp8", "64")
         await submit(pilot)
-        await until(pilot, lambda: shown_run_state(pilot).progress.steps_done >= 3, "some steps are done")
+        await until(pilot, lambda: shown_run_state(pilot).progress.steps_done >= 3, "the run has made some steps")
         await pilot.press("q", "q")
 
     second = LlmbApp(Services(places))
@@ -74,9 +74,9 @@ async def test_a_run_continues_while_the_program_is_closed(places: UserPaths, cl
         await loaded(pilot)
         await pilot.press("w")
         await on_top(pilot, RunScreen)
-        await until(pilot, lambda: shown_run_state(pilot).progress.steps_done >= 3, "what was copied is there again")
+        await until(pilot, lambda: shown_run_state(pilot).progress.steps_done >= 3, "the copied steps are shown")
         await pilot.press("c")
-        await until(pilot, lambda: not isinstance(pilot.app.screen, RunScreen), "cancel asks first")
+        await until(pilot, lambda: not isinstance(pilot.app.screen, RunScreen), "the cancel is to be confirmed")
         await pilot.press("y")
         await on_top(pilot, RunScreen)
         await until(pilot, lambda: shown_run_state(pilot).stage == "cancelled", "the job is cancelled")
@@ -89,10 +89,10 @@ async def test_an_install_continues_after_the_connection_broke(places: UserPaths
         await loaded(pilot)
         await choose(pilot, "workload", "nemotron4@25.04/15b")
         await pilot.press("enter", "enter", "enter")
-        await until(pilot, lambda: marks(pilot)[StepId.CLUSTER] == "done", "the saved cluster answers and is ticked")
+        await until(pilot, lambda: marks(pilot)[StepId.CLUSTER] == "done", "the saved cluster answers and is marked")
         await pilot.press("5", "enter")
         await until(pilot, lambda: marks(pilot)[StepId.INSTALL] in ("busy", "done"), "the install has begun")
         drop_connections(cluster)
-        await until(pilot, lambda: marks(pilot)[StepId.INSTALL] == "done", "the install is whole")
+        await until(pilot, lambda: marks(pilot)[StepId.INSTALL] == "done", "the install is complete")
     image = Path(cluster.profile.install_dir) / "images" / "nvidia+nemo+25.02.01.sqsh"
     assert image.is_file()

@@ -1,4 +1,4 @@
-"""Suites by keyboard on the embedded cluster: chosen, submitted, left and opened again, watched to their verdicts."""
+"""Suites by keyboard on the embedded cluster: planned, submitted, closed and reopened, watched to their verdicts."""
 
 from __future__ import annotations
 
@@ -26,12 +26,12 @@ async def test_from_choices_to_verdicts(places: UserPaths) -> None:
     async with app.run_test(size=SIZE) as pilot:
         await at_scale(pilot)
         await choose(pilot, "scale", "16")
-        await until(pilot, lambda: marks(pilot)[StepId.CLUSTER] == "done", "the saved cluster answers and is ticked")
+        await until(pilot, lambda: marks(pilot)[StepId.CLUSTER] == "done", "the saved cluster answers and is marked")
         await pilot.press("5", "enter")
-        await until(pilot, lambda: marks(pilot)[StepId.INSTALL] == "done", "the install is whole")
+        await until(pilot, lambda: marks(pilot)[StepId.INSTALL] == "done", "the install is complete")
         await pilot.press("3", "S")
         await on_top(pilot, SuiteScreen)
-        await until(pilot, lambda: "on 288 free nodes" in text_of(app, "#suite-sums"), "the cluster was asked")
+        await until(pilot, lambda: "on 288 free nodes" in text_of(app, "#suite-sums"), "the cluster has answered")
         await pilot.press("down", "space")
         await until(pilot, lambda: app.screen.query_one(DraftRows).row_count == 2, "two rows")
 
@@ -41,7 +41,7 @@ async def test_from_choices_to_verdicts(places: UserPaths) -> None:
         await on_top(pilot, SuiteWatchScreen)
         await pilot.press("q", "o")
         await on_top(pilot, SuitesScreen)
-        await until(pilot, lambda: "of 2 runs done" in text_of(app, "#list-about"), "it is listed")
+        await until(pilot, lambda: "of 2 runs done" in text_of(app, "#list-about"), "the suite is listed")
         await pilot.press("enter")
         await on_top(pilot, SuiteWatchScreen)
         await until(pilot, lambda: "2 of 2 runs done: 2 PASS" in text_of(app, "#watch-sums"), "both verdicts")
@@ -50,18 +50,18 @@ async def test_from_choices_to_verdicts(places: UserPaths) -> None:
 
         await pilot.press("enter")
         await on_top(pilot, RunScreen)
-        await until(pilot, lambda: shown_run_state(pilot).progress.steps_done == 50, "the run itself")
+        await until(pilot, lambda: shown_run_state(pilot).progress.steps_done == 50, "the run's screen shows all steps")
         await pilot.press("q")
         await on_top(pilot, SuiteWatchScreen)
         await pilot.press("q")
         await on_top(pilot, SuiteScreen)
 
-        # A ready-made one: two short runs, then the full run of the faster layout. What comes of it the verbs show.
+        # A predefined suite: two short runs, then the full run of the faster layout. The verbs' tests check its result.
         app.screen.query_one("#suite-kind").focus()
         await pilot.press("end")
         app.screen.query_one("#suite-count").focus()
         await pilot.press("2")
-        await until(pilot, lambda: "3 runs: " in text_of(app, "#suite-sums"), "the tune is planned")
+        await until(pilot, lambda: "3 runs: " in text_of(app, "#suite-sums"), "the tune suite is planned")
         await pilot.press("escape", "s")
         await on_top(pilot, ConfirmDialog)
     (scales,) = services.suites.all()

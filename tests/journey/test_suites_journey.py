@@ -1,4 +1,4 @@
-"""Suites from a flag or a file to their answer, by the verbs, on the embedded cluster."""
+"""Suites from a flag or a file to their result, by the verbs, on the embedded cluster."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from llmb_tui.plan.selection import Selection
 from llmb_tui.services import Services
 from llmb_tui.store.paths import UserPaths
 from llmb_tui.watch.timing import Timing
-from tests.journey.conftest import checked
+from tests.journey.conftest import make_call
 from tests.journey.journey_selections import NEMOTRON, Call
 from tests.kit import verbs
 from tests.kit.demo import end_jobs, fault
@@ -49,10 +49,10 @@ def _quick() -> Iterator[None]:
 
 @pytest.fixture(scope="module")
 def demo(home: Path) -> Iterator[DemoCluster]:
-    """One cluster for all, on which the recipe is installed."""
+    """A cluster for all tests of this file, with the recipe installed."""
     with DemoCluster(home / "cluster", speed=FAST) as cluster:
         save_profile(UserPaths(home / "config", home / "state").clusters, cluster.profile)
-        checked(verbs.run, home)("install", "demo", *NEMOTRON)
+        make_call(verbs.run, home)("install", "demo", *NEMOTRON)
         yield cluster
         end_jobs(cluster)
 
@@ -60,22 +60,22 @@ def demo(home: Path) -> Iterator[DemoCluster]:
 @pytest.fixture
 def suite(demo: DemoCluster, home: Path) -> Call:
     assert demo.server
-    run = checked(verbs.run, home)
+    run = make_call(verbs.run, home)
     return lambda *words, code=0: run("suite", *words, code=code)
 
 
-def walked(suite: Call, kind: str, *words: str, code: int = 0) -> dict[str, Any]:
-    """The last document of a watch, after a plan and one yes."""
+def watch_to_end(suite: Call, kind: str, *words: str, code: int = 0) -> dict[str, Any]:
+    """Plan, confirm and watch a suite; returns the last document of the watch."""
     selection = (kind, *(SELECTION[:2] if kind == "acceptance" else SELECTION), *words, "--cluster", "demo")
     planned = json.loads(suite("plan", *selection, "--offline", "--json").stdout)
     submitted = json.loads(suite("submit", *selection, "--yes", "--json").stdout)
     assert [row["key"] for row in submitted["rows"]] == [row["key"] for row in planned["rows"]]
-    # The full run of a tune takes another layout than was planned.
+    # The full run of a tune suite has another layout than the plan.
     assert planned["gpu_hours"] == pytest.approx(submitted["gpu_hours"], rel=0.01 if kind == "tune" else None)
     lines = suite("watch", submitted["id"], "--json", code=code).stdout.splitlines()
-    last: dict[str, Any] = json.loads(lines[-1])
-    assert last["over"]
-    return last
+    document: dict[str, Any] = json.loads(lines[-1])
+    assert document["over"]
+    return document
 
 
 def test_scaling(suite: Call) -> None:
@@ -83,8 +83,8 @@ def test_scaling(suite: Call) -> None:
     assert [row["selection"]["scale"] for row in planned["rows"]][-1] == 2048
     assert planned["free_nodes"] == 288
     assert 0 < planned["parallel_s"] < planned["serial_s"]
-    last = walked(suite, "scaling", "--max-scale", "32")
-    assert (last["verdicts"]["PASS"], last["counts"]["done"]) == (2, 2)
+    document = watch_to_end(suite, "scaling", "--max-scale", "32")
+    assert (document["verdicts"]["PASS"], document["counts"]["done"]) == (2, 2)
 
 
 def test_precision(suite: Call) -> None:
@@ -95,67 +95,67 @@ def test_precision(suite: Call) -> None:
 
 
 def test_repeat_reports_its_noise(suite: Call) -> None:
-    assert "(95 %, 2 runs)" in walked(suite, "repeat", "--scale", "16", "--count", "2")["lines"][0]
+    assert "(95 %, 2 runs)" in watch_to_end(suite, "repeat", "--scale", "16", "--count", "2")["lines"][0]
 
 
 def test_acceptance_of_a_slow_cluster_fails(suite: Call, demo: DemoCluster) -> None:
     fault(demo, "slow", "1.2")
     try:
-        last = walked(suite, "acceptance", "--max-scale", "16", "--shuffle", "3", code=3)
+        document = watch_to_end(suite, "acceptance", "--max-scale", "16", "--shuffle", "3", code=3)
     finally:
         fault(demo, "slow", None)
-    assert (last["result"], last["verdicts"]["FAIL"]) == ("FAIL", 2)
-    assert last["lines"][0] == "FAIL: 0 of 2 configurations pass."
+    assert (document["result"], document["verdicts"]["FAIL"]) == ("FAIL", 2)
+    assert document["lines"][0] == "FAIL: 0 of 2 configurations pass."
 
 
 def test_tune_ends_with_the_full_run_of_the_best(suite: Call) -> None:
-    last = walked(suite, "tune", "--scale", "16", "--count", "2")
-    assert last["lines"][0].startswith("full run of the best: ")
-    assert any("The estimates were off by" in line for line in last["lines"])
-    assert [row["state"] for row in last["rows"]] == ["done"] * 3
+    document = watch_to_end(suite, "tune", "--scale", "16", "--count", "2")
+    assert document["lines"][0].startswith("full run of the best: ")
+    assert any("The estimates were off by" in line for line in document["lines"])
+    assert [row["state"] for row in document["rows"]] == ["done"] * 3
 
 
 @pytest.fixture
 def waiting(demo: DemoCluster) -> Iterator[None]:
-    """Jobs neither begin nor end by themselves."""
+    """Keep the jobs from starting and ending without the test."""
     fault(demo, "queue-wait", "1e9")
     yield
     fault(demo, "queue-wait", None)
 
 
 @pytest.mark.usefixtures("waiting")
-def test_a_file_is_gone_on_with_and_refused_when_it_has_changed(suite: Call, tmp_path: Path) -> None:
+def test_a_suite_file_is_resumed_and_refused_after_a_change(suite: Call, tmp_path: Path) -> None:
     file = tmp_path / "weekly.toml"
     file.write_text(FILE)
     first = suite("submit", str(file), "--yes")
     again = suite("submit", str(file), "--yes", "--json")
-    known = json.loads(again.stdout)
-    assert f"Suite {known['id']} is active" in again.stderr
-    assert known["id"] in first.stderr
-    assert len({row["run"] for row in known["rows"]}) == 3
+    suite_document = json.loads(again.stdout)
+    assert f"Suite {suite_document['id']} is active" in again.stderr
+    assert suite_document["id"] in first.stderr
+    assert len({row["run"] for row in suite_document["rows"]}) == 3
     file.write_text(FILE.replace("repeats = 3", "repeats = 4"))
     assert "--new" in suite("submit", str(file), "--yes", code=1).stderr
-    listed = json.loads(suite("list", "--json").stdout)
-    assert [one["name"] for one in listed].count("weekly") == 1
+    suites = json.loads(suite("list", "--json").stdout)
+    assert [entry["name"] for entry in suites].count("weekly") == 1
     file.write_text(FILE)
     cancelled = json.loads(suite("cancel", str(file), "--yes", "--json").stdout)
-    assert (cancelled["id"], len(cancelled["cancelled"])) == (known["id"], 3)
-    last = json.loads(suite("watch", known["id"], "--json", code=4).stdout.splitlines()[-1])
-    assert (last["over"], last["counts"]["cancelled"]) == (True, 3)
-    assert json.loads(suite("cancel", known["id"], "--json").stdout)["cancelled"] == []
+    assert (cancelled["id"], len(cancelled["cancelled"])) == (suite_document["id"], 3)
+    document = json.loads(suite("watch", suite_document["id"], "--json", code=4).stdout.splitlines()[-1])
+    assert (document["over"], document["counts"]["cancelled"]) == (True, 3)
+    assert json.loads(suite("cancel", suite_document["id"], "--json").stdout)["cancelled"] == []
 
 
 @pytest.mark.usefixtures("waiting")
-def test_a_chain_is_ended_by_slurm_alone(suite: Call, demo: DemoCluster, home: Path, tmp_path: Path) -> None:
+def test_slurm_alone_ends_a_chain(suite: Call, demo: DemoCluster, home: Path, tmp_path: Path) -> None:
     file = tmp_path / "chain.toml"
     file.write_text(FILE + "chain = true\nstop_after = 1\n")
     submitted = json.loads(suite("submit", str(file), "--yes", "--json").stdout)
     assert (submitted["counts"]["not_sent"], len(submitted["rows"])) == (0, 3)
     jobs = Store(demo.root / "slurm").all()[-3:]
     assert [job.dependency for job in jobs] == ["", *(f"afterok:{job.id}" for job in jobs[:-1])]
-    checked(verbs.run, home)("cancel", submitted["rows"][0]["run"], "--yes")
-    last = json.loads(suite("watch", submitted["id"], "--json", code=4).stdout.splitlines()[-1])
-    assert last["counts"]["cancelled"] == 3
+    make_call(verbs.run, home)("cancel", submitted["rows"][0]["run"], "--yes")
+    document = json.loads(suite("watch", submitted["id"], "--json", code=4).stdout.splitlines()[-1])
+    assert document["counts"]["cancelled"] == 3
 
 
 def test_common_facts_of_all_rows_are_asked_of_the_cluster_once(demo: DemoCluster, home: Path) -> None:
@@ -179,5 +179,5 @@ def test_common_facts_of_all_rows_are_asked_of_the_cluster_once(demo: DemoCluste
     }
     assert [checks["nodes"].needed for checks in checked_] == ["2 × 8 H100", "4 × 8 H100", "4 × 8 H100"]
     assert calls[0] > 5
-    assert calls[1:] == [1, 0], "Slurm's own trial of the other job, and nothing where that is known"
+    assert calls[1:] == [1, 0], "one trial of the other job by Slurm, and no call once its result is known"
     services.close()

@@ -1,4 +1,4 @@
-"""A run whose submission is unknown: the verbs ask the cluster by themselves, and say what they do not know."""
+"""Runs whose submission is unknown: the verbs ask the cluster unprompted, and report a state as unknown."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from tests.kit.runs import delivery_of, direct_spec
 
 @pytest.fixture
 def unknown(call: Call, cluster: DemoCluster, places: UserPaths) -> str:
-    """Id of a run that was submitted, of which the answer was lost."""
+    """Id of a submitted run; the answer of its submission was lost."""
     fault(cluster, "hang-at-step", "3")
     call("install", cluster.profile.name, *NEMOTRON)
     run_id = call("submit", "--cluster", cluster.profile.name, *NEMOTRON, "--yes").stdout.strip()
@@ -36,14 +36,14 @@ def _forget(places: UserPaths, run_id: str) -> None:
     runs.save(replace(runs.load(run_id), submission="unknown", job_ids=(), note="The cluster has not answered yet."))
 
 
-@pytest.mark.parametrize("cluster", [100.0], indirect=True)  # faster, the job could be out of time before its cancel
-def test_jobs_watch_and_cancel_ask_by_themselves(call: Call, places: UserPaths, unknown: str) -> None:
-    (known,) = json.loads(call("jobs", "--json").stdout)
-    assert (known["id"], len(known["job_ids"])) == (unknown, 1)
+@pytest.mark.parametrize("cluster", [100.0], indirect=True)  # a faster job could end before its cancel
+def test_jobs_watch_and_cancel_ask_the_cluster_unprompted(call: Call, places: UserPaths, unknown: str) -> None:
+    (run,) = json.loads(call("jobs", "--json").stdout)
+    assert (run["id"], len(run["job_ids"])) == (unknown, 1)
     _forget(places, unknown)
-    assert json.loads(call("watch", unknown, "--once", "--json").stdout)["job_ids"] == known["job_ids"]
+    assert json.loads(call("watch", unknown, "--once", "--json").stdout)["job_ids"] == run["job_ids"]
     _forget(places, unknown)
-    assert json.loads(call("cancel", unknown, "--json").stdout) == {"id": unknown, "cancelled": known["job_ids"]}
+    assert json.loads(call("cancel", unknown, "--json").stdout) == {"id": unknown, "cancelled": run["job_ids"]}
 
 
 def test_a_cluster_that_does_not_answer_leaves_it_unknown(call: Call, cluster: DemoCluster, unknown: str) -> None:
@@ -65,13 +65,15 @@ def test_a_submission_that_never_began_is_withdrawn(call: Call, places: UserPath
         trace.unlink()
     for output in Path(direct_spec(run).task_dir).glob("sbatch_*"):
         output.unlink()
-    (known,) = json.loads(call("jobs", "--json").stdout)
-    assert known["state"] == "withdrawn"
-    assert "withdrawn" in str(known["verdict"]["reasons"])
+    (entry,) = json.loads(call("jobs", "--json").stdout)
+    assert entry["state"] == "withdrawn"
+    assert "withdrawn" in str(entry["verdict"]["reasons"])
     assert json.loads(call("cancel", unknown, "--json").stdout) == {"id": unknown, "cancelled": []}
 
 
-def test_an_intent_is_sent_once_and_as_it_was_agreed_to(call: Call, cluster: DemoCluster, places: UserPaths) -> None:
+def test_an_intent_is_submitted_once_and_as_it_was_confirmed(
+    call: Call, cluster: DemoCluster, places: UserPaths
+) -> None:
     call("install", cluster.profile.name, *NEMOTRON)
     services = Services(places)
     plan = make.plan(services.catalog, SELECTION)
@@ -82,25 +84,25 @@ def test_an_intent_is_sent_once_and_as_it_was_agreed_to(call: Call, cluster: Dem
     services.clusters.save(replace(cluster.profile, account="other"))
     assert "would now result in a different job" in call(*resume, code=1).stderr
     services.clusters.save(cluster.profile)
-    sent = json.loads(call(*resume, "--json").stdout)
-    assert (sent["id"], len(sent["job_ids"])) == (prepared.run.id, 1)
+    submitted = json.loads(call(*resume, "--json").stdout)
+    assert (submitted["id"], len(submitted["job_ids"])) == (prepared.run.id, 1)
     again = call(*resume)
     assert again.stdout.strip() == prepared.run.id
     assert "It is not submitted again." in again.stderr
-    assert services.runs.load(prepared.run.id).job_ids == tuple(sent["job_ids"])
+    assert services.runs.load(prepared.run.id).job_ids == tuple(submitted["job_ids"])
     assert (services.runs.folder(prepared.run.id) / "script.sh").read_text() == prepared.script
 
 
-def test_without_a_terminal_and_yes_nothing_is_even_asked(call: Call, cluster: DemoCluster) -> None:
+def test_without_a_terminal_and_yes_the_cluster_is_not_contacted(call: Call, cluster: DemoCluster) -> None:
     name = cluster.profile.name
-    cluster.stop()  # who tried to connect would fail with 2
+    cluster.stop()  # an attempt to connect would fail with exit code 2
     done = call("submit", "--cluster", name, *NEMOTRON, code=1)
     assert "Nothing was submitted" in done.stderr
     assert "--yes" in done.stderr
     assert json.loads(call("jobs", "--json").stdout) == []
 
 
-async def test_the_runs_own_screen_asks_when_it_is_opened(places: UserPaths, unknown: str) -> None:
+async def test_the_run_screen_asks_the_cluster_when_it_opens(places: UserPaths, unknown: str) -> None:
     app = LlmbApp(Services(places))
     async with app.run_test(size=SIZE) as pilot:
         await loaded(pilot)
@@ -109,9 +111,9 @@ async def test_the_runs_own_screen_asks_when_it_is_opened(places: UserPaths, unk
     assert Runs(places).load(unknown).submission == "submitted"
 
 
-async def test_the_list_of_runs_asks_by_itself(places: UserPaths, unknown: str) -> None:
+async def test_the_list_of_runs_asks_the_cluster_unprompted(places: UserPaths, unknown: str) -> None:
     app = LlmbApp(Services(places))
     async with app.run_test(size=SIZE) as pilot:
         await loaded(pilot)
         await pilot.press("J")
-        await until(pilot, lambda: Runs(places).load(unknown).submission == "submitted", "the run is settled")
+        await until(pilot, lambda: Runs(places).load(unknown).submission == "submitted", "the run is submitted")

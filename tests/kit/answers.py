@@ -1,4 +1,4 @@
-"""Parts of an answer, and answers of given parts, for tests of writers."""
+"""Parts of an answer, and answers with given parts, for tests of writers."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from llmb_tui.answers.blocks import Banner, Block, Section
 
 
 def answer_of(title: str, *blocks: Block, subtitle: str = "", made: str = "") -> Answer:
-    """An answer that has these blocks, and no document."""
+    """An answer with these blocks and without a document."""
     return Answer(title, lambda: blocks, dict, subtitle=subtitle, made=made)
 
 

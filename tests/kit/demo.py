@@ -1,4 +1,4 @@
-"""What tests do with a demo cluster, and its users do not."""
+"""Actions on a demo cluster that only tests need."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ def end_jobs(cluster: DemoCluster) -> None:
 
 
 def fault(cluster: DemoCluster, name: str, text: str | None = "") -> None:
-    """Switch a fault of the table in `faults` on, with its text; None switches it off."""
+    """Set a fault of the table in `faults` to a text; None switches the fault off."""
     assert f"`{name}`" in str(faults.__doc__)
     path = faults.folder(cluster.root / "slurm") / name
     if text is None:
@@ -35,12 +35,12 @@ def clear_faults(cluster: DemoCluster) -> None:
 
 
 def drop_connections(cluster: DemoCluster) -> None:
-    """Cut every SSH connection."""
+    """Cut all SSH connections."""
     assert cluster.server
     cluster.server.drop_connections()
 
 
 def refuse(cluster: DemoCluster, refused: bool) -> None:
-    """Refuse new SSH connections, or take them again."""
+    """Refuse new SSH connections, or accept them again."""
     assert cluster.server
     cluster.server.refuse(refused)

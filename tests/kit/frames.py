@@ -1,4 +1,4 @@
-"""`Frames`: what a terminal shows that got every frame, beside what a whole screen would be."""
+"""`Frames`: the cells of a terminal that received every frame, to be compared with a complete repaint of the screen."""
 
 from __future__ import annotations
 
@@ -16,23 +16,23 @@ Cells = dict[tuple[int, int], str]
 
 
 class Frames:
-    """For each cell its character with the style that was sent for it. Only for screens that are never covered."""
+    """Character and style that was sent last for each cell. Only for screens that are never covered."""
 
     def __init__(self, app: App[Any], monkeypatch: pytest.MonkeyPatch) -> None:
         self._app = app
         self.cells: Cells = {}
         paint: Callable[..., object] = Compositor.render_update
 
-        def painted(compositor: Compositor, *given: Any, **named: Any) -> object:
-            frame = paint(compositor, *given, **named)
+        def record_frame(compositor: Compositor, *arguments: Any, **options: Any) -> object:
+            frame = paint(compositor, *arguments, **options)
             if isinstance(frame, CompositorUpdate):
                 self._put(frame, self.cells)
             return frame
 
-        monkeypatch.setattr(Compositor, "render_update", painted)
+        monkeypatch.setattr(Compositor, "render_update", record_frame)
 
     def whole(self) -> Cells:
-        """The screen as it would be painted in full now."""
+        """The screen after a complete repaint."""
         cells: Cells = {}
         self._put(self._app.screen._compositor.render_full_update(), cells)
         return cells

@@ -1,4 +1,4 @@
-"""A made-up history: runs that are over, with their logs, as they lie on the disk. The same at each making."""
+"""A generated history: finished runs with their logs, as on the disk. Every call generates the same history."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ _LINE = (
 
 @dataclass(frozen=True, slots=True)
 class Past:
-    """One run of the past."""
+    """One run of the history."""
 
     id: str
     selection: Selection
@@ -34,38 +34,40 @@ class Past:
 
 
 def remember(runs: Runs, past: Past, now: float) -> None:
-    """Put it on the disk, with a log of all its steps, or of three where it did not end well."""
-    made, at = plan(CATALOG, past.selection), now - past.days_ago * _DAY_S
+    """Write the run to the disk, with a log of all its steps, or of three steps if the run failed."""
+    run_plan, submitted_at = plan(CATALOG, past.selection), now - past.days_ago * _DAY_S
     recipe = CATALOG.recipe(past.selection.workload, past.selection.release)
     run = make_run(
         past.id,
-        plan=made,
+        plan=run_plan,
         rule=recipe.rule,
         log_format=recipe.launch.kind,
         cluster=past.cluster,
-        created_at=at,
-        submitted_at=at + 2,
+        created_at=submitted_at,
+        submitted_at=submitted_at + 2,
         job_state=past.state,
-        job=Job("48123", "job", past.state, nodes=made.nodes, node_list=past.nodes),
+        job=Job("48123", "job", past.state, nodes=run_plan.nodes, node_list=past.nodes),
         log_read=True,
     )
     runs.save(run)
     random = Random(past.id)
-    steps = made.steps if past.state == "COMPLETED" else 3
+    steps = run_plan.steps if past.state == "COMPLETED" else 3
     times = [past.step_time_s * (random.gauss(1, 0.002) if step < steps - 1 else 1) for step in range(steps)]
     text = "".join(
-        _LINE.format(step=step, last=made.steps - 1, gbs=made.parallelism.gbs, loss=12 - 0.08 * step, seconds=seconds)
+        _LINE.format(
+            step=step, last=run_plan.steps - 1, gbs=run_plan.parallelism.gbs, loss=12 - 0.08 * step, seconds=seconds
+        )
         for step, seconds in enumerate(times)
     )
     log = runs.folder(past.id) / "log"
     log.write_text(text, encoding="utf-8")
-    os.utime(log, (at + 900, at + 900))
+    os.utime(log, (submitted_at + 900, submitted_at + 900))
 
 
 def weeks() -> list[Past]:
-    """Twelve weeks on two clusters: one configuration became slower, one fails the rule, some runs did not end well."""
+    """Twelve weeks on two clusters: one configuration becomes slower, one fails the rule, and some runs fail."""
     random = Random(14)
-    return [Past(f"r{at:03}", *one) for at, one in enumerate(_weeks(random))]
+    return [Past(f"r{index:03}", *fields) for index, fields in enumerate(_weeks(random))]
 
 
 def _weeks(random: Random) -> Iterator[tuple[Selection, float, float, str, str, str]]:
@@ -73,12 +75,12 @@ def _weeks(random: Random) -> Iterator[tuple[Selection, float, float, str, str, 
         selection: Selection, expected: float, cluster: str, count: int, noise: float, slower_from: int = 1000
     ) -> Iterator[tuple[Selection, float, float, str, str, str]]:
         nodes = selection.scale // 8
-        for at in range(count):
-            factor = 1.09 if at >= slower_from else 1.0
-            begin = 1 + at % 3
-            named = f"cn[{begin:03}-{begin + nodes - 1:03}]"
-            days = 82 - at * 80 / max(count - 1, 1) + random.random()
-            yield selection, days, expected * factor * random.gauss(1, noise), cluster, "COMPLETED", named
+        for index in range(count):
+            factor = 1.09 if index >= slower_from else 1.0
+            begin = 1 + index % 3
+            node_list = f"cn[{begin:03}-{begin + nodes - 1:03}]"
+            days = 82 - index * 80 / max(count - 1, 1) + random.random()
+            yield selection, days, expected * factor * random.gauss(1, noise), cluster, "COMPLETED", node_list
 
     yield from times(NEMOTRON, 2.01, "eos", 12, 0.004)
     yield from times(NEMOTRON, 2.06, "selene", 5, 0.006)

@@ -1,4 +1,4 @@
-"""What tests of screens do again and again with Textual's Pilot: keys, waiting, and reading what is shown."""
+"""Helpers for tests of screens with Textual's Pilot: press keys, wait, and read the screen."""
 
 from __future__ import annotations
 
@@ -32,13 +32,13 @@ from tests.kit.waiting import DEADLINE_S
 
 NEMOTRON = "nemotron4@25.04/15b"
 SIZE = (120, 36)
-"""Columns and rows of a usual terminal: the preview stands beside the form, and everything has room."""
+"""Columns and rows of a usual terminal: the preview fits next to the form, and no widget is cut."""
 
 
 async def until(pilot: Pilot[Any], true: Callable[..., object], what: str, *, deadline_s: float = DEADLINE_S) -> None:
-    """Wait for something that threads bring about, and let every widget take it in.
+    """Wait until a condition holds that threads bring about, and let every widget process its messages.
 
-    A pause of the pilot sends a message to every widget: again and again, that alone would keep a processor busy.
+    A pause of the pilot sends a message to every widget; a loop of such pauses would keep a processor busy.
     """
     if true():
         return
@@ -50,22 +50,22 @@ async def until(pilot: Pilot[Any], true: Callable[..., object], what: str, *, de
 
 
 def burst(pilot: Pilot[None], *keys: str) -> None:
-    """Press keys as a terminal gives them that arrive together."""
+    """Press keys in one read of the terminal, without a pause between them."""
     for key in keys:
         pilot.app.post_message(Key(key, key if len(key) == 1 else None))
 
 
 async def on_top(pilot: Pilot[Any], screen: type[Screen[Any]]) -> None:
-    """Wait until a screen of this kind is the one that is seen."""
+    """Wait until the top screen is of this type."""
     await until(pilot, lambda: isinstance(pilot.app.screen, screen), f"{screen.__name__} is shown")
     await pilot.pause()
 
 
 async def loaded(pilot: Pilot[None]) -> WizardScreen:
-    """The wizard, once the presets are read; cursors do not blink."""
+    """The wizard with its presets read and without blinking cursors."""
     wizard = pilot.app.screen
     assert isinstance(wizard, WizardScreen)
-    await until(pilot, lambda: wizard.complete, "the presets are read, and the panes are there")
+    await until(pilot, lambda: wizard.complete, "the presets are read, and the panes exist")
     for field in wizard.query(Input):
         field.cursor_blink = False
     await pilot.pause()
@@ -73,24 +73,24 @@ async def loaded(pilot: Pilot[None]) -> WizardScreen:
 
 
 async def choose(pilot: Pilot[None], list_id: str, value: str) -> None:
-    """Put the cursor of the focused list on a choice, as a click does: each key on the way there plans anew."""
-    found = focused_list(pilot, list_id)
-    found.highlighted = next(at for at, choice in enumerate(found.shown) if choice.value == value)
+    """Move the cursor of the focused list to a choice in one step, as a click does: each key press would plan again."""
+    choice_list = focused_list(pilot, list_id)
+    choice_list.highlighted = next(index for index, choice in enumerate(choice_list.shown) if choice.value == value)
     await pilot.pause()
-    assert found.chosen == value
+    assert choice_list.chosen == value
 
 
 def focused_list(pilot: Pilot[None], list_id: str) -> ChoiceList:
-    """The list of that id, or in that, which has the focus."""
+    """The focused list with that id, or in the widget with that id."""
     assert not isinstance(pilot.app.screen, Failure), on_screen(pilot.app)
     choices = pilot.app.screen.query_one(f"#{list_id}")
-    found = choices if isinstance(choices, ChoiceList) else choices.query_one(ChoiceList)
-    assert found.has_focus
-    return found
+    choice_list = choices if isinstance(choices, ChoiceList) else choices.query_one(ChoiceList)
+    assert choice_list.has_focus
+    return choice_list
 
 
 async def at_scale(pilot: Pilot[None], workload: str = NEMOTRON) -> WizardScreen:
-    """The wizard at its third step, for a workload with the recipe's own answers before it."""
+    """The wizard at its third step, for a workload with the recipe's defaults in the earlier steps."""
     wizard = await loaded(pilot)
     await choose(pilot, "workload", workload)
     await pilot.press("3")
@@ -99,14 +99,14 @@ async def at_scale(pilot: Pilot[None], workload: str = NEMOTRON) -> WizardScreen
 
 
 async def submit(pilot: Pilot[None]) -> None:
-    """From Review to the run's screen, once the script, or the request of a workload, is rendered."""
+    """Go from Review to the run's screen, as soon as the script, or the request of a workload, is rendered."""
     wizard = wizard_of(pilot)
 
     def is_rendered() -> bool:
         text = str(wizard.query_one("#script-text", Static).content)
         return "#SBATCH" in text or "environmentVariables" in text
 
-    await until(pilot, is_rendered, "it is rendered")
+    await until(pilot, is_rendered, "the script or request is rendered")
     await pilot.press("enter")
     await on_top(pilot, ConfirmDialog)
     await pilot.press("y")
@@ -114,24 +114,24 @@ async def submit(pilot: Pilot[None]) -> None:
 
 
 async def know(pilot: Pilot[None], wizard: WizardScreen, cluster: ClusterState) -> None:
-    """Let the wizard know this of its cluster."""
+    """Give the wizard this state of its cluster."""
     wizard.state = replace(state_of(wizard), cluster=cluster)
     await pilot.pause()
 
 
 def wizard_of(pilot: Pilot[None]) -> WizardScreen:
-    """The wizard, whatever lies over it."""
+    """The wizard, even if another screen covers it."""
     return next(screen for screen in pilot.app.screen_stack if isinstance(screen, WizardScreen))
 
 
 def state_of(wizard: WizardScreen) -> WizardState:
-    """What the wizard knows."""
+    """The state of the wizard."""
     assert wizard.state is not None
     return wizard.state
 
 
 def request_of(wizard: WizardScreen) -> RunRequest:
-    """What would be run now."""
+    """The request that would be submitted now."""
     request = state_of(wizard).proposal.request
     assert request is not None
     return request
@@ -145,51 +145,51 @@ def plan_of(wizard: WizardScreen) -> Plan:
 
 
 def step_of(pilot: Pilot[None]) -> StepId:
-    """The wizard's step."""
+    """The wizard's current step."""
     return wizard_of(pilot).query_one(Rail).current
 
 
 def marks(pilot: Pilot[None]) -> dict[StepId, str]:
-    """The rail's marks by step."""
-    return {one.step: one.mark for one in wizard_of(pilot).query_one(Rail).steps}
+    """Marks of the rail by step."""
+    return {step.step: step.mark for step in wizard_of(pilot).query_one(Rail).steps}
 
 
 def summaries(pilot: Pilot[None]) -> dict[StepId, str]:
-    """What the rail says of each step."""
-    return {one.step: one.summary for one in wizard_of(pilot).query_one(Rail).steps}
+    """Texts of the rail by step."""
+    return {step.step: step.summary for step in wizard_of(pilot).query_one(Rail).steps}
 
 
 def shown_run_state(pilot: Pilot[None]) -> RunState:
-    """What the run's screen shows, once it is built: a reactive that is read earlier runs its watchers at once."""
+    """The state on the run's screen, once it is built: an earlier read of a reactive runs its watchers at once."""
     screen = pilot.app.screen
     return (isinstance(screen, RunScreen) and screen.is_mounted and screen.run_state) or RunState("not watched")
 
 
 def actions(screen: Screen[Any]) -> set[str]:
-    """What the keys do now. Of the wizard's panes it is the name of what they ask for."""
+    """Actions of the active keys. In a pane of the wizard, the name of the action that the pane requests."""
     names = (active.binding.action for active in screen.active_bindings.values() if active.enabled)
     return {action.removeprefix("screen.ask('").removesuffix("')") for action in names}
 
 
 def text_of(app: App[Any], selector: str | type[Widget]) -> str:
-    """What a widget of the screen on top says; nothing where it is not displayed."""
+    """Text of a widget of the top screen; empty if the widget is not displayed."""
     widget = app.screen.query_one(selector)
     return str(widget.render()) if widget.display else ""
 
 
 def by_head(parts: tuple[Paragraph, ...]) -> dict[str, str]:
-    """The words of paragraphs by what stands before them."""
+    """Texts of paragraphs by their headings."""
     return {str(head).strip(): str(body) for head, body in parts}
 
 
 def rows(app: App[Any]) -> list[str]:
-    """The text of the screen, row by row, as it would be painted in full."""
-    painted = app.screen._compositor.render_update(full=True, screen_stack=app._background_screens)
-    assert isinstance(painted, LayoutUpdate)
-    lines = ("".join(strip.text for strip in strips) for strips in painted.strips)
+    """The text of the screen, row by row, as in a complete repaint."""
+    update = app.screen._compositor.render_update(full=True, screen_stack=app._background_screens)
+    assert isinstance(update, LayoutUpdate)
+    lines = ("".join(strip.text for strip in strips) for strips in update.strips)
     return [line.replace("\u00a0", " ").rstrip() for line in lines]
 
 
 def on_screen(app: App[Any]) -> str:
-    """The text of the screen as one."""
+    """The text of the screen as one string."""
     return "\n".join(rows(app))

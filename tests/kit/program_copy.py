@@ -1,4 +1,4 @@
-"""A copy of the program to which a test adds what docs/architecture.md says that an extension takes."""
+"""A copy of the program to which a test adds the parts of an extension, as docs/architecture.md describes them."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ ROOT = Path(__file__).parents[2]
 
 
 class ProgramCopy:
-    """The package and its presets in a directory of their own, run in processes of their own."""
+    """The package and its presets in a separate directory, run in separate processes."""
 
     def __init__(self, home: Path) -> None:
         self.home, self._copy = home, home / "program"
@@ -21,7 +21,7 @@ class ProgramCopy:
         (self._copy / "presets").symlink_to(ROOT / "presets")
 
     def add(self, source: Path, to: str) -> None:
-        """Put a module or a folder of modules into the package."""
+        """Copy a module or a folder of modules into the package."""
         target = self._copy / "llmb_tui" / to
         if source.is_dir():
             shutil.copytree(source, target, ignore=shutil.ignore_patterns("__pycache__"))
@@ -29,18 +29,18 @@ class ProgramCopy:
             shutil.copy(source, target)
 
     def edit(self, path: str, old: str, new: str) -> None:
-        """Change the one place of a module where `old` stands."""
+        """Replace the only occurrence of `old` in a module."""
         file = self._copy / "llmb_tui" / path
         text = file.read_text()
-        assert text.count(old) == 1, f"{path} has another form; this test adds a line to it"
+        assert text.count(old) == 1, f"{path} must contain the line that this test extends exactly once"
         file.write_text(text.replace(old, new))
 
     def __call__(self, *words: str) -> str:
-        """What a verb answers."""
+        """Output of a verb."""
         return self.python("-m", "llmb_tui", *words)
 
     def python(self, *words: str) -> str:
-        """What an interpreter of the copy prints."""
+        """Output of the copy's Python interpreter."""
         done = subprocess.run(
             [sys.executable, *words],
             cwd=self._copy, env=verbs.environment(self.home), capture_output=True, text=True, check=False, timeout=240,

@@ -1,4 +1,4 @@
-"""`all_but`: a machine that lacks a program."""
+"""`all_but`: a PATH that lacks one program."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from pathlib import Path
 
 
 def all_but(lacking: str, folder: Path) -> str:
-    """A PATH with every program of this machine but that one; it is made in the folder."""
+    """A PATH with every program of this machine except `lacking`; its folder of links is `folder`."""
     folder.mkdir()
     for directory in map(Path, os.get_exec_path()):
         for program in directory.iterdir() if directory.is_dir() else ():

@@ -1,4 +1,4 @@
-"""Reasons of failures, as the program's rules give them: their words are tested in `tests/watch` and `tests/launch`."""
+"""Failure reasons that the program's rules give. `tests/watch` and `tests/launch` test the wording."""
 
 from __future__ import annotations
 
@@ -11,14 +11,14 @@ FULL_DISK = "Write failed because No space left on device"
 
 
 def training_reason(line: str) -> str:
-    """The reason for which a training failed, by a line of its log."""
+    """The failure reason of a training that the rules give for a line of its log."""
     diagnosis = worst(f"{line}\n".encode())
     assert diagnosis is not None
     return diagnosis.reason
 
 
 def install_reason(line: str) -> str:
-    """The reason for which an install step failed, by a line of its log."""
+    """The failure reason of an install step that the rules give for a line of its log."""
     reason = explain([line]).reason
     assert reason
     return reason

@@ -1,4 +1,4 @@
-"""`reported_values`: values that tests report in addition to passing or failing, as properties of their reports."""
+"""`reported_values`: values that tests attach to their reports as properties."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import pytest
 
 
 def reported_values(terminalreporter: pytest.TerminalReporter, name: str) -> Iterator[object]:
-    """Yield every value that was reported under a name. A test's last report has all of its values."""
+    """Yield every value that was reported under a name. The last report of a test contains all its values."""
     for reports in terminalreporter.stats.values():
         for report in reports:
             if getattr(report, "when", "") == "teardown":

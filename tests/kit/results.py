@@ -1,4 +1,4 @@
-"""Finished runs as their results, with step times that are chosen."""
+"""Results of finished runs with given step times."""
 
 from __future__ import annotations
 
@@ -28,21 +28,21 @@ def make_result(
     nodes: str = "",
     **changes: Any,
 ) -> RunResult:
-    """A run that ended well: all steps took that long, or each as long as is said; `nodes` as Slurm has them."""
-    made = _plan(selection)
-    times = [seconds] * made.steps if isinstance(seconds, (int, float)) else list(seconds)
+    """Result of a successful run: one time for all steps, or one for each, in seconds; `nodes` as Slurm writes them."""
+    run_plan = _plan(selection)
+    times = [seconds] * run_plan.steps if isinstance(seconds, (int, float)) else list(seconds)
     steps = [Step(index, len(times), float(time)) for index, time in enumerate(times)]
-    progress = fold(Progress(), steps, made)
+    progress = fold(Progress(), steps, run_plan)
     rule = CATALOG.recipe(selection.workload, selection.release).rule
-    verdict, no_verdict = judge(made, rule, progress, finished=True, threshold=THRESHOLD)
-    job = Job("7", "run", "COMPLETED", nodes=made.nodes, node_list=nodes) if nodes else None
-    run = make_run(run_id, plan=made, rule=rule, submitted_at=CREATED_AT, job_state="COMPLETED")
+    verdict, no_verdict = judge(run_plan, rule, progress, finished=True, threshold=THRESHOLD)
+    job = Job("7", "run", "COMPLETED", nodes=run_plan.nodes, node_list=nodes) if nodes else None
+    run = make_run(run_id, plan=run_plan, rule=rule, submitted_at=CREATED_AT, job_state="COMPLETED")
     state = RunState(run_id, "done", job, progress, verdict=verdict, no_verdict=no_verdict)
     return with_changes(RunResult(RunRecord(run, state, CREATED_AT + 600)), **changes)
 
 
 def with_changes(result: RunResult, **changes: Any) -> RunResult:
-    """The same with other fields of its run, its state, its progress or its record."""
+    """The result with other fields of its run, its state, its progress or its record."""
     record, run, state = result.record, result.run, result.record.state
     parts: dict[object, dict[str, Any]] = {}
     for name, value in changes.items():
@@ -55,7 +55,7 @@ def with_changes(result: RunResult, **changes: Any) -> RunResult:
 
 
 def profiled(selection: Selection = NEMOTRON) -> Selection:
-    """The same with an Nsight profile."""
+    """The selection with an Nsight profile."""
     return replace(selection, options=RunOptions(profile=True))
 
 

@@ -1,9 +1,9 @@
-"""A simulated Run:ai site for tests, with a clock that they turn and faults on its line that its users never see.
+"""A simulated Run:ai site for tests, with an adjustable clock and with connection faults that the demo lacks.
 
     with runai_site(tmp_path, Fault("POST", "/workloads/distributed", lost=True)) as site:
         ...
 
-`site.faults` may be added to at any time; `site.requests` lists what was asked for.
+Tests may append to `site.faults` at any time; `site.requests` lists the requests so far.
 """
 
 from __future__ import annotations
@@ -31,35 +31,35 @@ HELD_S = 60.0
 
 @dataclass
 class Fault:
-    """What goes wrong with the requests of a method whose path the pattern is found in, `times` times."""
+    """A fault for the next `times` requests with this method whose path matches the pattern."""
 
     method: str = ""
-    """Any, where it is empty."""
+    """Method of the requests; empty for any method."""
     path: str = ""
     times: float = 1
     status: int = 0
-    """Answered in the contract's shape, and nothing is done."""
+    """Status of an error in the contract's format; the request has no effect."""
     headers: dict[str, str] = field(default_factory=dict)
-    """Beside the answer's own: `{"Retry-After": "2"}`."""
+    """Additional header fields of the response: `{"Retry-After": "2"}`."""
     refused: bool = False
-    """The connection is cut before anything is done."""
+    """The server cuts the connection before it processes the request."""
     gateway: int = 0
-    """It is done, and a gateway in between, which did not wait for that, answers with this status."""
+    """Status of a gateway that did not wait for the server; the request takes effect."""
     lost: bool = False
-    """It is done, and the connection is cut before the answer."""
+    """The request takes effect, and the server cuts the connection before the response."""
     cut_after: int | None = None
-    """It is done, and the connection is cut after that many bytes of the answer, its head included."""
+    """The request takes effect, and the server cuts the line after so many bytes of the response, head included."""
     body: bytes | None = None
-    """It is done, and this is the body of the answer."""
+    """Body of the response; the request takes effect."""
     revoked: bool = False
-    """All tokens that were given are of no use any more when it comes."""
+    """All earlier tokens become invalid when the request arrives."""
     until: threading.Event | None = None
-    """It is done, and nothing is answered before this is set."""
+    """The request takes effect, and the response waits for this event."""
     met: threading.Event = field(default_factory=threading.Event)
-    """Set when a request has met it."""
+    """Set when a request has triggered the fault."""
 
     def takes(self, request: Request) -> bool:
-        """Whether it is for a request, and not used up; it counts."""
+        """Return whether the fault applies to a request and is not used up, and count the request if so."""
         if self.times < 1 or self.method not in ("", request.method) or not re.search(self.path, request.path):
             return False
         self.times -= 1
@@ -68,7 +68,7 @@ class Fault:
 
 
 class Clock:
-    """The real time, and what tests have added to it."""
+    """The real time plus the seconds that tests have added."""
 
     def __init__(self) -> None:
         self.added = 0.0
@@ -78,7 +78,7 @@ class Clock:
 
 
 class FaultySite(DemoRunai):
-    """A site with faults, and a clock that can be turned."""
+    """A site with faults and an adjustable clock."""
 
     def __init__(self, root: Path, faults: list[Fault], **options: Any) -> None:
         self.clock = Clock()
@@ -89,21 +89,21 @@ class FaultySite(DemoRunai):
         super().__init__(root, clock=self.clock, handler=Connection, **options)
         self.faults = faults
         self.requests: list[Request] = []
-        """All requests, in their order."""
+        """All requests in order."""
         self._guard = threading.Lock()
 
     def fault_of(self, request: Request) -> Fault | None:
-        """The first fault that is for a request, which is written down."""
+        """Record a request, and return the first fault that applies to it."""
         with self._guard:
             self.requests.append(request)
             return next((fault for fault in self.faults if fault.takes(request)), None)
 
     def skip(self, seconds: float) -> None:
-        """Let simulated seconds pass for every workload."""
+        """Advance the simulated clock for every workload."""
         self.clock.added += seconds / self.speed
 
     def knob(self, name: str, text: str | None = "") -> None:
-        """Switch a fault of the table in `demo/faults.py` on, for workloads that are submitted from now on."""
+        """Switch a fault of the table in `demo/faults.py` on, for workloads that are submitted afterwards."""
         path = knobs.folder(self.root) / name
         path.parent.mkdir(exist_ok=True)
         if text is None:
@@ -112,26 +112,26 @@ class FaultySite(DemoRunai):
             path.write_text(text)
 
     def preempt(self, identity: str) -> None:
-        """Take a workload's nodes away, as one of higher priority would."""
-        with self.workloads.change(identity) as one:
-            one.evictions.append(one.now(self.clock()))
-            self.workloads.requeue(one)
+        """Take away a workload's nodes, as a workload of higher priority would."""
+        with self.workloads.change(identity) as workload:
+            workload.evictions.append(workload.now(self.clock()))
+            self.workloads.requeue(workload)
 
     def asked(self, method: str, path: str) -> int:
-        """How many requests of a method came whose path the pattern is found in."""
-        return sum(one.method == method and bool(re.search(path, one.path)) for one in self.requests)
+        """Number of requests with a method whose path matches the pattern."""
+        return sum(request.method == method and bool(re.search(path, request.path)) for request in self.requests)
 
 
 @contextmanager
 def runai_site(root: Path, *faults: Fault, speed: float = SPEED, token_s: float = TOKEN_S) -> Iterator[FaultySite]:
-    """A started site below a folder."""
+    """Start a site with its files below `root`."""
     site = FaultySite(root, list(faults), speed=speed, token_s=token_s)
     with site:
         yield site
 
 
 class _Faulty(Handler):
-    """A connection on which things go wrong."""
+    """A connection with faults."""
 
     site: ClassVar[FaultySite]
 
@@ -166,15 +166,15 @@ class _Faulty(Handler):
 
 
 class _Cut(io.BufferedIOBase):
-    """Takes so many bytes for the other side, and resets the connection at the next."""
+    """Sends so many bytes to the client, and resets the connection at the next byte."""
 
-    def __init__(self, connection: socket.socket, left: int) -> None:
-        self._connection, self._left = connection, left
+    def __init__(self, connection: socket.socket, bytes_left: int) -> None:
+        self._connection, self._bytes_left = connection, bytes_left
 
     def write(self, data: Any) -> int:
-        self._connection.sendall(data[: self._left])
-        self._left -= len(data)
-        if self._left < 0:
+        self._connection.sendall(data[: self._bytes_left])
+        self._bytes_left -= len(data)
+        if self._bytes_left < 0:
             self._connection.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
             os.close(self._connection.detach())
             raise ConnectionAbortedError

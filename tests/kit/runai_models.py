@@ -1,4 +1,4 @@
-"""The models that the package runapy generates from NVIDIA's contract: importing it takes seconds."""
+"""The models that the package runapy generates from NVIDIA's contract; importing it takes seconds."""
 
 from __future__ import annotations
 
@@ -8,6 +8,6 @@ from typing import Any
 
 
 def model(name: str) -> Any:
-    """A model by its name, as `TrainingCreationRequest`."""
+    """A model by its name, such as `TrainingCreationRequest`."""
     module = re.sub(r"(?<=[a-z0-9])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])", "_", name).lower()
     return getattr(importlib.import_module(f"runai.models.{module}"), name)

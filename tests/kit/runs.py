@@ -1,4 +1,4 @@
-"""Plans, specs and runs: those of a recipe, and one by hand where no recipe is at stake. Every time is fixed."""
+"""Plans, specs and runs: of a recipe, or with fixed values if the recipe does not matter. All times are fixed."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ from llmb_tui.request import RunRequest
 
 CATALOG = load_presets()
 NEMOTRON = Selection("nemotron4", "25.04", "15b", "h100", "fp8", 64)
-"""What most tests run: 50 steps, for which 1.98 s each are published."""
+"""The selection of most tests: 50 steps, with a published step time of 1.98 s."""
 CREATED_AT = 1_760_000_000.0
 
 ESTIMATE = Estimate(
@@ -61,7 +61,7 @@ PLAN = Plan(
     container="nvidia/nemo:25.02.01",
     problems=(),
 )
-"""What would be made of that selection, in round figures that no preset changes."""
+"""A plan for that selection with round figures that are independent of the presets."""
 
 
 def request_for(selection: Selection, profile: SlurmProfile, procedure: ProcedureId = "direct") -> RunRequest:
@@ -71,12 +71,12 @@ def request_for(selection: Selection, profile: SlurmProfile, procedure: Procedur
 
 
 def intended_run(request: RunRequest, run_id: str) -> Run:
-    """The intent to run it by our own script, before it is submitted."""
+    """The intent of a run by our script before its submission."""
     return Run.of(request, launch_spec(request, run_id), 0.0)
 
 
 def make_spec(run_id: str = "run1", task_dir: Path | None = None) -> LaunchSpec:
-    """Of a run by hand, in that folder on the cluster."""
+    """Spec of a run with fixed values, with its task directory on the cluster."""
     experiment = "pretrain_nemotron4_15b_fp8_64"
     task = f"{experiment}_{run_id}"
     task_dir = task_dir or Path("/lustre/llmb/workloads/pretrain_nemotron4/experiments/e/e_1", task)
@@ -120,24 +120,24 @@ def make_run(run_id: str = "k3f9a2", task_dir: Path | None = None, **changes: An
 
 
 def delivery_of(run: Run) -> LoginNodeDelivery:
-    """How it is submitted from a login node, which cannot be reached."""
+    """Delivery of a run from a login node that cannot be reached."""
     cluster = SlurmCluster(SlurmProfile(run.cluster, "none", "a", "b", "/none"))
     cluster.close()
     return DirectDelivery(cluster, run) if isinstance(run.spec, LaunchSpec) else UpstreamDelivery(cluster, run)
 
 
 def start_late(session: Session, place: SubmissionDir) -> None:
-    """Run the script that submits, as a command that was long on its way does."""
+    """Run the submission script late, like a command that was delayed on its way to the login node."""
     install = session.profile.install_dir
     session.run_script(remote_text(*place.helper), [install, place.folder, *place.arguments])
 
 
 def direct_spec(run: Run) -> LaunchSpec:
-    """What a run by our script was submitted from."""
+    """Spec from which a run by our script was submitted."""
     return run.spec_as(LaunchSpec)
 
 
 def slurm(profile: ClusterProfile) -> SlurmProfile:
-    """A profile that is one with Slurm."""
+    """The profile as one of a Slurm cluster."""
     assert isinstance(profile, SlurmProfile)
     return profile

@@ -1,4 +1,4 @@
-"""`not_root`: what may not be read or written is refused to root as well."""
+"""`not_root`: a block in which root has no more access to files than any other user."""
 
 from __future__ import annotations
 
@@ -15,10 +15,10 @@ _GET_SECUREBITS, _SET_SECUREBITS, _NO_ROOT = 27, 28, 1
 
 @contextmanager
 def not_root() -> Iterator[None]:
-    """Root may read and write everything by two capabilities; without them it is an owner like any other.
+    """Drop the two capabilities by which root may read and write all files, so that root has only an owner's access.
 
-    As another user it could not read the program, where that lies in a directory of root's own. It is so for this
-    thread and for the programs that it starts.
+    Another user could not read the program if it is in a directory of root. The change applies to this thread and to
+    the programs that it starts.
     """
     if os.geteuid() != 0:
         yield

@@ -1,4 +1,4 @@
-"""`llmb-tui VERB …` as another program sees it: exit code, stdout, stderr; as a process, or without starting one."""
+"""`llmb-tui VERB …` as another program sees it: exit code, stdout, stderr; in a new process, or in this one."""
 
 from __future__ import annotations
 
@@ -17,14 +17,14 @@ Completed = subprocess.CompletedProcess[str]
 
 
 def environment(home: Path, **more: str) -> dict[str, str]:
-    """Of a person whose files all lie in that folder."""
+    """Environment variables of a user whose files are all below `home`."""
     folders = {"LLMB_TUI_CONFIG_DIR": str(home / "config"), "LLMB_TUI_STATE_DIR": str(home / "state")}
-    kept = {name: os.environ[name] for name in ("PATH", "PYTHON_KEYRING_BACKEND")}
-    return {"HOME": str(home), "LANG": "C.UTF-8", "TMPDIR": str(home), **kept, **folders, **more}
+    variables = {name: os.environ[name] for name in ("PATH", "PYTHON_KEYRING_BACKEND")}
+    return {"HOME": str(home), "LANG": "C.UTF-8", "TMPDIR": str(home), **variables, **folders, **more}
 
 
 def start(words: tuple[str, ...], variables: Mapping[str, str], stdin: str = "") -> Completed:
-    """In a process of its own, which takes a second to begin; with a renderer that imports NeMo-Run, four."""
+    """Run a verb in a new process; takes a second, or four if the renderer imports NeMo-Run."""
     return subprocess.run(
         [sys.executable, "-m", "llmb_tui", *words],
         input=stdin, capture_output=True, text=True, check=False, timeout=240, env=variables,
@@ -32,20 +32,20 @@ def start(words: tuple[str, ...], variables: Mapping[str, str], stdin: str = "")
 
 
 def run(words: tuple[str, ...], variables: Mapping[str, str], stdin: str = "") -> Completed:
-    """The same in this process."""
+    """Run a verb in this process."""
     streams = [io.TextIOWrapper(io.BytesIO(), encoding="utf-8") for _ in range(2)]
-    given = io.TextIOWrapper(io.BytesIO(stdin.encode()), encoding="utf-8")
+    stdin_stream = io.TextIOWrapper(io.BytesIO(stdin.encode()), encoding="utf-8")
     with (
         patch.dict(os.environ, variables, clear=True),
-        patch("tempfile.tempdir", None),  # Python asks for TMPDIR once
-        patch("sys.stdin", given),
+        patch("tempfile.tempdir", None),  # Python reads TMPDIR only once
+        patch("sys.stdin", stdin_stream),
         redirect_stdout(streams[0]),
         redirect_stderr(streams[1]),
     ):
         try:
             code = main(words)
-        except SystemExit as left:  # of argparse
-            code = int(left.code or 0)
+        except SystemExit as exit_error:  # raised by argparse
+            code = int(exit_error.code or 0)
     for stream in streams:
         stream.seek(0)
     return subprocess.CompletedProcess(words, code, streams[0].read(), streams[1].read())

@@ -1,4 +1,4 @@
-"""`until`: waiting for what another thread, process or machine brings about."""
+"""`until`: wait for a condition that another thread, process or machine brings about."""
 
 from __future__ import annotations
 
@@ -10,17 +10,17 @@ from typing import TypeVar
 Answer = TypeVar("Answer")
 
 DEADLINE_S = 60.0
-"""Long enough for a busy machine, and shorter than the 90 seconds after which the remote commands end by themselves."""
+"""Seconds: enough for a busy machine, and less than the 90 s after which the remote commands end themselves."""
 _SHORTEST_S, _LONGEST_S = 0.01, 2.0
 
 
 def until(
     look: Callable[[], Answer | None], what: str = "", deadline_s: float = DEADLINE_S, *, look_waits: bool = False
 ) -> Answer:
-    """The first true answer of `look`. Raises TimeoutError that says what was waited for.
+    """Return the first true answer of `look`. Raises TimeoutError with `what` in its message.
 
-    After a look that took long, as one that starts a program does, six times as long passes: what is waited for
-    needs the processor too. No time passes between two looks that wait for something themselves (`look_waits`).
+    After a slow look, such as one that starts a program, `until` pauses for six times its duration, because the awaited
+    work needs the processor too. It does not pause if the looks wait themselves (`look_waits`).
     """
     ends = time.monotonic() + deadline_s
     while True:

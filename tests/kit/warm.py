@@ -1,10 +1,10 @@
-"""A Python that has imported NeMo-Run already, for programs that would import it anew for seconds each.
+"""A Python process with NeMo-Run imported, for programs that would otherwise each import it for seconds.
 
-`Warm` starts it, for all processes of a test run together; it imports nothing until it is asked for the first time. A
-program that is started with `Warm.python` in the place of Python's own path runs in a fork of it, with its own
-arguments, environment, directory, streams and exit code.
+`Warm` starts it once for all processes of a test run; it imports NeMo-Run at the first request. A program that is
+started with `Warm.python` instead of Python's path runs in a fork of it, with its own arguments, environment,
+directory, streams and exit code.
 
-This file is all three: what tests import, the program that forks, and the small one that asks it.
+This file contains all three parts: the class for tests, the program that forks, and the small client program.
 """
 
 from __future__ import annotations
@@ -17,11 +17,11 @@ import socket
 import sys
 
 SOCKET = "LLMB_TUI_TEST_WARM"
-"""Variable with the place where it listens, for the processes of a test run."""
+"""Environment variable with the socket's path, for the processes of a test run."""
 
 
 class Warm:
-    """The program that forks; to be left with `close`."""
+    """The program that forks; call `close` at the end."""
 
     def __init__(self, folder: str) -> None:
         import subprocess
@@ -31,13 +31,13 @@ class Warm:
 
     @staticmethod
     def python() -> tuple[str, ...]:
-        """Stands for `sys.executable` in an argument list; options of Python other than `-m` are not understood."""
+        """The replacement for `sys.executable` in an argument list. The only supported option of Python is `-m`."""
         if SOCKET not in os.environ:
             return (sys.executable,)
         return (sys.executable, "-S", "-E", __file__, "ask", os.environ[SOCKET])
 
     def close(self) -> None:
-        """End it. What runs in its forks goes on."""
+        """End the program. Its forks continue."""
         assert self._process.stdin
         self._process.stdin.close()
         self._process.wait()
@@ -46,23 +46,23 @@ class Warm:
 
 
 def serve(place: str) -> None:
-    """Fork for whoever asks, until stdin ends."""
+    """Fork for each request until stdin ends."""
     with socket.socket(socket.AF_UNIX) as listening:
         listening.bind(f"{place}.new")
         listening.listen(64)
-        os.rename(f"{place}.new", place)  # who sees it can connect
+        os.rename(f"{place}.new", place)  # the socket accepts connections as soon as it has this name
         while True:
             ready, _, _ = select.select([listening, sys.stdin], [], [])
             if sys.stdin in ready:
                 return
-            asking, _ = listening.accept()
-            import nemo_run  # noqa: F401 - what this is all for
+            connection, _ = listening.accept()
+            import nemo_run  # noqa: F401 - the purpose of this process
 
             if os.fork() == 0:
                 listening.close()
-                answer(asking)
+                answer(connection)
                 os._exit(0)
-            asking.close()
+            connection.close()
             _forget_the_dead()
 
 
@@ -74,29 +74,29 @@ def _forget_the_dead() -> None:
         pass
 
 
-def answer(asking: socket.socket) -> None:
-    """Run what is asked for in one more fork, and say how that ended."""
-    text, streams, _, _ = socket.recv_fds(asking, 1 << 20, 3)
+def answer(connection: socket.socket) -> None:
+    """Run the requested program in another fork, and report its exit code."""
+    text, streams, _, _ = socket.recv_fds(connection, 1 << 20, 3)
     length, _, text = text.partition(b"\n")
     while len(text) < int(length):
-        text += asking.recv(1 << 20)
-    asked = json.loads(text)
+        text += connection.recv(1 << 20)
+    request = json.loads(text)
     runner = os.fork()
     if runner == 0:
-        asking.close()
+        connection.close()
         for number, stream in enumerate(streams):
             os.dup2(stream, number)
             os.close(stream)
-        run(**asked)
+        run(**request)
     for stream in streams:
         os.close(stream)
     _, status = os.waitpid(runner, 0)
-    with contextlib.suppress(OSError):  # who asked may have been ended
-        asking.sendall(b"%d" % os.waitstatus_to_exitcode(status))
+    with contextlib.suppress(OSError):  # the client may have been killed
+        connection.sendall(b"%d" % os.waitstatus_to_exitcode(status))
 
 
 def run(argv: list[str], environment: dict[str, str], folder: str) -> None:
-    """As `python ARGV` would in a process of its own, with that environment, in that directory. Does not return."""
+    """Run `python ARGV` with that environment in that directory, like a new process. Does not return."""
     import runpy
     import traceback
     import warnings
@@ -117,10 +117,10 @@ def run(argv: list[str], environment: dict[str, str], folder: str) -> None:
             sys.path.insert(0, os.path.dirname(os.path.abspath(argv[0])))
             sys.argv = argv
             runpy.run_path(argv[0], run_name="__main__")
-    except SystemExit as left:
-        code = left.code if isinstance(left.code, int) else int(left.code is not None)
-        if isinstance(left.code, str):
-            sys.stderr.write(f"{left.code}\n")
+    except SystemExit as exit_error:
+        code = exit_error.code if isinstance(exit_error.code, int) else int(exit_error.code is not None)
+        if isinstance(exit_error.code, str):
+            sys.stderr.write(f"{exit_error.code}\n")
     except BaseException:  # noqa: BLE001 - as Python itself does
         traceback.print_exc()
         code = 1
@@ -130,15 +130,15 @@ def run(argv: list[str], environment: dict[str, str], folder: str) -> None:
 
 
 def ask(place: str, argv: list[str]) -> int:
-    """Have a program run; its exit code."""
-    asked = {"argv": argv, "environment": dict(os.environ), "folder": os.getcwd()}
-    text = json.dumps(asked).encode()
-    with socket.socket(socket.AF_UNIX) as asking:
-        asking.connect(place)
-        sent = socket.send_fds(asking, [message := b"%d\n" % len(text) + text], [0, 1, 2])
-        if rest := message[sent:]:  # sending nothing fails too where the program is over already
-            asking.sendall(rest)
-        return int(asking.recv(16) or b"1")
+    """Request the run of a program; returns its exit code."""
+    request = {"argv": argv, "environment": dict(os.environ), "folder": os.getcwd()}
+    text = json.dumps(request).encode()
+    with socket.socket(socket.AF_UNIX) as connection:
+        connection.connect(place)
+        sent_bytes = socket.send_fds(connection, [message := b"%d\n" % len(text) + text], [0, 1, 2])
+        if rest := message[sent_bytes:]:  # sending nothing also fails if the program has already ended
+            connection.sendall(rest)
+        return int(connection.recv(16) or b"1")
 
 
 if __name__ == "__main__":

@@ -1,4 +1,4 @@
-"""The rig by hand: `python -m tests.rig up`, `down` and `packages`."""
+"""A rig from the command line: `python -m tests.rig up`, `down` and `packages`."""
 
 from __future__ import annotations
 
@@ -19,44 +19,44 @@ from tests.rig.cluster import SPEED, Rig
 from tests.rig.totp import SECRET
 
 BY_HAND = "by-hand.pid"
-"""File in a rig's directory: the process that holds a rig that was started by hand."""
+"""Name of the file in a rig's directory with the id of the process that holds a manually started rig."""
 LAST_WORDS = "  end        "
-"""How the last line of what is said about a rig that is up begins."""
+"""Beginning of the last line that is printed about a started rig."""
 
 
 def main() -> int:
-    """Run a verb; its exit code."""
+    """Run a verb; returns its exit code."""
     parser = argparse.ArgumentParser(prog="python -m tests.rig", description=__doc__)
     verbs = parser.add_subparsers(dest="verb", required=True)
-    verbs.add_parser("packages", help="install what the rig needs, where that is possible")
+    verbs.add_parser("packages", help="install the packages that the rig needs (Debian, as root)")
     up = verbs.add_parser("up", help="start a rig; ctrl+c ends it")
     up.add_argument("--background", action="store_true", help="return when it is up; `down` ends it")
     up.add_argument("--login-only", action="store_true", help="SSH servers only, without Slurm")
-    up.add_argument("--no-accounting", action="store_true", help="without slurmdbd: sacct says that it is disabled")
-    down = verbs.add_parser("down", help="end rigs that were started by hand")
-    down.add_argument("number", nargs="?", default="*", help="of one rig; else all of them")
-    asked = parser.parse_args()
-    if asked.verb == "packages":
+    up.add_argument("--no-accounting", action="store_true", help="without slurmdbd: sacct reports disabled accounting")
+    down = verbs.add_parser("down", help="end manually started rigs")
+    down.add_argument("number", nargs="?", default="*", help="number of a rig; default: all rigs")
+    arguments = parser.parse_args()
+    if arguments.verb == "packages":
         return install_packages()
-    if asked.verb == "down":
-        return end_rigs(asked.number)
+    if arguments.verb == "down":
+        return end_rigs(arguments.number)
     if reason := Rig.unavailable():
         say(f"The rig cannot start: {reason}.")
         return 1
-    if asked.background:
+    if arguments.background:
         return start_in_background(sys.argv[1:])
-    return start(Rig(slurm=not asked.login_only, accounting=not asked.no_accounting))
+    return start(Rig(slurm=not arguments.login_only, accounting=not arguments.no_accounting))
 
 
 def install_packages() -> int:
-    """Install what is missing. Always 0: without the rig its tests are not run, and say so."""
+    """Install the missing packages. Always returns 0: without the rig its tests are skipped and listed."""
     if reason := packages.install():
         say(f"The tests' own cluster cannot be installed: {reason}.\nTests that need it will be reported as not run.")
     return 0
 
 
 def start_in_background(words: list[str]) -> int:
-    """Let a process of its own do the same in the foreground; what it says until it is up is said here."""
+    """Start the rig in a separate process, and print the output of that process until the rig is up."""
     arguments = [word for word in words if word != "--background"]
     holder = subprocess.Popen(
         [sys.executable, "-m", "tests.rig", *arguments],
@@ -75,7 +75,7 @@ def start_in_background(words: list[str]) -> int:
 
 
 def start(rig: Rig) -> int:
-    """Start a rig and hold it until somebody ends it."""
+    """Start a rig and hold it until a signal ends it."""
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(0))
     try:
         rig.start(lambda part: say(f"starting {part} ..."))
@@ -90,7 +90,7 @@ def start(rig: Rig) -> int:
 
 
 def words(rig: Rig) -> str:
-    """How to use a rig that runs."""
+    """Instructions for a running rig."""
     config = rig.client.config
     return f"""
 A test cluster runs on this machine: real SSH servers and a real Slurm with simulated GPUs.
@@ -109,15 +109,15 @@ No container is started and nothing is trained in its jobs: both are simulated, 
 
 
 def end_rigs(number: str) -> int:
-    """End the rigs that were started by hand, or the one of that number."""
+    """End all manually started rigs, or the rig with that number."""
     say(f"Rigs ended: {sum(map(end_rig, ROOT.glob(f'llmb-rig-{number}/{BY_HAND}')))}.")
     return 0
 
 
 def end_rig(file: Path) -> bool:
-    """End the rig whose process is named in `file`; False where that has ended before, killed by somebody.
+    """End the rig whose process id is in `file`; False if that process has already ended.
 
-    The process outlives its directory, and removing that takes a while.
+    The process outlives its directory, whose removal takes a while.
     """
     try:
         holder = os.pidfd_open(int(file.read_text()))
@@ -132,7 +132,7 @@ def end_rig(file: Path) -> bool:
 
 
 def say(text: str) -> None:
-    """A line for the person at the terminal."""
+    """Print a line for the user at the terminal."""
     sys.stdout.write(f"{text}\n")
     sys.stdout.flush()
 

@@ -1,4 +1,4 @@
-"""slurmdbd and its MariaDB: what `sacct` and `sacctmgr` ask."""
+"""slurmdbd and its MariaDB, which answer `sacct` and `sacctmgr`."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from tests.rig.machine import OPERATOR, Daemon, Machine
 
 ACCOUNT, OTHER_ACCOUNT = "llmbench", "llmb_other"
 SHORT_QOS = "short"
-"""For each user one running job, of at most ten minutes and eight GPUs. Longer ones are refused at once."""
+"""QOS that allows one running job for each user, of at most 10 minutes and 8 GPUs. Larger jobs are refused at once."""
 
 _CONF = """\
 AuthType=auth/munge
@@ -26,7 +26,7 @@ StorageHost=localhost
 StorageUser=slurm
 StorageLoc=slurm_acct_db
 """
-# Half of these make a small database fast; a rig that is lost is lost, so nothing is flushed to the disk.
+# Half of these options make a small database fast. Nothing is flushed to the disk: a lost rig is never recovered.
 _MARIADB = (
     "mariadbd --no-defaults --user=mysql --skip-networking --skip-log-bin --performance-schema=OFF"
     " --innodb-buffer-pool-size=64M --innodb-log-file-size=16M --innodb-lock-wait-timeout=900"
@@ -51,7 +51,7 @@ class Accounting:
         self.slurmdbd: Daemon
 
     def install(self) -> None:
-        """Begin to make an empty database."""
+        """Start to create an empty database."""
         self._data.mkdir()
         shutil.chown(self._data, "mysql", "mysql")
         command = "mariadb-install-db --no-defaults --user=mysql --skip-test-db"
@@ -60,7 +60,7 @@ class Accounting:
             self._install = self._machine.popen(command.split(), output=log)
 
     def start(self) -> None:
-        """Start both, and wait until they answer."""
+        """Start both daemons, and wait until they answer."""
         machine = self._machine
         assert self._install
         if self._install.wait(120):
@@ -90,7 +90,7 @@ class Accounting:
         self.slurmdbd = self._start_slurmdbd()
 
     def add_cluster(self, name: str) -> None:
-        """Make the cluster known, with its accounts and users, before its controller starts."""
+        """Add the cluster with its accounts and users, before its controller starts."""
         self._change(
             f"add cluster {name}",
             f"add account {ACCOUNT},{OTHER_ACCOUNT} Cluster={name} Description=benchmarks Organization=bench",
@@ -98,7 +98,7 @@ class Accounting:
         )
 
     def add_limits(self) -> None:
-        """Add the second QOS, after the controller has made GPUs known to the accounting."""
+        """Add the second QOS, after the controller has registered GPUs with the accounting."""
         limits = "MaxWall=00:10:00 MaxJobsPerUser=1 MaxTRESPerUser=gres/gpu=8"
         self._change(
             f"add qos {SHORT_QOS} Flags=DenyOnLimit Priority=10 {limits}",
@@ -106,7 +106,7 @@ class Accounting:
         )
 
     def _change(self, *commands: str) -> None:
-        """One sacctmgr for all of them: a program of its own for each costs half a second."""
+        """Run all commands in one sacctmgr: a process for each command costs half a second."""
         lines = "".join(f"{command}\n" for command in commands)
         done = self._machine.run(["sacctmgr", "--immediate"], stdin=lines, check=True)
         if "rror" in done.stdout + done.stderr:

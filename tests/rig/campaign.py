@@ -1,4 +1,4 @@
-"""How much of what is random is tried: a little in `make test`, and `TIMES` as much in `make campaign`."""
+"""Extent of the randomised tests: few cases in `make test`, `TIMES` as many in `make campaign`."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ TIMES = int(os.environ.get("LLMB_CAMPAIGN", "1"))
 
 
 def seed(print_at_end: Callable[[str], None]) -> int:
-    """Always the same in `make test`, else another one each time, told at the end; `LLMB_SEED` gives one again."""
+    """A fixed seed in `make test`, else a new one that is printed at the end of the tests; `LLMB_SEED` sets it."""
     number = int(os.environ.get("LLMB_SEED") or (random.randrange(10**6) if TIMES > 1 else 5))
     print_at_end(f"seed {number} (LLMB_SEED={number} tries the same again)")
     return number

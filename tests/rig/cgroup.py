@@ -1,7 +1,7 @@
-"""The memory cgroup of a rig: with it Slurm ends jobs OUT_OF_MEMORY, in the words of most sites.
+"""The memory cgroup of a rig: with it Slurm ends jobs as OUT_OF_MEMORY, with the message that most sites see.
 
-Slurm's own limits of memory are enforced by watching where the machine has no such cgroup (version 1): its jobs end
-FAILED, with other words.
+On a machine without such a cgroup (version 1) Slurm enforces memory limits by sampling: jobs end as FAILED, with
+another message.
 """
 
 from __future__ import annotations
@@ -18,28 +18,28 @@ CONF = "CgroupPlugin=cgroup/v1\nCgroupMountpoint=/sys/fs/cgroup\nConstrainRAMSpa
 
 
 def available() -> bool:
-    """True where rigs can have one."""
+    """True if rigs on this machine can have a memory cgroup."""
     return (MEMORY / "memory.limit_in_bytes").exists() and os.access(MEMORY, os.W_OK)
 
 
 def mount(machine: Machine) -> None:
-    """Give the rig a part of its own for the whole."""
-    own = MEMORY / machine.root.name
+    """Mount the rig's own part of the memory cgroup in place of the whole."""
+    group = MEMORY / machine.root.name
     remove(machine)
-    own.mkdir()
-    (own / "memory.use_hierarchy").write_text("1")
-    machine.run(["mount", "--bind", str(own), str(MEMORY)], check=True)
+    group.mkdir()
+    (group / "memory.use_hierarchy").write_text("1")
+    machine.run(["mount", "--bind", str(group), str(MEMORY)], check=True)
 
 
 def remove(machine: Machine) -> None:
-    """Remove it, when the processes in it have ended."""
-    own = MEMORY / machine.root.name
-    if own.exists():
-        until(lambda: _remove(own), "the rig's cgroup is empty")
+    """Remove the cgroup after its processes have ended."""
+    group = MEMORY / machine.root.name
+    if group.exists():
+        until(lambda: _remove(group), "the rig's cgroup is empty")
 
 
-def _remove(own: Path) -> bool:
-    for folder, _, _ in os.walk(own, topdown=False):
+def _remove(group: Path) -> bool:
+    for folder, _, _ in os.walk(group, topdown=False):
         with contextlib.suppress(OSError):
             os.rmdir(folder)
-    return not own.exists()
+    return not group.exists()

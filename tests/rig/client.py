@@ -1,4 +1,4 @@
-"""What the operator has on the laptop: keys, known hosts and an OpenSSH configuration for the rig's servers."""
+"""Files on the operator's laptop: keys, known hosts and an OpenSSH configuration for the rig's servers."""
 
 from __future__ import annotations
 
@@ -13,9 +13,9 @@ from tests.rig.machine import OPERATOR, Machine
 from tests.rig.sshd import BEHIND, Servers, make_key
 
 PASSPHRASE = "key-passphrase"
-"""Of the key `id_enc`."""
+"""Passphrase of the key `id_enc`."""
 ALIASES = ("login", "password", "enc", "mfa", "pwotp", "bastion", "behind", "tight")
-"""Names in the OpenSSH configuration, which are the endpoints of `profile`."""
+"""Host aliases in the OpenSSH configuration; they are the endpoints of `profile`."""
 
 _EXTRAS = {
     "password": "PreferredAuthentications password\nPubkeyAuthentication no",
@@ -38,7 +38,7 @@ class Client:
         return self.directory / name
 
     def make_keys(self) -> str:
-        """Make the keys; the text for `authorized_keys`."""
+        """Create the keys; returns the text for `authorized_keys`."""
         self.directory.mkdir(mode=0o700)
         make_key(self.key(), "ed25519")
         make_key(self.key("id_rsa"), "rsa")
@@ -56,13 +56,13 @@ class Client:
         lines += ["Host *", "HostName 127.0.0.1", f"User {OPERATOR}", "IdentitiesOnly yes"]
         lines += [f"UserKnownHostsFile {self.known_hosts}", "GlobalKnownHostsFile /dev/null", ""]
         self.config.write_text("\n".join(lines))
-        owner = os.environ.get("SUDO_UID")  # who started the rig by hand shall be able to use it
+        owner = os.environ.get("SUDO_UID")  # the user who started the rig with sudo needs access to the files
         if owner:
             for path in (self.directory, *self.directory.iterdir()):
                 shutil.chown(path, int(owner))
 
     def profile(self, endpoint: str, **changes: Any) -> SlurmProfile:
-        """A profile for an endpoint; `changes` are fields that shall be otherwise."""
+        """A profile for an endpoint; `changes` are changed fields of the profile."""
         if endpoint not in ALIASES:
             raise ValueError(f"no endpoint {endpoint}; there are {', '.join(ALIASES)}")
         fields: dict[str, Any] = {

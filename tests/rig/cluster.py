@@ -1,4 +1,4 @@
-"""`Rig`: a login node with real SSH servers and, unless left out, a real Slurm, on loopback."""
+"""`Rig`: a login node with real SSH servers and (optionally) a real Slurm, on loopback."""
 
 from __future__ import annotations
 
@@ -24,14 +24,14 @@ from tests.rig.slurm import GROUPS, Slurm
 from tests.rig.sshd import ENDPOINTS, Servers
 
 SPEED = 200.0
-"""How much faster than real time the training stand-in runs."""
+"""Default speed of the training stand-in as a multiple of real time."""
 
 KEPT = ("speed", "spank_pyxis.so")
-"""Files of the knobs that are no switches."""
+"""Files in the directory of the switches that are not switches."""
 
 
 class Rig:
-    """One rig. Everything of it lies below `directory`, which the login node and the nodes see at the same place."""
+    """One rig. All its files are below `directory`, which has the same path on the login node and the nodes."""
 
     password = PASSWORD
     user = OPERATOR
@@ -50,11 +50,11 @@ class Rig:
 
     @staticmethod
     def unavailable() -> str:
-        """Why no rig can start on this machine; empty when it can."""
+        """The reason why no rig can start on this machine; empty if a rig can start."""
         return packages.unavailable()
 
     def start(self, say: Callable[[str], None] = lambda _: None) -> Rig:
-        """Start everything; `say` is told what comes next. On an error nothing is left behind."""
+        """Start everything; `say` receives a message before each stage. After an error nothing is left running."""
         try:
             say("login node")
             self.machine.prepare()
@@ -84,42 +84,42 @@ class Rig:
         return self
 
     def stop(self) -> None:
-        """End everything that was started, and remove the directory."""
+        """End all processes of the rig, and remove its directory."""
         self.machine.stop()
         cgroup.remove(self.machine)
         self.block.release()
 
     def _prepare_stand_ins(self) -> None:
-        here = Path(__file__).parent
-        _install_program(here / "bin" / "enroot.py", self.directory / "bin" / "enroot")
+        folder = Path(__file__).parent
+        _install_program(folder / "bin" / "enroot.py", self.directory / "bin" / "enroot")
         write_settings(self.directory / "etc" / "enroot")
         for name in ("python", "python3"):
-            _install_program(here / "container" / "python.py", self.knobs / "container" / name)
+            _install_program(folder / "container" / "python.py", self.knobs / "container" / name)
         for name in ("nsys", "numactl"):
-            _install_program(here / "container" / "demo_program.py", self.knobs / "container" / name)
+            _install_program(folder / "container" / "demo_program.py", self.knobs / "container" / name)
         library = self.knobs / "lib" / "llmb_tui"
         shutil.copytree(
             REPOSITORY / "llmb_tui" / "demo", library / "demo", ignore=shutil.ignore_patterns("__pycache__")
         )
         shutil.copy(REPOSITORY / "llmb_tui" / "__init__.py", library)
-        shutil.copy(here / "container" / "rank_zero.py", library.parent)
+        shutil.copy(folder / "container" / "rank_zero.py", library.parent)
         (self.knobs / "training").mkdir()
         (self.knobs / "training").chmod(0o1777)
         (self.knobs / "faults").mkdir()
         self.set("speed", str(SPEED))
 
-    # What tests use
+    # Methods for tests
 
     def profile(self, endpoint: str = "login", **changes: Any) -> SlurmProfile:
-        """How to reach an endpoint of the rig; `changes` are fields of the profile that shall be otherwise."""
+        """A profile for an endpoint of the rig; `changes` are changed fields of the profile."""
         return self.client.profile(endpoint, **changes)
 
     def port(self, endpoint: str = "login") -> int:
-        """Where an endpoint's server listens, for a `Line`; `password` and `enc` are other ways into `login`."""
+        """Port of an endpoint's server, for a `Line`; `password` and `enc` are other ways into `login`."""
         return self.servers.ports.get(endpoint, self.servers.ports["login"])
 
     def totp(self) -> str:
-        """The one-time code of now."""
+        """The current one-time code."""
         return totp.code()
 
     def as_operator(self, command: str | Sequence[str], **options: Any) -> subprocess.CompletedProcess[str]:
@@ -127,20 +127,20 @@ class Rig:
         return self.machine.run(command, user=OPERATOR, **options)
 
     def as_root(self, command: str | Sequence[str], **options: Any) -> subprocess.CompletedProcess[str]:
-        """Run something on the login node as root."""
+        """Run a command on the login node as root."""
         return self.machine.run(command, **options)
 
     def operator_processes(self) -> list[str]:
-        """Command lines of what runs as the operator on the login node and the nodes, without sshd's own.
+        """Command lines of the operator's processes on the login node and the nodes, except sshd's own.
 
-        Of one that is just ending there is no command line any more: ps has its name in brackets.
+        A process that is just ending has no command line any more: ps shows its name in brackets.
         """
-        listed = self.as_root(["ps", "-u", OPERATOR, "-o", "stat=,args="]).stdout.splitlines()
-        rows = [line.split(None, 1) for line in listed]
+        lines = self.as_root(["ps", "-u", OPERATOR, "-o", "stat=,args="]).stdout.splitlines()
+        rows = [line.split(None, 1) for line in lines]
         return [words[1] for words in rows if words[0][0] != "Z" and not words[1].startswith(("sshd", "[sshd"))]
 
     def new_dir(self, name: str = "") -> Path:
-        """A new directory of the operator's on the cluster, for `install_dir`."""
+        """A new directory of the operator on the cluster, for `install_dir`."""
         path = self.directory / "install" / (name or f"{time.time_ns()}")
         path.mkdir(parents=True)
         path.parent.chmod(0o755)
@@ -148,10 +148,10 @@ class Rig:
         return path
 
     def lend(self, path: Path) -> Path:
-        """Show the operator a directory of this machine that may lie where no operator gets to; answers with its place.
+        """Show the operator a directory of this machine, even one out of the operator's reach; returns its path there.
 
-        It can only be read, and may be mounted into containers. What is below /home, /run and /tmp here cannot be lent,
-        unless it belongs to the repository or its Python: in there they are other directories.
+        The directory is read-only, and containers may mount it. Directories below /home, /run and /tmp cannot be lent,
+        except those of the repository and its Python: on the rig these paths are other directories.
         """
         place = self.directory / "lent" / f"{len(list((self.directory / 'lent').glob('*')))}"
         bind = "mkdir -p {1} && mount --bind {0} {1} && mount -o remount,bind,ro {1}"
@@ -167,7 +167,7 @@ class Rig:
 
     @contextmanager
     def knob(self, name: str, text: str = "") -> Iterator[None]:
-        """Within the block a setting or fault of the stand-ins is switched on."""
+        """Switch a setting or fault of the stand-ins on within the block."""
         path = self.knobs / name
         before = path.read_text() if path.exists() else None
         self.set(name, text)
@@ -179,7 +179,7 @@ class Rig:
                 self.set(name, before)
 
     def squeue(self) -> list[str]:
-        """Numbers of the jobs that are not over."""
+        """Numbers of the jobs that have not ended."""
         return self.as_root(["squeue", "--noheader", "--format=%A"]).stdout.split()
 
     def cancel_jobs(self) -> None:
@@ -191,7 +191,7 @@ class Rig:
         until(lambda: not self.squeue(), "all jobs have ended")
 
     def tidy(self) -> None:
-        """Back to a rig without jobs, faults and changed settings. Files on the cluster stay."""
+        """Remove jobs, faults and changed settings. Files on the cluster stay."""
         self.cancel_jobs()
         for path in self.knobs.iterdir():
             if path.is_file() and path.name not in KEPT:

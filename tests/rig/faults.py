@@ -1,4 +1,4 @@
-"""What can go wrong with a rig: context managers that restore what they found. They are methods of `Rig`."""
+"""Faults of a rig: context managers that restore the previous state. They are methods of `Rig`."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 @contextmanager
 def controller_hung(rig: Rig) -> Iterator[None]:
-    """slurmctld takes connections and never answers: Slurm's commands give up after ten seconds."""
+    """slurmctld accepts connections and never answers: Slurm's commands give up after 10 s."""
     controller = _slurm(rig).controller
     controller.freeze()
     try:
@@ -30,7 +30,7 @@ def controller_hung(rig: Rig) -> Iterator[None]:
 
 @contextmanager
 def controller_down(rig: Rig) -> Iterator[None]:
-    """slurmctld is not there."""
+    """slurmctld is stopped."""
     slurm = _slurm(rig)
     slurm.controller.stop()
     try:
@@ -41,7 +41,7 @@ def controller_down(rig: Rig) -> Iterator[None]:
 
 @contextmanager
 def database_down(rig: Rig) -> Iterator[None]:
-    """slurmdbd is not there: `sacct` fails, `squeue` and `sbatch` work."""
+    """slurmdbd is stopped: `sacct` fails, `squeue` and `sbatch` work."""
     accounting = _accounting(rig)
     accounting.slurmdbd.stop()
     try:
@@ -52,7 +52,7 @@ def database_down(rig: Rig) -> Iterator[None]:
 
 @contextmanager
 def database_hung(rig: Rig) -> Iterator[None]:
-    """slurmdbd takes connections and never answers: `sacct` waits for minutes, `squeue` and `sbatch` work."""
+    """slurmdbd accepts connections and never answers: `sacct` waits for minutes, `squeue` and `sbatch` work."""
     slurmdbd = _accounting(rig).slurmdbd
     slurmdbd.freeze()
     try:
@@ -63,7 +63,7 @@ def database_hung(rig: Rig) -> Iterator[None]:
 
 @contextmanager
 def node_down(rig: Rig, name: str, reason: str = "xid79") -> Iterator[None]:
-    """A node fails: jobs on it end with NODE_FAIL, or are requeued where they may be."""
+    """A node fails: its jobs end with NODE_FAIL, or are requeued if they allow it."""
     slurm = _slurm(rig)
     rig.as_root(["scontrol", "update", f"NodeName={name}", "State=DOWN", f"Reason={reason}"], check=True)
     try:
@@ -77,7 +77,7 @@ def node_down(rig: Rig, name: str, reason: str = "xid79") -> Iterator[None]:
 
 @contextmanager
 def hidden_partition(rig: Rig, name: str) -> Iterator[None]:
-    """Slurm shows a partition, and nodes that are in no other, to nobody who does not ask for hidden ones as well."""
+    """Slurm hides a partition, and the nodes that are in no other, unless a command asks for hidden ones as well."""
     rig.as_root(["scontrol", "update", f"PartitionName={name}", "Hidden=YES"], check=True)
     try:
         yield
@@ -87,7 +87,7 @@ def hidden_partition(rig: Rig, name: str) -> Iterator[None]:
 
 @contextmanager
 def reservation(rig: Rig, name: str = "bench", nodes: str = "cn001", users: str = OPERATOR) -> Iterator[None]:
-    """Nodes are reserved for users, for an hour from now."""
+    """Nodes are reserved for users for the next hour."""
     command = f"scontrol create reservation ReservationName={name} StartTime=now Duration=60 Users={users}"
     rig.as_root([*command.split(), f"Nodes={nodes}"], check=True)
     try:
@@ -99,22 +99,25 @@ def reservation(rig: Rig, name: str = "bench", nodes: str = "cn001", users: str 
 
 @contextmanager
 def fresh_home(rig: Rig) -> Iterator[Path]:
-    """The operator's home directory is empty, but for what logging in needs; where it lies on this machine."""
-    own = rig.directory / "homes" / f"{time.time_ns()}"
-    own.mkdir(parents=True)
-    # -p: modes and owners, without which sshd and PAM would refuse the files
+    """The operator's home directory contains only the files that a login needs; yields its path on this machine."""
+    home_dir = rig.directory / "homes" / f"{time.time_ns()}"
+    home_dir.mkdir(parents=True)
+    # -p keeps modes and owners, without which sshd and PAM would refuse the files
     home = f"/home/{OPERATOR}"
-    rig.as_root(f"cp -rp {home}/.ssh {home}/.google_authenticator {own} && chown --reference={home} {own}", check=True)
-    rig.as_root(["mount", "--bind", str(own), home], check=True)
+    rig.as_root(
+        f"cp -rp {home}/.ssh {home}/.google_authenticator {home_dir} && chown --reference={home} {home_dir}",
+        check=True,
+    )
+    rig.as_root(["mount", "--bind", str(home_dir), home], check=True)
     try:
-        yield own
+        yield home_dir
     finally:
         rig.as_root(["umount", "--lazy", home], check=True)
 
 
 @contextmanager
 def full_disk(rig: Rig, path: Path, megabytes: int = 1) -> Iterator[None]:
-    """On the whole cluster `path` is an empty file system of that size; this machine still sees what was there."""
+    """The cluster sees an empty file system of that size at `path`; this machine still sees the previous files."""
     rig.as_root(["mount", "-t", "tmpfs", "-o", f"size={megabytes}m,mode=777", "full", str(path)], check=True)
     try:
         yield

@@ -1,4 +1,4 @@
-"""`Line`: a TCP line to a port of this machine that can be slow, hang, be cut and refuse. It needs no privileges."""
+"""`Line`: a TCP proxy to a port of this machine that can delay, hang, cut and refuse. Needs no privileges."""
 
 from __future__ import annotations
 
@@ -20,24 +20,24 @@ from llmb_tui.cluster.slurm.profile import SlurmProfile
 
 Result = TypeVar("Result")
 CHUNK, CHUNKS_KEPT = 65536, 16
-"""Bytes read at once, and how many of those are held back before the sender has to wait."""
+"""Bytes of one read, and the number of reads that are buffered before the sender has to wait."""
 
 
 class Line:
-    """The line. Its methods may be called from any thread; what they ask for has happened when they return."""
+    """The proxy. Its methods may be called from any thread; their effect is complete when they return."""
 
     def __init__(self, target_port: int, *, delay_s: float = 0.0) -> None:
         self.target_port = target_port
         self.delay_s = delay_s
-        """What it adds to a round trip, seconds: half each way."""
+        """Added round-trip time in seconds: half in each direction."""
         self.bytes_up = self.bytes_down = 0
-        """Bytes passed on so far, to the server and from it."""
+        """Bytes passed so far, to the server and from it."""
         self.connections = 0
-        """How many were made so far."""
+        """Number of connections so far."""
         self.cuts = 0
-        """How often it was cut, by `cut` or `cut_after`, with a connection on it."""
+        """Number of cuts, by `cut` or `cut_after`, of a line with at least one connection."""
         self.port = 0
-        # It never listens, and keeps the port from all others while nobody does. Only Linux lets both be bound to it.
+        # This socket never listens. It reserves the port while the server is closed; only Linux allows both to bind it.
         self._keeper = socket.socket()
         if sys.platform == "linux":
             self._keeper.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
@@ -64,7 +64,7 @@ class Line:
         self.close()
 
     def close(self) -> None:
-        """End it and every connection."""
+        """End the proxy and every connection."""
         self.refuse()
         self.cut()
         self._run(self._end_tasks())
@@ -76,25 +76,25 @@ class Line:
             shutil.rmtree(self._directory)
 
     def hang(self) -> None:
-        """From now on nothing gets through, and nobody is told. New connections are made, and hang."""
+        """Pass no more data, without closing anything. New connections are accepted, and hang as well."""
         self._call(self._flowing.clear)
 
     def resume(self) -> None:
-        """Let what was held back through."""
+        """Pass the data that was held back."""
         self._call(self._flowing.set)
 
     def cut(self) -> int:
-        """Reset every connection (RST) now; how many there were."""
+        """Reset every connection (RST); returns their number."""
 
         async def cut() -> int:
             count = self._cut()
-            await asyncio.sleep(0)  # the sockets are closed in the next round of the loop
+            await asyncio.sleep(0)  # the sockets are closed in the next round of the event loop
             return count
 
         return self._run(cut())
 
     def cut_after(self, *, bytes_up: int | None = None, bytes_down: int | None = None) -> None:
-        """Cut everything as soon as that many more bytes have passed; not one more gets through. Once."""
+        """Cut all connections once, as soon as that many more bytes have passed; no further byte passes."""
 
         def limit() -> None:
             self._limits = {up: count for up, count in ((True, bytes_up), (False, bytes_down)) if count is not None}
@@ -102,22 +102,22 @@ class Line:
         self._call(limit)
 
     def refuse(self) -> None:
-        """Refuse new connections. Those that are there stay."""
+        """Refuse new connections. Existing connections stay open."""
         self._call(self._stop_listening)
 
     def accept(self) -> None:
-        """Take new connections again, at the same port."""
+        """Accept new connections again, at the same port."""
         self._run(self._listen())
 
     def profile(self, profile: SlurmProfile) -> SlurmProfile:
-        """The same cluster over this line. The profile must name its known hosts."""
+        """The profile of the same cluster over this line. The profile must name its known_hosts file."""
         if profile.known_hosts is None:
             raise ValueError("the profile names no known_hosts")
         if self._directory is None:
             self._directory = Path(tempfile.mkdtemp(prefix="llmb-line-"))
         text = Path(profile.known_hosts).read_text()
-        own = [line for line in text.splitlines() if line.startswith(f"[127.0.0.1]:{self.target_port} ")]
-        lines = [line.replace(f":{self.target_port} ", f":{self.port} ", 1) for line in own]
+        entries = [line for line in text.splitlines() if line.startswith(f"[127.0.0.1]:{self.target_port} ")]
+        lines = [line.replace(f":{self.target_port} ", f":{self.port} ", 1) for line in entries]
         known_hosts = self._directory / "known_hosts"
         known_hosts.write_text("".join(f"{line}\n" for line in lines))
         return replace(profile, port=self.port, known_hosts=str(known_hosts))
@@ -128,8 +128,8 @@ class Line:
 
         return self._run(call())
 
-    def _run(self, what: Coroutine[Any, Any, Result]) -> Result:
-        return asyncio.run_coroutine_threadsafe(what, self._loop).result(timeout=60)
+    def _run(self, coroutine: Coroutine[Any, Any, Result]) -> Result:
+        return asyncio.run_coroutine_threadsafe(coroutine, self._loop).result(timeout=60)
 
     async def _listen(self) -> None:
         if self._server is None:
@@ -174,19 +174,19 @@ class Line:
         try:
             await asyncio.gather(self._pump(reader, far_writer, up=True), self._pump(far_reader, writer, up=False))
         except asyncio.CancelledError:
-            pass  # by `close`; asyncio's server would complain of a task that ends as cancelled
+            pass  # cancelled by `close`; asyncio's server would log a task that ends as cancelled
         finally:
             for end in (writer, far_writer):
                 self._writers.discard(end)
                 end.close()
 
     async def _pump(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter, *, up: bool) -> None:
-        """Pass on what comes from `reader`, in its order and its time, until it ends."""
-        kept: asyncio.Queue[tuple[float, bytes]] = asyncio.Queue(CHUNKS_KEPT)
-        reading = asyncio.create_task(self._read(reader, kept))
+        """Pass data from `reader`, in order and with the delay, until it ends."""
+        queue: asyncio.Queue[tuple[float, bytes]] = asyncio.Queue(CHUNKS_KEPT)
+        reading = asyncio.create_task(self._read(reader, queue))
         try:
             while True:
-                due, data = await kept.get()
+                due, data = await queue.get()
                 await asyncio.sleep(max(0.0, due - self._loop.time()))
                 await self._flowing.wait()
                 if not data:
@@ -195,17 +195,17 @@ class Line:
                 await writer.drain()
             writer.write_eof()
         except OSError:
-            pass  # one side is gone; the other pump ends the same way
+            pass  # one side has closed; the other pump ends the same way
         finally:
             reading.cancel()
 
-    async def _read(self, reader: asyncio.StreamReader, kept: asyncio.Queue[tuple[float, bytes]]) -> None:
+    async def _read(self, reader: asyncio.StreamReader, queue: asyncio.Queue[tuple[float, bytes]]) -> None:
         data = b"-"
         while data:
             data = b""
             with contextlib.suppress(OSError):
                 data = await reader.read(CHUNK)
-            await kept.put((self._loop.time() + self.delay_s / 2, data))
+            await queue.put((self._loop.time() + self.delay_s / 2, data))
 
     def _pass_on(self, writer: asyncio.StreamWriter, data: bytes, *, up: bool) -> None:
         limit = self._limits.get(up)

@@ -1,8 +1,8 @@
-"""`Machine`: the login node of a rig: this machine in a mount, PID and host name namespace of its own.
+"""`Machine`: the login node of a rig: this machine in a separate mount, PID and host name namespace.
 
-Inside, `/home`, `/run`, `/tmp`, `/usr/local/bin` and some files below `/etc` are the rig's; everything else is
-this machine, the repository and its Python included. Nothing outside is changed, and everything started inside ends
-with the namespace, at the latest when the process that holds the rig ends.
+Inside, `/home`, `/run`, `/tmp`, `/usr/local/bin` and some files below `/etc` are the rig's; everything else is this
+machine's, including the repository and its Python. Nothing outside is changed, and everything started inside ends with
+the namespace, at the latest when the process that holds the rig ends.
 """
 
 from __future__ import annotations
@@ -23,15 +23,15 @@ REPOSITORY = Path(__file__).parents[2]
 HOST_NAME = "login01"
 SYSTEM_PATH = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
 OUTSIDE = "nvcr.io authn.nvidia.com huggingface.co github.com"
-"""Hosts that installs fetch from: here they are this machine, so that nothing asks the real ones."""
+"""Hosts that installs fetch from: inside they resolve to this machine, so that no real host is asked."""
 USER_PATH = "/usr/local/bin:/usr/bin:/bin:/usr/games"
 OPERATOR, OPERATOR_ID, OPERATOR_GROUP = "operator", 4100, 100
 PASSWORD = "cluster-pw-1"
 # `openssl passwd -6 -salt llmbrig PASSWORD`
 _PASSWORD_HASH = "$6$llmbrig$P4bsn6E0U3g.id0mBKvI2dXBrJp88DbKxWRTsSSYdcmtsWEH.VJVx13qIRTg3tuGAeaSt7AGPFShJuT/DPUJs1"
 
-# Process 1 of the namespace. It ends when its input does, and with it ends everything in there. Children that lost
-# their parent need no care, because SIGCHLD is ignored; a trap of sh does not last beyond its exec.
+# Process 1 of the namespace. It ends when its input ends, and every process inside ends with it. Orphaned processes
+# need no reaping, because SIGCHLD is ignored; a trap of sh does not survive its exec.
 _INIT = f"""
 set -e
 root=$1
@@ -68,7 +68,7 @@ class Daemon:
         self.name = name
         self._process = process
         self.pid = until(lambda: _only_child(process.pid) or self._ended(), f"{name} has started")
-        """As this machine numbers it, not as the namespace does."""
+        """Process id on this machine, not in the namespace."""
 
     def _ended(self) -> int:
         if not self.alive:
@@ -77,25 +77,25 @@ class Daemon:
 
     @property
     def alive(self) -> bool:
-        """True until it has ended."""
+        """True until the program has ended."""
         return self._process.poll() is None
 
     def send(self, number: signal.Signals) -> None:
-        """Send it a signal. It may have ended already."""
+        """Send the program a signal. It may have ended already."""
         with contextlib.suppress(ProcessLookupError):
             os.kill(self.pid, number)
 
     def freeze(self) -> None:
-        """Let it hang."""
+        """Stop the program, so that it hangs."""
         self.send(signal.SIGSTOP)
 
     def thaw(self) -> None:
-        """Let it go on."""
+        """Let the stopped program continue."""
         self.send(signal.SIGCONT)
         self._process.send_signal(signal.SIGCONT)  # nsenter stops together with its child
 
     def stop(self, deadline_s: float = 20.0) -> None:
-        """End it, gently first. It may have ended already."""
+        """End the program, gently first. It may have ended already."""
         if not self.alive:
             return
         self.send(signal.SIGTERM)
@@ -103,22 +103,22 @@ class Daemon:
         while self.alive:
             if time.monotonic() > ends:
                 self.send(signal.SIGKILL)
-            self.thaw()  # again and again: nsenter may stop a moment after its child did
+            self.thaw()  # repeatedly: nsenter may stop a moment after its child did
             with contextlib.suppress(subprocess.TimeoutExpired):
                 self._process.wait(0.1)
 
 
 class Machine:
-    """The namespace. `root` is the rig's directory; `prepare` must have run before `start`."""
+    """The namespace. `root` is the rig's directory; `prepare` must run before `start`."""
 
     def __init__(self, root: Path) -> None:
         self.root = root
         self._unshare: subprocess.Popen[bytes] | None = None
         self._pid = 0
-        self._started: list[subprocess.Popen[bytes]] = []
+        self._processes: list[subprocess.Popen[bytes]] = []
 
     def prepare(self) -> None:
-        """Write what is mounted."""
+        """Write the files that are mounted."""
         home = self.root / "home" / OPERATOR
         for folder in (home, *(self.root / name for name in ("etc/slurm", "bin", "knobs", "log"))):
             folder.mkdir(parents=True)
@@ -130,10 +130,10 @@ class Machine:
             "group": "",
         }
         for name, line in lines.items():
-            kept = [old for old in Path("/etc", name).read_text().splitlines() if old.split(":")[0] != OPERATOR]
-            if name == "group":  # Debian has a group of that name; nobody is in it
-                kept = Path("/etc/group").read_text().splitlines()
-            self._write(name, [*kept, line] if line else kept, 0o640 if name == "shadow" else 0o644)
+            entries = [old for old in Path("/etc", name).read_text().splitlines() if old.split(":")[0] != OPERATOR]
+            if name == "group":  # Debian has a group of that name without members
+                entries = Path("/etc/group").read_text().splitlines()
+            self._write(name, [*entries, line] if line else entries, 0o640 if name == "shadow" else 0o644)
         self._write("hosts", [f"127.0.0.1 localhost {HOST_NAME}", f"127.0.0.1 {OUTSIDE}"], 0o644)
 
     def _write(self, name: str, lines: Sequence[str], mode: int) -> None:
@@ -142,14 +142,14 @@ class Machine:
         path.chmod(mode)
 
     def start(self) -> None:
-        """Make the namespace. Raises RuntimeError with what unshare or mount said."""
+        """Create the namespace. Raises RuntimeError with the message of unshare or mount."""
         with (self.root / "log" / "machine.log").open("wb") as log:
             self._unshare = subprocess.Popen(
                 [*_UNSHARE.split(), "sh", "-c", _INIT, "sh", str(self.root), str(REPOSITORY), sys.base_prefix],
                 stdin=subprocess.PIPE,
                 stdout=subprocess.PIPE,
                 stderr=log,
-                start_new_session=True,  # ctrl+c in a terminal is for the rig, not for its parts
+                start_new_session=True,  # ctrl+c in a terminal must reach the rig's process, not its parts
             )
         assert self._unshare.stdout
         if self._unshare.stdout.readline() != b"ready\n":
@@ -158,17 +158,17 @@ class Machine:
         self._pid = _only_child(self._unshare.pid)
 
     def stop(self) -> None:
-        """End the namespace and all that runs in it."""
+        """End the namespace and all its processes."""
         if self._unshare and self._unshare.stdin and self._unshare.stdout:
             self._unshare.stdin.close()
             self._unshare.wait()
             self._unshare.stdout.close()
-            for process in self._started:
+            for process in self._processes:
                 process.wait()
             self._unshare = None
 
     def inside(self, argv: Sequence[str], *, user: str = "root", cwd: str = "", **environment: str) -> list[str]:
-        """The argument list that runs `argv` in here, as a login of that user would, in the user's home directory."""
+        """The argument list that runs `argv` inside, like a login of that user, in the user's home directory."""
         home = "/root" if user == "root" else f"/home/{user}"
         variables = {"HOME": home, "USER": user, "LOGNAME": user, "SHELL": "/bin/bash", "LANG": "C.UTF-8"}
         variables |= {"PATH": SYSTEM_PATH if user == "root" else USER_PATH, **environment}
@@ -203,7 +203,7 @@ class Machine:
         return done
 
     def popen(self, argv: Sequence[str], *, user: str = "root", output: IO[bytes] | int) -> subprocess.Popen[bytes]:
-        """Start a program whose output and error output go to `output`."""
+        """Start a program; `output` receives its stdout and stderr."""
         process = subprocess.Popen(
             self.inside(argv, user=user),
             stdin=subprocess.DEVNULL,
@@ -211,17 +211,17 @@ class Machine:
             stderr=subprocess.STDOUT,
             start_new_session=True,
         )
-        self._started.append(process)
+        self._processes.append(process)
         return process
 
     def daemon(self, name: str, argv: Sequence[str], *, user: str = "root") -> Daemon:
-        """Start a program that stays; what it says goes to `log/NAME.out`."""
+        """Start a program that keeps running; its output goes to `log/NAME.out`."""
         with (self.root / "log" / f"{name}.out").open("ab") as log:
             return Daemon(name, self.popen(argv, user=user, output=log))
 
 
 def _only_child(pid: int) -> int:
-    """Process number of the one child, 0 while there is none."""
+    """Process id of the only child; 0 without a child."""
     try:
         children = Path(f"/proc/{pid}/task/{pid}/children").read_text().split()
     except OSError:

@@ -1,4 +1,4 @@
-"""munged: what tells Slurm's programs who is asking."""
+"""munged, which authenticates users to Slurm's programs."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from tests.rig.machine import Daemon, Machine
 
 
 def start(machine: Machine) -> Daemon:
-    """Start munged with a key of its own, at the usual socket."""
+    """Start munged with a new key, at the usual socket."""
     key, log = machine.root / "etc" / "munge.key", machine.root / "log" / "munged"
     log.mkdir(mode=0o700)
     key.write_bytes(os.urandom(128))

@@ -1,4 +1,4 @@
-"""What must be installed for the rig, and installing it where that is possible: Debian, as root."""
+"""Packages that the rig needs, and their installation (Debian, as root)."""
 
 from __future__ import annotations
 
@@ -36,11 +36,11 @@ NEEDED = {
     "curl": "/usr/bin/curl",
     "wget": "/usr/bin/wget",
 }
-"""Packages of Debian, and a file that shows that one is there."""
+"""Debian packages, each with a file that shows that the package is installed."""
 EXTRA_FIELDS = {"fish": "/usr/bin/fish", "ksh": "/usr/bin/ksh", "tcsh": "/usr/bin/tcsh", "zsh": "/usr/bin/zsh"}
-"""Login shells that people have. The rig does without; a test of one that is not here is listed as not run."""
+"""Login shells of users. The rig works without them; the test of a missing shell is listed as not run."""
 NO_RIG = "LLMB_TUI_NO_RIG"
-"""Environment variable: behave as on a machine that cannot have a rig."""
+"""Environment variable that makes a machine behave as if it could not have a rig."""
 _POLICY = Path("/usr/sbin/policy-rc.d")
 
 
@@ -50,7 +50,7 @@ def missing(packages: Mapping[str, str] = NEEDED) -> list[str]:
 
 
 def unavailable() -> str:
-    """Why no rig can start on this machine; empty when it can."""
+    """The reason why no rig can start on this machine; empty if a rig can start."""
     if os.environ.get(NO_RIG):
         return f"{NO_RIG} is set"
     if sys.platform != "linux":
@@ -70,7 +70,7 @@ def unavailable() -> str:
 
 
 def install() -> str:
-    """Install what is missing. Why that could not be done, empty when everything is there."""
+    """Install the missing packages; returns the reason of a failure, empty if every package is installed."""
     lacking = missing() if sys.platform == "linux" else list(NEEDED)
     if not lacking and not missing(EXTRA_FIELDS):
         return ""
@@ -90,7 +90,7 @@ def _install(names: list[str]) -> str:
 
 
 def _apt(*words: str) -> str:
-    """Run apt-get; its last line of complaint, empty when it went well."""
+    """Run apt-get; returns the last line of its error output, empty after success."""
     environment = {**os.environ, "DEBIAN_FRONTEND": "noninteractive"}
     done = subprocess.run(
         ["apt-get", "-q", *words],
@@ -106,13 +106,13 @@ def _apt(*words: str) -> str:
 
 @contextmanager
 def _no_daemons() -> Iterator[None]:
-    """Keep apt from starting what it installs, unless the machine has a rule of its own."""
-    ours = not _POLICY.exists()
-    if ours:
+    """Keep apt from starting the installed daemons, unless the machine has its own policy."""
+    is_new = not _POLICY.exists()
+    if is_new:
         _POLICY.write_text("#!/bin/sh\nexit 101\n")
         _POLICY.chmod(_POLICY.stat().st_mode | stat.S_IXUSR | stat.S_IXGRP | stat.S_IXOTH)
     try:
         yield
     finally:
-        if ours:
+        if is_new:
             _POLICY.unlink()

@@ -1,4 +1,4 @@
-"""`recorded_calls`: calls of programs on the cluster, recorded by stand-ins in front of the programs."""
+"""`recorded_calls`: a record of program calls on the cluster, made by wrappers around the programs."""
 
 from __future__ import annotations
 
@@ -10,10 +10,10 @@ from tests.rig.cluster import Rig
 
 @contextmanager
 def recorded_calls(rig: Rig, *programs: str) -> Iterator[Callable[[], list[str]]]:
-    """Record calls of programs of /usr/bin during the block; the function returns each as its name and first word."""
+    """Record calls of programs in /usr/bin within the block; the function returns name and first word of each call."""
     calls = rig.knobs / "calls"
     calls.touch()
-    calls.chmod(0o666)  # the operator's programs write there
+    calls.chmod(0o666)  # the operator's processes write to the file
     stand_ins = {name: rig.directory / "bin" / name for name in programs}
     for name, path in stand_ins.items():
         path.write_text(f'#!/bin/sh\necho {name} "$1" >>/run/rig/calls\nexec /usr/bin/{name} "$@"\n')

@@ -1,4 +1,4 @@
-"""slurmctld and the slurmds: the cluster itself, and its configuration."""
+"""slurmctld and the slurmds: the cluster and its configuration."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ CPUS, MEMORY_MB = 112, 2_000_000
 
 @dataclass(frozen=True)
 class Group:
-    """Nodes of one kind."""
+    """A group of equal nodes."""
 
     prefix: str
     count: int
@@ -30,7 +30,7 @@ class Group:
 
     @property
     def names(self) -> list[str]:
-        """Host names of its nodes."""
+        """Host names of the nodes."""
         return [f"{self.prefix}{number:03d}" for number in range(1, self.count + 1)]
 
 
@@ -45,8 +45,8 @@ PARTITIONS = (
     "PartitionName=cpu Nodes=cpu001 MaxTime=12:00:00 DefaultTime=1:00:00",
 )
 
-# Nothing in here needs cgroups, systemd or CAP_SYS_RESOURCE. With config_overrides a node may claim more than this
-# machine has. EnforcePartLimits=ALL refuses at once what could never run, as most sites do.
+# This configuration needs no cgroups, systemd or CAP_SYS_RESOURCE. With config_overrides a node may claim more than
+# this machine has. EnforcePartLimits=ALL refuses impossible jobs at once, as most sites do.
 _CONF = """\
 ClusterName={cluster}
 SlurmctldHost={host}(127.0.0.1)
@@ -115,13 +115,13 @@ class Slurm:
         self.nodes: dict[str, Daemon] = {}
 
     def configure(self, port: int, node_ports: dict[str, int]) -> None:
-        """Write slurm.conf and what stands beside it."""
+        """Write slurm.conf and the files next to it."""
         root = self._machine.root
         for name in ("state", "spool", "gpu"):
             (root / name).mkdir(mode=0o755)
         shutil.chown(root / "state", "slurm", "slurm")
         for number in range(max(group.gpus for group in GROUPS)):
-            os.mknod(root / "gpu" / f"nvidia{number}", 0o666 | stat.S_IFCHR, os.makedev(1, 3))  # /dev/null
+            os.mknod(root / "gpu" / f"nvidia{number}", 0o666 | stat.S_IFCHR, os.makedev(1, 3))  # as /dev/null
         tasks = "task/cgroup" if cgroup.available() else "task/none"
         conf = _CONF.format(cluster=CLUSTER, host=HOST_NAME, port=port, root=root, tasks=tasks)
         accounting = self._accounting
@@ -145,7 +145,7 @@ class Slurm:
         subprocess.run(["gcc", "-shared", "-fPIC", "-O1", "-Wall", "-o", str(target), str(source)], check=True)
 
     def start(self) -> None:
-        """Start everything and wait until each node is idle."""
+        """Start all daemons and wait until each node is idle."""
         if cgroup.available():
             cgroup.mount(self._machine)
         if self._accounting:
@@ -164,25 +164,25 @@ class Slurm:
         until(lambda: "UP" in self._machine.run(["scontrol", "ping"]).stdout, "slurmctld answers")
 
     def restart_controller(self) -> None:
-        """Start slurmctld again after `controller.stop()`, and wait until it knows its nodes."""
+        """Start slurmctld again after `controller.stop()`, and wait until the nodes have registered."""
         self.start_controller()
         for node in self.nodes.values():
-            node.send(signal.SIGHUP)  # they register at once then, not some seconds later
-        until(lambda: (states := self.node_states()) and "unknown" not in states.values(), "the nodes are known")
+            node.send(signal.SIGHUP)  # makes them register at once instead of some seconds later
+        until(lambda: (states := self.node_states()) and "unknown" not in states.values(), "the nodes have registered")
 
     def start_node(self, name: str) -> None:
         """Start one slurmd."""
-        own = ["unshare", "--mount", "--uts", "--propagation", "slave", "sh", "-c", _NODE, "sh", name]
-        self.nodes[name] = self._machine.daemon(f"slurmd-{name}", own)
+        wrapper = ["unshare", "--mount", "--uts", "--propagation", "slave", "sh", "-c", _NODE, "sh", name]
+        self.nodes[name] = self._machine.daemon(f"slurmd-{name}", wrapper)
 
     def wait_until_idle(self) -> None:
         """Return when every node is idle."""
         until(lambda: set(self.node_states().values()) == {"idle"}, "all nodes are idle")
 
     def node_states(self) -> dict[str, str]:
-        """State of each node, as sinfo writes it: `idle`, `down`, …; no answer: an empty mapping."""
-        listed = self._machine.run(["sinfo", "--noheader", "--Node", "--format=%N %T"]).stdout.split("\n")
-        return dict(line.split() for line in listed if line)
+        """State of each node as sinfo writes it: `idle`, `down`, …; empty if Slurm does not answer."""
+        lines = self._machine.run(["sinfo", "--noheader", "--Node", "--format=%N %T"]).stdout.split("\n")
+        return dict(line.split() for line in lines if line)
 
 
 def _node_line(group: Group, name: str, port: int) -> str:
@@ -194,7 +194,7 @@ def _node_line(group: Group, name: str, port: int) -> str:
 
 
 def _gres(root: Path) -> str:
-    """For GPUs, a count without files is not enough for Slurm."""
+    """Lines of gres.conf: Slurm needs a file for each GPU, not only a count."""
     return "".join(
         f"NodeName={name} Name=gpu Type={group.gpu_type} File={root}/gpu/nvidia[0-{group.gpus - 1}]\n"
         for group in GROUPS

@@ -1,4 +1,4 @@
-"""The SSH servers of a rig: real ones of OpenSSH, one for each way to log in."""
+"""The SSH servers of a rig: real OpenSSH servers, one for each way to log in."""
 
 from __future__ import annotations
 
@@ -42,11 +42,11 @@ ENDPOINTS = {
     "behind": _NO_PASSWORDS + "MaxStartups 100\n",
     "tight": _NO_PASSWORDS + "MaxSessions 1\nMaxStartups 2:100:2\nMaxAuthTries 2\n",
 }
-"""What each server does its own way. {keys} is the directory of its keys."""
+"""Configuration lines that differ between the servers. {keys} is the directory of their keys."""
 BEHIND = "login02.llmb.internal"
-"""Only the bastion can resolve it."""
+"""Host name that only the bastion can resolve."""
 
-# Each server has its own /etc/pam.d, because all of them ask for the service `sshd`.
+# Each server has its own /etc/pam.d, because all of them use the PAM service `sshd`.
 _SSHD = 'mount --bind "$1.pam.d" /etc/pam.d && exec /usr/sbin/sshd -D -e -f "$1.conf"'
 _PASSWORD = "auth required pam_unix.so nodelay\n"
 _CODE = "auth required pam_google_authenticator.so\n"
@@ -95,59 +95,59 @@ class Servers:
         file.chmod(0o400)
 
     def start(self) -> None:
-        """Start all of them."""
+        """Start all servers."""
         for name in self.ports:
             self.start_one(name)
         for name in self.ports:
             self._wait(name)
 
     def start_one(self, name: str) -> None:
-        """Start one."""
-        own = ["unshare", "--mount", "--propagation", "slave", "sh", "-c", _SSHD, "sh", str(self._keys / name)]
-        self._running[name] = self._machine.daemon(f"sshd-{name}", own)
+        """Start one server."""
+        wrapper = ["unshare", "--mount", "--propagation", "slave", "sh", "-c", _SSHD, "sh", str(self._keys / name)]
+        self._running[name] = self._machine.daemon(f"sshd-{name}", wrapper)
 
     def _wait(self, name: str) -> None:
         port = self.ports[name]
-        listening = f":{port:04X} 00000000:0000 0A"  # a connection to try it would count for MaxStartups
+        listening = f":{port:04X} 00000000:0000 0A"  # a test connection would count for MaxStartups
         until(lambda: listening in Path("/proc/net/tcp").read_text(), f"sshd {name} listens")
 
     def sessions(self, name: str) -> list[int]:
-        """Process numbers of the server's own processes that serve connections."""
-        first = _children(self._running[name].pid)
-        found = [*first, *(below for pid in first for below in _children(pid))]
-        return [pid for pid in found if _program(pid).startswith("sshd")]
+        """Ids of the server's own processes that serve connections."""
+        children = _children(self._running[name].pid)
+        processes = [*children, *(below for pid in children for below in _children(pid))]
+        return [pid for pid in processes if _program(pid).startswith("sshd")]
 
     def end_sessions(self, name: str) -> None:
-        """Kill what serves connections, at once. The server goes on, and so do the programs of the operator."""
+        """Kill the processes that serve connections. The server and the operator's programs continue."""
         server = self._running[name].pid
         for session in _children(server):
-            _stop(session, server)  # it is about to fork when somebody is just being let in
+            _stop(session, server)  # during a login it is about to fork
             for pid, parent in (*((child, session) for child in _children(session)), (session, server)):
                 if _program(pid).startswith("sshd"):
                     _signal(pid, parent, signal.SIGKILL)
 
     def end_logins(self, name: str) -> None:
-        """Hang up on who is logging in, as the server does at the end of its `LoginGraceTime`: by that same alarm."""
+        """Close connections that are still logging in, with the same alarm that sshd uses for `LoginGraceTime`."""
         server = self._running[name].pid
         for session in _children(server):
             _signal(session, server, signal.SIGALRM)
 
     def stop(self, name: str, *, sessions: bool = True) -> None:
-        """Stop listening; `sessions`: and end all connections, as a machine does that goes down."""
+        """Stop listening; with `sessions` also end all connections, like a machine that goes down."""
         if sessions:
             self._running[name].freeze()
             self.end_sessions(name)
         self._running.pop(name).stop()
 
     def restart(self, name: str, *, sessions: bool = True) -> None:
-        """Stop and start again, with the configuration as it is now."""
+        """Stop and start a server with its current configuration."""
         self.stop(name, sessions=sessions)
         self.start_one(name)
         self._wait(name)
 
     @contextmanager
     def changed_host_key(self, name: str = "login") -> Iterator[Path]:
-        """Within the block the server shows another key; the public key's file is given."""
+        """Give the server another host key within the block; yields the file of the public key."""
         conf = self._keys / f"{name}.conf"
         before = conf.read_text()
         lines = [line for line in before.splitlines() if not line.startswith("HostKey")]
@@ -160,7 +160,7 @@ class Servers:
             self.restart(name)
 
     def known_hosts(self) -> str:
-        """Lines for the client, for every server."""
+        """Lines for the client's known_hosts file, for every server."""
         keys = [(self._keys / f"host_{kind}.pub").read_text().rsplit(" ", 1)[0] for kind in ("ed25519", "rsa")]
         hosts = [f"[{BEHIND if name == 'behind' else '127.0.0.1'}]:{port}" for name, port in self.ports.items()]
         return "".join(f"{host} {key}\n" for host in hosts for key in keys)
@@ -168,7 +168,7 @@ class Servers:
 
 def make_key(path: Path, kind: str, passphrase: str = "") -> None:
     """Make a key pair."""
-    bits = ["-b", "1024"] if kind == "rsa" else []  # of more, each takes up to a second
+    bits = ["-b", "1024"] if kind == "rsa" else []  # a longer key takes up to a second
     command = ["ssh-keygen", "-q", "-t", kind, *bits, "-N", passphrase, "-C", path.name, "-f", str(path)]
     subprocess.run(command, check=True, stdin=subprocess.DEVNULL)
 
@@ -176,7 +176,7 @@ def make_key(path: Path, kind: str, passphrase: str = "") -> None:
 def _signal(pid: int, parent: int, number: signal.Signals) -> None:
     """Send a signal to a child of this process that may have ended already.
 
-    Its number may be another process's by now, such as that of a step of another rig, which would stop for good.
+    Its process id may belong to another process by now, such as a step of another rig, which would then stay stopped.
     """
     with suppress(ProcessLookupError):
         handle = os.pidfd_open(pid)
@@ -188,20 +188,20 @@ def _signal(pid: int, parent: int, number: signal.Signals) -> None:
 
 
 def _stop(pid: int, parent: int) -> None:
-    """Stop a child of this process, and wait until it is stopped: the signal alone lets it run a little further."""
+    """Stop a child of this process, and wait for the stop: after the signal alone it may run a little further."""
     _signal(pid, parent, signal.SIGSTOP)
     goes_on = {(state, parent) for state in "RSD"}
     until(lambda: _state_and_parent(pid) not in goes_on, f"process {pid} has stopped")
 
 
 def _children(pid: int) -> list[int]:
-    """The processes that it started. The kernel's own list of them leaves some out while others end."""
+    """Children of a process. The kernel's own list of children can omit some while others end."""
     numbers = [int(folder.name) for folder in Path("/proc").iterdir() if folder.name.isdigit()]
     return [number for number in numbers if _state_and_parent(number)[1] == pid]
 
 
 def _state_and_parent(pid: int) -> tuple[str, int]:
-    """One letter and a process number; `X` and 0 where there is no such process."""
+    """State letter and parent id of a process; `X` and 0 if the process does not exist."""
     try:
         words = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
     except OSError:

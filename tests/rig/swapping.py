@@ -1,4 +1,4 @@
-"""`Swapper`: another member of the group, who swaps names for links as fast as it can, as a real user of a rig."""
+"""`swapping`: another member of the group, who swaps names for links as fast as possible, as a real user of a rig."""
 
 from __future__ import annotations
 
@@ -12,10 +12,10 @@ from tests.rig.cluster import Rig
 from tests.rig.machine import OPERATOR_GROUP
 
 MEMBER = "games"
-"""A user of Debian's; in here it is in the operator's group."""
+"""A user of Debian; on the rig a member of the operator's group."""
 
-# Exchanges each NAME with a link beside it, which leads to TARGET; renameat2 with RENAME_EXCHANGE leaves no moment
-# without either. The link is there for the shorter time, so that most of what is done gets somewhere.
+# Exchanges each NAME with a link next to it that leads to TARGET; with renameat2 and RENAME_EXCHANGE one of them always
+# exists. The link is in place for the shorter time, so that most of the attempts under test get somewhere.
 _SWAP = """
 import contextlib, ctypes, os, random, sys, time
 libc = ctypes.CDLL(None)
@@ -48,7 +48,7 @@ def as_member(rig: Rig, line: str) -> None:
 
 @contextmanager
 def swapping(rig: Rig, stop: Path, target: Path, names: Sequence[Path]) -> Iterator[None]:
-    """Within the block the names are exchanged with links to `target` all the time. `stop` does not exist yet."""
+    """Exchange the names with links to `target` continuously within the block. `stop` must not exist yet."""
     argv = [*_become(), "/usr/bin/python3", "-c", _SWAP, str(stop), str(target), *map(str, names)]
     process = rig.machine.popen(argv, output=subprocess.PIPE)
     assert process.stdout is not None

@@ -12,7 +12,7 @@ PERIOD_S = 30
 
 
 def code(secret: str = SECRET, moment: float | None = None) -> str:
-    """Six digits, for now or for a Unix time."""
+    """A six-digit code, for now or for a Unix time."""
     key = base64.b32decode(secret + "=" * (-len(secret) % 8))
     counter = struct.pack(">Q", int(time.time() if moment is None else moment) // PERIOD_S)
     digest = hmac.digest(key, counter, "sha1")

@@ -1,8 +1,8 @@
 """TEST DOUBLE of `enroot`: `version`, and `import` of images by name. Nothing is downloaded.
 
-The words, their order and the exit codes are those of Enroot 3.5 (`enroot`, `common.sh`, `docker.sh`). Files in
-/run/rig switch things on: `needs-key` (the registry wants the key in it, or any key where it is empty), `faults/enroot`
-with `no-space` or a word of FAULTS, `import-s` with the seconds that an import takes, `image-mb` with the image's size.
+Messages, their order and exit codes follow Enroot 3.5 (`enroot`, `common.sh`, `docker.sh`). Files in /run/rig are
+switches: `needs-key` (the registry requires this key; empty: any key), `faults/enroot` with `no-space` or a word of
+FAULTS, `import-s` (duration of an import in seconds), `image-mb` (size of the image).
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ FAULTS = {
     "not-found": (1, "[ERROR] URL https://{registry}/v2/{image}/manifests/{tag} returned error code: 404 Not Found"),
     "too-many": (1, "[ERROR] URL https://{registry}/proxy_auth returned error code: 429 "),
 }
-"""What ends an import before the download: exit code and text."""
+"""Failures of an import before the download: exit code and text."""
 NO_SPACE = "Write failed because No space left on device\nFATAL ERROR: Failed to write to output filesystem"
 _REFERENCE = re.compile(
     r"docker://(?:(?P<user>[^@#/]+)@)?(?:(?P<registry>[^#/@]+)#)?(?P<image>[a-z0-9/._-]+)(?::(?P<tag>[\w.:-]+))?"
@@ -48,7 +48,7 @@ _REFERENCE = re.compile(
 
 
 class EndError(Exception):
-    """The program ends here, with words on stderr and an exit code."""
+    """The end of the program, with a text for stderr and an exit code."""
 
     def __init__(self, code: int, text: str) -> None:
         super().__init__(text)
@@ -73,7 +73,7 @@ def main(words: list[str]) -> int:
 
 
 def read(words: list[str]) -> tuple[str, str]:
-    """The image's URI and the output file, empty where none is given."""
+    """The image's URI and the output file; empty if not given."""
     output, rest = "", list(words)
     while rest and rest[0].startswith("-"):
         name, equals, value = rest.pop(0).partition("=")
@@ -90,17 +90,17 @@ def read(words: list[str]) -> tuple[str, str]:
 
 def import_image(uri: str, output: str) -> None:
     """`enroot import`."""
-    found = _REFERENCE.fullmatch(uri)
-    if not found:
+    reference = _REFERENCE.fullmatch(uri)
+    if not reference:
         raise EndError(1, f"[ERROR] Invalid {'image reference' if uri.startswith('docker://') else 'argument'}: {uri}")
-    registry, image, tag = found["registry"] or "registry-1.docker.io", found["image"], found["tag"]
+    registry, image, tag = reference["registry"] or "registry-1.docker.io", reference["image"], reference["tag"]
     target = Path(output or f"{image.replace('/', '+')}{f'+{tag}' if tag else ''}.sqsh").absolute()
     if not target.parent.is_dir():
         raise EndError(1, f"[ERROR] No such file or directory: {target}")
     if target.exists():
         raise EndError(1, f"[ERROR] File already exists: {target}")
     inform("Test double: nothing is downloaded, and the file will be no image")
-    log_in(registry, found["user"] or user_of(registry), image, tag or "latest")
+    log_in(registry, reference["user"] or user_of(registry), image, tag or "latest")
     inform("Fetching image manifest list")
     inform("Fetching image manifest")
     seconds = float(knob("import-s") or 0)
@@ -117,7 +117,7 @@ def import_image(uri: str, output: str) -> None:
 
 
 def log_in(registry: str, user: str, image: str, tag: str) -> None:
-    """What happens until the registry has given a token. Raises EndError."""
+    """Simulate the requests until the registry has granted a token. Raises EndError."""
     inform("Querying registry for permission grant")
     if "." not in registry:
         raise EndError(6, f"curl: (6) Could not resolve host: {registry}")
@@ -130,20 +130,20 @@ def log_in(registry: str, user: str, image: str, tag: str) -> None:
         inform(f"Using credentials from file: {credentials()}")
     if early:
         raise EndError(early[0], early[1].format(registry=registry, image=image, tag=tag))
-    wanted = knob("needs-key")
-    if wanted is not None and (user != "$oauthtoken" or not key or (wanted and key != wanted)):
+    required_key = knob("needs-key")
+    if required_key is not None and (user != "$oauthtoken" or not key or (required_key and key != required_key)):
         raise EndError(1, f"[ERROR] URL https://{registry}/proxy_auth returned error code: 401 Unauthorized")
     inform("Authentication succeeded")
 
 
 def credentials() -> Path:
-    """Enroot's file of credentials, a netrc."""
+    """Enroot's credentials file, a netrc."""
     home = os.environ.get("XDG_CONFIG_HOME") or f"{os.environ.get('HOME', '/')}/.config"
     return Path(os.environ.get("ENROOT_CONFIG_PATH") or f"{home}/enroot", ".credentials")
 
 
 def entries() -> list[list[str]]:
-    """Lines of the file, in words."""
+    """Lines of the credentials file, split into words."""
     try:
         return [line.split() for line in credentials().read_text().splitlines()]
     except OSError:
@@ -151,12 +151,12 @@ def entries() -> list[list[str]]:
 
 
 def user_of(registry: str) -> str:
-    """Who the file says that we are."""
+    """The user name in the credentials file for a registry."""
     return next((words[3] for words in entries() if words[:3] == ["machine", registry, "login"] and words[3:]), "")
 
 
 def key_of(registry: str, user: str) -> str | None:
-    """The password in the file, with `$NAME` replaced from the environment as Enroot does."""
+    """The password in the credentials file, with `$NAME` replaced from the environment as Enroot does."""
     for words in entries():
         if words[:4] == ["machine", registry, "login", user] and words[4:5] == ["password"] and words[5:]:
             return os.path.expandvars(words[5])
@@ -164,7 +164,7 @@ def key_of(registry: str, user: str) -> str | None:
 
 
 def download(image: str, seconds: float) -> None:
-    """Write the layers that Enroot's cache does not hold; one that is not whole yet has a longer name there."""
+    """Write the layers that are missing in Enroot's cache; an incomplete layer has a longer name there."""
     digests = [hashlib.sha256(f"{image} {number}".encode()).hexdigest() for number in range(LAYERS + 1)]
     cache = Path(os.environ.get("ENROOT_CACHE_PATH") or f"{os.environ.get('HOME', '/tmp')}/.cache/enroot")
     cache.mkdir(mode=0o700, parents=True, exist_ok=True)
@@ -186,7 +186,7 @@ def download(image: str, seconds: float) -> None:
 
 
 def squash(target: Path, seconds: float) -> None:
-    """Write the file; its first bytes, which make it an image, come last, as mksquashfs does it."""
+    """Write the image file. Its first bytes, which identify it as an image, are written last, as mksquashfs does."""
     piece = int(knob("image-mb") or IMAGE_MB) * 1_000_000 // PIECES
     try:
         with target.open("xb") as file:
@@ -201,12 +201,12 @@ def squash(target: Path, seconds: float) -> None:
     except OSError as error:
         if error.errno != errno.ENOSPC:
             raise EndError(1, f"Could not create destination file: {error.strerror}") from None
-        target.unlink()  # as mksquashfs does
+        target.unlink()  # mksquashfs does the same
         raise EndError(1, NO_SPACE) from None
 
 
 def knob(name: str) -> str | None:
-    """Text of a switch, None when it is off."""
+    """Text of a switch; None if the switch is off."""
     try:
         return (KNOBS / name).read_text().strip()
     except OSError:
@@ -214,7 +214,7 @@ def knob(name: str) -> str | None:
 
 
 def inform(text: str) -> None:
-    """A line of Enroot's."""
+    """Print a line as Enroot does."""
     sys.stderr.write(f"[INFO] {text}\n")
     sys.stderr.flush()
 

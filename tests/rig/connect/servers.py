@@ -14,7 +14,7 @@ from tests.rig.cluster import Rig
 
 @contextmanager
 def with_options(rig: Rig, endpoint: str, *options: str) -> Iterator[None]:
-    """Within the block a server has these lines in its configuration; the first of a kind counts."""
+    """Add lines to a server's configuration within the block; sshd uses the first line of a kind."""
     conf = rig.directory / "ssh" / f"{endpoint}.conf"
     before = conf.read_text()
     conf.write_text("".join(f"{option}\n" for option in options) + before)
@@ -27,26 +27,26 @@ def with_options(rig: Rig, endpoint: str, *options: str) -> Iterator[None]:
 
 
 def log_of(rig: Rig, endpoint: str) -> str:
-    """Everything that a server has said so far."""
+    """The log of a server so far."""
     return (rig.directory / "log" / f"sshd-{endpoint}.out").read_text(errors="replace")
 
 
 def connections(rig: Rig, endpoint: str) -> int:
-    """How many connections a server has, as its end sees them."""
-    mine, established = f":{rig.port(endpoint):04X}", "01"
+    """Number of a server's connections, counted on the server's side."""
+    local_address, established = f":{rig.port(endpoint):04X}", "01"
     rows = [line.split() for line in Path("/proc/net/tcp").read_text().splitlines()]
-    return sum(row[1].endswith(mine) and row[3] == established for row in rows)
+    return sum(row[1].endswith(local_address) and row[3] == established for row in rows)
 
 
 def configured(rig: Rig, tmp_path: Path, text: str, host: str) -> SlurmProfile:
-    """A profile for a host of a configuration of the test's own, which ends with the rig's."""
+    """A profile for a host of the test's own OpenSSH configuration, which ends with the rig's."""
     config = tmp_path / "config"
     config.write_text(f"{text}\nHost *\nInclude {rig.client.config}\n")
     return replace(rig.profile(), host=host, ssh_config=str(config), known_hosts=None)
 
 
 def without_keys(rig: Rig, tmp_path: Path, endpoint: str, *lines: str) -> SlurmProfile:
-    """A profile for an endpoint with a configuration that names no key; `lines` come first."""
+    """A profile for an endpoint with an OpenSSH configuration that names no key; `lines` come first."""
     tail = [f"Port {rig.port(endpoint)}", "HostName 127.0.0.1", f"User {rig.user}", "GlobalKnownHostsFile /dev/null"]
     tail += [f"UserKnownHostsFile {rig.client.known_hosts}", f"IdentityFile {tmp_path}/none"]
     config = tmp_path / "config"
@@ -55,6 +55,6 @@ def without_keys(rig: Rig, tmp_path: Path, endpoint: str, *lines: str) -> SlurmP
 
 
 def new_key(path: Path, passphrase: str = "", kind: str = "ed25519") -> Path:
-    """A key that no server knows."""
+    """A new key pair that no server accepts."""
     subprocess.run(["ssh-keygen", "-q", "-t", kind, "-N", passphrase, "-f", str(path)], check=True)
     return path

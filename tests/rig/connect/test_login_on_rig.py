@@ -1,4 +1,4 @@
-"""Logging in to real sshds: keys, passphrases, passwords, codes."""
+"""Logins to real SSH servers: keys, passphrases, passwords, codes."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def _no_agent(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def log_in(profile: SlurmProfile, person: Person | None = None, unlocked: UnlockedKeys | None = None) -> bool:
-    """Whether logging in again would ask nobody."""
+    """Log in once; returns whether another login would need no answer from the user."""
     connection = connect(profile, person or NonInteractivePrompter(), unlocked=unlocked)
     try:
         assert connection.run(["id", "-un"]).stdout == "operator\n"
@@ -67,7 +67,7 @@ def test_a_code_follows_the_key_and_can_be_corrected(login: Rig) -> None:
 
 
 def test_a_key_follows_the_password(login: Rig) -> None:
-    """Offered before that, sshd does not look at it, and it is offered again in its turn."""
+    """If the key is offered before the password, sshd ignores it; it must be offered again after the password."""
     with with_options(login, "login", "AuthenticationMethods password,publickey"):
         person = Person(answers=[login.password])
         log_in(login.profile("login"), person)
@@ -169,8 +169,8 @@ def test_the_end_of_all_tries_is_reported_and_a_new_question_follows(login: Rig)
         assert len(person.prompts) == 3
 
 
-class Slow(Person):
-    """Answers when the time to log in has passed, which it has as soon as the question is open."""
+class SlowUser(Person):
+    """A user who answers only after the server has hung up, which is as soon as the question is open."""
 
     def __init__(self, rig: Rig, endpoint: str, answer: str) -> None:
         super().__init__(answers=[answer])
@@ -184,22 +184,22 @@ class Slow(Person):
 
 @pytest.mark.parametrize(("alias", "endpoint"), [("password", "login"), ("pwotp", "pwotp")])
 def test_a_login_that_takes_too_long_is_reported(login: Rig, alias: str, endpoint: str) -> None:
-    with with_options(login, endpoint, "LoginGraceTime 600"):  # a short one may be over before the question is there
+    with with_options(login, endpoint, "LoginGraceTime 600"):  # a short one could end before the question
         with pytest.raises(AuthenticationError, match="while the question was open"):
-            connect(login.profile(alias), Slow(login, endpoint, login.password))
+            connect(login.profile(alias), SlowUser(login, endpoint, login.password))
         assert "Accepted" not in log_of(login, endpoint).rpartition("Server listening")[2]
 
 
 @pytest.fixture
 def authority(login: Rig, tmp_path: Path) -> Path:
-    """A certificate authority; its public half is where every server could find it."""
+    """A certificate authority; its public key is at a path that every server reads."""
     key = new_key(tmp_path / "authority")
     (login.directory / "ssh" / "authority.pub").write_text((tmp_path / "authority.pub").read_text())
     return key
 
 
 def sign(authority: Path, key: Path, certificate: Path) -> Path:
-    """A certificate for the operator in a file of that name."""
+    """Create a certificate for the operator at that path."""
     public = Path(f"{key}.pub")
     command = ["ssh-keygen", "-q", "-s", str(authority), "-I", "test", "-n", "operator", str(public)]
     subprocess.run(command, check=True, stdin=subprocess.DEVNULL)
@@ -218,7 +218,9 @@ def test_a_certificate_lets_its_key_in(login: Rig, tmp_path: Path, authority: Pa
         assert len(person.prompts) == 1
 
 
-def test_a_certificate_in_a_file_of_its_own_fits_the_agents_key(login: Rig, tmp_path: Path, authority: Path) -> None:
+def test_a_certificate_in_a_separate_file_is_used_with_the_agents_key(
+    login: Rig, tmp_path: Path, authority: Path
+) -> None:
     key = new_key(tmp_path / "key")
     sign(authority, key, tmp_path / "certificate")
     lines = [f"IdentityAgent {tmp_path}/agent", f"CertificateFile {tmp_path}/certificate"]
@@ -240,7 +242,7 @@ def test_an_agent_may_hold_a_key_with_its_certificate_or_the_certificate_alone(
     sign(authority, key, Path(f"{key}-cert.pub"))
     with (
         with_options(login, "login", f"TrustedUserCAKeys {login.directory}/ssh/authority.pub"),
-        ssh_agent(tmp_path / "agent", key) as socket,  # which takes the certificate that lies beside the key
+        ssh_agent(tmp_path / "agent", key) as socket,  # ssh-add also loads the certificate next to the key
     ):
         profile = without_keys(login, tmp_path, "login", f"IdentityAgent {socket}")
         assert log_in(profile)

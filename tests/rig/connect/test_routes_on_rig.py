@@ -1,4 +1,4 @@
-"""Ways to real sshds: jump hosts, proxy commands, host keys on the way, busy servers."""
+"""Routes to real SSH servers: jump hosts, proxy commands, host keys on the route, busy servers."""
 
 from __future__ import annotations
 
@@ -124,12 +124,12 @@ def test_a_proxy_command_that_fails_is_quoted(login: Rig, tmp_path: Path, comman
 
 
 def _runs(words: str) -> bool:
-    listed = subprocess.run(["ps", "-ewwo", "stat=,args="], capture_output=True, text=True, check=True).stdout
-    return any(words in line and not line.startswith("Z") for line in listed.splitlines())
+    processes = subprocess.run(["ps", "-ewwo", "stat=,args="], capture_output=True, text=True, check=True).stdout
+    return any(words in line and not line.startswith("Z") for line in processes.splitlines())
 
 
-def without(rig: Rig, tmp_path: Path, *endpoints: str) -> Path:
-    """The rig's known hosts, without those of some endpoints."""
+def known_hosts_without(rig: Rig, tmp_path: Path, *endpoints: str) -> Path:
+    """The rig's known_hosts file without the entries of some endpoints."""
     file = tmp_path / "known_hosts"
     ports = [f":{rig.port(name)} " for name in endpoints]
     lines = rig.client.known_hosts.read_text().splitlines(keepends=True)
@@ -141,7 +141,7 @@ def without(rig: Rig, tmp_path: Path, *endpoints: str) -> Path:
 def test_an_unknown_key_on_the_way_is_asked_about_and_kept_only_on_yes(
     login: Rig, tmp_path: Path, unknown: str
 ) -> None:
-    file = without(login, tmp_path, unknown)
+    file = known_hosts_without(login, tmp_path, unknown)
     before = file.read_text()
     profile = configured(login, tmp_path, f"Host *\nUserKnownHostsFile {file}\nHashKnownHosts yes", "behind")
     refuses, accepts = Person(accepts=False), Person(accepts=True)
@@ -153,7 +153,7 @@ def test_an_unknown_key_on_the_way_is_asked_about_and_kept_only_on_yes(
     connect(profile, accepts).close()
     connect(profile, NonInteractivePrompter()).close()
     host = BEHIND if unknown == "behind" else "127.0.0.1"
-    assert [asked[0] for asked in (*refuses.host_keys, *accepts.host_keys)] == [f"[{host}]:{login.port(unknown)}"] * 2
+    assert [key[0] for key in (*refuses.host_keys, *accepts.host_keys)] == [f"[{host}]:{login.port(unknown)}"] * 2
     added = file.read_text().removeprefix(before)
     assert added.startswith("|1|")
 
@@ -172,7 +172,7 @@ def test_a_changed_key_on_the_way_stops_it_with_both_fingerprints(login: Rig, ch
     assert str(login.client.known_hosts) in caught.value.fix
 
 
-def test_an_alias_for_the_host_key_is_what_the_file_knows(login: Rig, tmp_path: Path) -> None:
+def test_the_host_key_alias_is_looked_up_in_known_hosts(login: Rig, tmp_path: Path) -> None:
     key = (login.directory / "ssh" / "host_ed25519.pub").read_text().split()
     (tmp_path / "known_hosts").write_text(f"cluster {key[0]} {key[1]}\n")
     config = f"Host login\nHostKeyAlias cluster\nUserKnownHostsFile {tmp_path}/none {tmp_path}/known_hosts\n"
@@ -184,7 +184,7 @@ def test_an_alias_for_the_host_key_is_what_the_file_knows(login: Rig, tmp_path: 
 
 
 def test_a_busy_server_is_waited_for(login: Rig) -> None:
-    """`tight` has room for two who are not logged in yet."""
+    """`tight` accepts only two connections that have not logged in yet."""
     port = login.port("tight")
     with ExitStack() as others, ThreadPoolExecutor(1) as pool:
         for _ in range(2):

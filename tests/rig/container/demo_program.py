@@ -1,4 +1,4 @@
-"""`numactl` and `nsys` in the rig's stand-in for a container: the demo cluster's, which are copied beside this file."""
+"""`numactl` and `nsys` in the rig's stand-in for a container: copies of the demo's programs next to this file."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import sys
 
 
 def main(program: str, words: list[str]) -> int:
-    """Run a program; its exit status."""
+    """Run a program; returns its exit status."""
     sys.path.insert(0, "/run/rig/lib")
     from llmb_tui.demo import node_programs
     from llmb_tui.demo.slurm.options import RefusedError
@@ -17,7 +17,7 @@ def main(program: str, words: list[str]) -> int:
     if program == "nsys" and words in (["--version"], ["status", "--env"]):
         sys.stdout.write("Test double of nsys: nothing is ever profiled\n")
         return 0
-    os.environ[MOUNTS] = json.dumps([["", "/"]])  # unlike on the demo cluster, everything is where it says
+    os.environ[MOUNTS] = json.dumps([["", "/"]])  # unlike on the demo cluster, paths need no translation
     try:
         return {"numactl": node_programs.numactl, "nsys": node_programs.nsys}[program](None, words)
     except RefusedError as refusal:

@@ -1,6 +1,6 @@
-"""`python` in the rig's stand-in for a container: of a training one rank prints, and the others wait for it.
+"""`python` in the rig's stand-in for a container: rank 0 of a training prints its log, the other ranks wait for it.
 
-Any other program is run by the real Python. A job has many ranks, each of which imports what stands here.
+The real Python runs all other programs. A job has many ranks, and each rank imports this file.
 """
 
 from __future__ import annotations
@@ -22,10 +22,10 @@ def main(words: list[str]) -> None:
     if not trains and words[:2] != ["-m", RUNNER]:
         os.execv(REAL, [REAL, *words])
     numbers = (os.environ.get(f"SLURM_{name}", "0") for name in ("JOB_ID", "STEP_ID", "RESTART_COUNT"))
-    over = f"/run/rig/training/{'.'.join(numbers)}"
+    end_file = f"/run/rig/training/{'.'.join(numbers)}"
     if os.environ.get("SLURM_PROCID", "0") == "0":
-        os.execv(REAL, [REAL, "-I", RANK_ZERO, over, *words])
-    while not os.path.exists(over):
+        os.execv(REAL, [REAL, "-I", RANK_ZERO, end_file, *words])
+    while not os.path.exists(end_file):
         time.sleep(0.2)
 
 

@@ -1,11 +1,11 @@
 """Rank 0 of a training in the rig's stand-in for a container: prints NeMo's log, computes nothing.
 
-The programs and their lines are those of the demo cluster's trainer, which is copied beside this file. What the
-recipes' own launch scripts start counts as such a program too: NeMo-Run's runner, with what NeMo-Run has written down,
-and the Hydra program without a plan of ours. Files in /run/rig: `speed` (how much faster than real time),
-`faults/fail-at-step`, `faults/hang-at-step`, `faults/slow` (as the demo cluster has them), `faults/oom`: memory is
-taken until Slurm puts an end to it, or a limit is reached, and `step-s`: seconds of a step where no plan of ours says
-how long one takes.
+It supports the same programs as the demo cluster's trainer, which is copied next to this file, and prints the same
+lines. It also supports the programs that the recipes' own launch scripts start: NeMo-Run's runner, with the arguments
+that NeMo-Run recorded, and the Hydra program without a plan of llmb-tui. Files in /run/rig are switches: `speed`
+(multiple of real time), `faults/fail-at-step`, `faults/hang-at-step`, `faults/slow` (as on the demo cluster),
+`faults/oom` (take memory until Slurm kills the process or OOM_MB is reached), and `step-s` (seconds of a step if no
+plan contains the step time).
 """
 
 from __future__ import annotations
@@ -26,11 +26,11 @@ if TYPE_CHECKING:
 KNOBS = Path("/run/rig")
 PLAN = Path("/nemo_run/configs/plan.json")
 OOM_MB = 2000
-"""How much memory is taken at most."""
+"""Upper limit of the memory that the training takes, in MB."""
 
 
 class Clock:
-    """What the trainer asks of a job: its number and its clock."""
+    """The job of the trainer: its number and its clock."""
 
     def __init__(self, number: int, speed: float) -> None:
         self.id = number
@@ -43,28 +43,28 @@ class Clock:
 
 
 class Jobs:
-    """What the trainer asks of the demo cluster's Slurm."""
+    """The part of the demo cluster's Slurm that the trainer uses."""
 
     path = KNOBS
 
     def read(self, number: int) -> Clock:
-        """The job of that number."""
+        """The job with that number."""
         return Clock(number, float((KNOBS / "speed").read_text()))
 
 
-def main(over: str, words: list[str]) -> int:
-    """Run `python WORD…`; the other ranks wait for the file `over`."""
+def main(end_file: str, words: list[str]) -> int:
+    """Run `python WORD…` as rank 0; the other ranks wait for the file `over`."""
     by_runner = words[0] == "-m"
     sys.path.insert(0, str(KNOBS / "lib"))
     from llmb_tui.demo import trainer
     from llmb_tui.demo.slurm.options import RefusedError
     from llmb_tui.demo.slurm.pyxis import MOUNTS
 
-    mounts = [["", "/"]]  # unlike on the demo cluster, everything is where it says
+    mounts = [["", "/"]]  # unlike on the demo cluster, paths need no translation
     if not PLAN.exists():
         folder = Path(tempfile.mkdtemp())
         mounts.insert(0, [str(folder), str(PLAN.parent)])
-        settings = recorded(words[-1]) if by_runner else overridden(words)
+        settings = recorded_arguments(words[-1]) if by_runner else hydra_arguments(words)
         (folder / PLAN.name).write_text(json.dumps(plan_of(settings)))
         if by_runner:
             (folder / "pretrain.py").touch()
@@ -79,45 +79,45 @@ def main(over: str, words: list[str]) -> int:
         sys.stderr.write(f"{refusal.text}\n")
         return refusal.code
     finally:
-        Path(over).touch()
+        Path(end_file).touch()
 
 
-def recorded(path: str) -> dict[str, Any]:
-    """Arguments of the function that NeMo-Run has written down in a file."""
+def recorded_arguments(path: str) -> dict[str, Any]:
+    """Arguments of the function that NeMo-Run recorded in a file."""
     document = json.loads(zlib.decompress(base64.urlsafe_b64decode(Path(path).read_text())))
     items = document["objects"][document["root"]["key"]]["items"]
     return {leaf["paths"][0].rpartition(".")[2]: leaf["value"] for _, leaf in items}
 
 
-def overridden(words: list[str]) -> dict[str, Any]:
-    """The same of a Hydra command, and of what the launch script leaves in the environment."""
-    given = dict(word.lstrip("+").split("=", 1) for word in words if "=" in word)
+def hydra_arguments(words: list[str]) -> dict[str, Any]:
+    """The same arguments, from a Hydra command and the launch script's environment variables."""
+    overrides = dict(word.lstrip("+").split("=", 1) for word in words if "=" in word)
     return {
         "model": os.environ["MODEL"],
         "size": os.environ["MODEL_SIZE"],
         "release": os.environ["GSW_VERSION"],
-        "max_steps": int(given["trainer.max_steps"]),
-        "global_batch_size": int(given["model.global_batch_size"]),
+        "max_steps": int(overrides["trainer.max_steps"]),
+        "global_batch_size": int(overrides["model.global_batch_size"]),
     }
 
 
-def plan_of(told: dict[str, Any]) -> dict[str, Any]:
-    """What the trainer reads of a plan."""
+def plan_of(args: dict[str, Any]) -> dict[str, Any]:
+    """The fields of a plan that the trainer reads."""
     step_s = KNOBS / "step-s"
-    selection = {"release": told["release"], "workload": told["model"], "size": told["size"], "gpu": "h100"}
+    selection = {"release": args["release"], "workload": args["model"], "size": args["size"], "gpu": "h100"}
     return {
         "selection": {**selection, "scale": int(os.environ["SLURM_NTASKS"])},
-        "parallelism": {"gbs": told["global_batch_size"]},
-        "steps": told["max_steps"],
+        "parallelism": {"gbs": args["global_batch_size"]},
+        "steps": args["max_steps"],
         "estimate": {"step_time_s": float(step_s.read_text())} if step_s.exists() else {},
     }
 
 
 def take_memory() -> None:
-    """Take memory and keep it for a while, for Slurm to notice."""
-    taken = [bytearray(os.urandom(1_000_000)) for _ in range(OOM_MB)]
+    """Take memory and hold it for a while, so that Slurm notices."""
+    blocks = [bytearray(os.urandom(1_000_000)) for _ in range(OOM_MB)]
     time.sleep(60)
-    raise MemoryError(f"nobody minded {len(taken)} MB")
+    raise MemoryError(f"Slurm did not react to {len(blocks)} MB")
 
 
 if __name__ == "__main__":

@@ -1,4 +1,4 @@
-"""`Fetch` from a real login node: a line that is cut, a program that is ended, names that are traps, a limit."""
+"""`Fetch` from a real login node: a cut line, a killed program, dangerous file names, a rate limit."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ ALL: frozenset[FileKind] = frozenset(("profile", "trace", "log"))
 
 
 class Site:
-    """A run's folder there, a line to it, and a folder here."""
+    """A run's folder on the cluster, a line to it, and a local folder."""
 
     def __init__(self, rig: Rig, line: Line, here: Path) -> None:
         self.rig = rig
@@ -54,8 +54,8 @@ def site(login: Rig, tmp_path: Path) -> Iterator[Site]:
         made.session.close()
 
 
-def test_a_line_that_is_cut_in_the_middle(site: Site) -> None:
-    """What cannot be compressed, more than is read in one piece, and what can."""
+def test_the_fetch_continues_after_cuts(site: Site) -> None:
+    """Both files exceed one read; only one of them can be compressed."""
     files = {
         "nsys_profile/profile_1.nsys-rep": random.Random(1).randbytes(9 * MEGABYTE),
         "rank0.pt.trace.json": b'{"name": "kernel", "dur": 17}\n' * 300_000,
@@ -66,7 +66,7 @@ def test_a_line_that_is_cut_in_the_middle(site: Site) -> None:
     cut_at = {0}
 
     def cut(name: str, here: int, size: int) -> None:  # noqa: ARG001 - a `Tell`'s
-        """Each time that more has come, three times; where nothing is connected there is nothing to cut."""
+        """Cut the line when more bytes have arrived, three times; without a connection there is nothing to cut."""
         if here < size and here not in cut_at and len(cut_at) < 4 and site.line.cut():
             cut_at.add(here)
 
@@ -76,11 +76,11 @@ def test_a_line_that_is_cut_in_the_middle(site: Site) -> None:
     for name, data in files.items():
         assert (site.here / name).read_bytes() == data
     assert site.line.cuts >= 3
-    assert site.line.bytes_down < 2 * 9 * MEGABYTE, "it goes on, and does not begin anew"
+    assert site.line.bytes_down < 2 * 9 * MEGABYTE, "the fetch started from the beginning again"
 
 
-def test_a_line_that_does_not_come_back(site: Site, monkeypatch: pytest.MonkeyPatch) -> None:
-    """More than may be on its way when the line is cut: a window of 2 MiB, and what was read before."""
+def test_a_line_that_stays_cut_ends_the_fetch_with_an_error(site: Site, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The file exceeds the data in flight at the cut: a window of 2 MiB and the bytes that are already read."""
     monkeypatch.setattr("llmb_tui.cluster_files.fetch.TRIES", 2)
     data = random.Random(4).randbytes(9 * MEGABYTE)
     site.leave("profile_1.nsys-rep", data)
@@ -90,12 +90,12 @@ def test_a_line_that_does_not_come_back(site: Site, monkeypatch: pytest.MonkeyPa
         site.line.refuse()
         site.line.cut()
 
-    with pytest.raises(LlmbError, match=r"profile_1.nsys-rep: [\d,]+ of 9,000,000 bytes are here") as lost:
+    with pytest.raises(LlmbError, match=r"profile_1.nsys-rep: [\d,]+ of 9,000,000 bytes are here") as error:
         Fetch(site.session, left, site.here).all(cut)
-    assert (lost.value.exit_code, "continues" in lost.value.fix) == (2, True)
+    assert (error.value.exit_code, "continues" in error.value.fix) == (2, True)
     site.line.accept()
-    (one,) = site.fetch()
-    assert 0 < one.bytes_fetched < len(data)
+    (file,) = site.fetch()
+    assert 0 < file.bytes_fetched < len(data)
     assert (site.here / "profile_1.nsys-rep").read_bytes() == data
 
 
@@ -111,15 +111,15 @@ def test_a_program_that_was_ended_continues_at_the_next_start(site: Site) -> Non
         Fetch(site.session, site.left(), site.here).all(interrupt)
     came = part.stat().st_size
     assert 0 < came < len(data)
-    (one,) = site.fetch()
-    assert (one.state, one.bytes_fetched) == ("fetched", len(data) - came)
+    (file,) = site.fetch()
+    assert (file.state, file.bytes_fetched) == ("fetched", len(data) - came)
     assert (site.here / "profile_1.nsys-rep").read_bytes() == data
     assert not part.exists()
-    assert [one.state for one in site.fetch()] == ["here"]
+    assert [file.state for file in site.fetch()] == ["here"]
 
 
-def test_names_that_are_traps(site: Site) -> None:
-    """Made by somebody who may write into the run's folder there."""
+def test_dangerous_file_names_are_refused(site: Site) -> None:
+    """Another user with write access to the run's folder has created these files."""
     site.leave("good name.log", b"good")
     site.leave("-rf.log", b"option")
     site.leave("$(touch x).log", b"command")
@@ -141,29 +141,29 @@ def test_names_that_are_traps(site: Site) -> None:
     assert [file.name for file in left.files] == ["$(touch x).log", "-rf.log", "good name.log", "real/inner.log"]
     assert {"link.log", "pipe.log", "back\\slash.log", "../secret.log"} <= {name for name, _ in left.left_out}
     done = site.fetch()
-    assert {one.state for one in done} == {"fetched"}
+    assert {item.state for item in done} == {"fetched"}
     assert sorted(str(path.relative_to(site.here)) for path in site.here.rglob("*") if path.is_file()) == [
         "$(touch x).log", "-rf.log", "good name.log", "real/inner.log",
     ]  # fmt: skip
     assert (site.here / "good name.log").read_bytes() == b"good"
 
 
-def test_a_file_that_goes_or_shrinks_after_the_look_keeps_no_other_back(site: Site) -> None:
+def test_a_file_that_vanishes_or_shrinks_does_not_stop_the_others(site: Site) -> None:
     site.leave("a.log", b"a" * 1000)
     site.leave("b.log", b"b" * 1000)
     site.leave("c.log", b"c" * 1000)
     left = site.left()
     (site.task / "a.log").unlink()
     (site.task / "b.log").write_bytes(b"b" * 10)
-    gone, shrunk, whole = Fetch(site.session, left, site.here).all(lambda *_: None)
-    assert (gone.state, shrunk.state, whole.state) == ("refused", "fetched", "fetched")
-    assert "no longer exists" in gone.why
+    deleted, shrunk, complete = Fetch(site.session, left, site.here).all(lambda *_: None)
+    assert (deleted.state, shrunk.state, complete.state) == ("refused", "fetched", "fetched")
+    assert "no longer exists" in deleted.why
     assert (site.here / "b.log").read_bytes() == b"b" * 10
     assert (site.here / "c.log").read_bytes() == b"c" * 1000
 
 
-def test_a_limit_is_kept_on_the_line(site: Site) -> None:
-    """At 1 MB/s, of which one piece may come at once."""
+def test_the_rate_limit_holds_on_the_line(site: Site) -> None:
+    """The limit is 1 MB/s; one piece may arrive at once."""
     site.leave("profile_1.nsys-rep", random.Random(3).randbytes(4 * MEGABYTE))
     began = time.monotonic()
     site.fetch(limit=Limit(MEGABYTE))

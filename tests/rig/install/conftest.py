@@ -22,9 +22,9 @@ def small_plan(catalog: Catalog) -> Plan:
 @pytest.fixture
 def site(rig: Rig, catalog: Catalog, small_plan: Plan, tmp_path: Path) -> Iterator[Site]:
     """An empty install directory on the rig."""
-    made = Site(rig, catalog.recipe("nemotron4@25.04"), small_plan, tmp_path)
-    yield made
-    made.close()
+    site = Site(rig, catalog.recipe("nemotron4@25.04"), small_plan, tmp_path)
+    yield site
+    site.close()
 
 
 @pytest.fixture(autouse=True)

@@ -1,4 +1,4 @@
-"""`Site`: an install directory on the rig, and installs there."""
+"""`Site`: an install directory on the rig, with methods to install there."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ LAYERS = 66
 
 
 class Site:
-    """A new install directory; whatever ran there is ended by `close`."""
+    """A new install directory; `close` ends all its processes."""
 
     def __init__(self, rig: Rig, recipe: Recipe, plan: Plan, places: Path) -> None:
         self.rig = rig
@@ -42,18 +42,18 @@ class Site:
         self._sessions: list[SlurmCluster] = []
 
     def session(self, profile: SlurmProfile | None = None) -> SlurmCluster:
-        """A new connection, as of another process."""
+        """A new connection, as another process would open."""
         session = SlurmCluster(profile or self.profile)
         self._sessions.append(session)
         return session
 
     def installer(self, profile: SlurmProfile | None = None) -> Installer:
-        """A new installer with a connection of its own."""
+        """A new installer with a separate connection."""
         used = profile or self.profile
         return Installer(self.session(used), used, direct_install(RunRequest(self.recipe, self.plan, used)))
 
     def services(self) -> Services:
-        """The rooms, with places of their own and this cluster saved as `rig`."""
+        """The program's services with separate settings and state, and this cluster saved as `rig`."""
         services = Services(self.places)
         services.clusters.save(self.profile)
         return services
@@ -63,7 +63,7 @@ class Site:
         return self.installer(profile).run(lambda _: None, threading.Event())
 
     def cached(self) -> list[Path]:
-        """Whole files in the cache of the import."""
+        """Complete files in the cache of the import."""
         return [path for path in self.step.glob("cache/*") if "." not in path.name]
 
     def log(self) -> str:
@@ -72,20 +72,20 @@ class Site:
         return path.read_text() if path.exists() else ""
 
     def attempts(self) -> int:
-        """How often the import was started, as far as the logs that are kept say: 0, 1 or 2."""
+        """Number of starts of the import, from the logs that are kept: 0, 1, or 2 for two and more."""
         return sum((self.step / name).exists() for name in ("log", "log.before"))
 
     def images(self) -> list[str]:
-        """What lies where the images do."""
+        """Names of the files in the image directory."""
         folder = self.image.parent
         return sorted(path.name for path in folder.iterdir()) if folder.exists() else []
 
     def end_operators_processes(self) -> None:
-        """As when the login node is started again. `kill -9 -1` reaches the processes of this rig's namespace only."""
+        """Kill all processes, as a reboot of the login node does. `kill -9 -1` reaches only this rig's namespace."""
         self.rig.as_operator("kill -9 -1")
 
     def close(self) -> None:
-        """End everything."""
+        """End all processes, and remove the operator's state."""
         self.rig.cancel_jobs()
         self.end_operators_processes()
         for session in self._sessions:
@@ -93,33 +93,33 @@ class Site:
         self.rig.as_operator("cd && rm -rf .llmb-tui .config/enroot", check=True)
 
 
-class InBackground:
+class BackgroundInstall:
     """`Installer.run` in a thread."""
 
     def __init__(self, installer: Installer) -> None:
         self.stop = threading.Event()
         self.changes: list[tuple[StepState, ...]] = []
-        self._ended: tuple[StepState, ...] | BaseException = ()
+        self._outcome: tuple[StepState, ...] | BaseException = ()
         self._thread = threading.Thread(target=self._run, args=(installer,), daemon=True)
         self._thread.start()
 
     def _run(self, installer: Installer) -> None:
         try:
-            self._ended = installer.run(self.changes.append, self.stop)
+            self._outcome = installer.run(self.changes.append, self.stop)
         except BaseException as error:  # noqa: BLE001 - it is raised again in the test's own thread
-            self._ended = error
+            self._outcome = error
 
     def image(self) -> StepState | None:
-        """How the image's step stands."""
+        """State of the step that imports the image."""
         return self.changes[-1][1] if self.changes else None
 
     def detail(self) -> str:
-        """What the image's step says."""
+        """Message of the step that imports the image."""
         return self.changes[-1][1].detail if self.changes else ""
 
     @property
     def over(self) -> bool:
-        """True when it has ended."""
+        """True if the install has ended."""
         return not self._thread.is_alive()
 
     def until_running(self) -> None:
@@ -127,17 +127,17 @@ class InBackground:
         until(lambda: (state := self.image()) and state.status == "running", "the import runs")
 
     def join(self) -> tuple[StepState, ...]:
-        """Wait for the end."""
+        """Wait for the end of the install."""
         self._thread.join(120)
         assert not self._thread.is_alive(), self.changes[-1:]
-        if isinstance(self._ended, BaseException):
-            raise self._ended
-        return self._ended
+        if isinstance(self._outcome, BaseException):
+            raise self._outcome
+        return self._outcome
 
 
 @contextmanager
 def enroot_on_nodes_only(rig: Rig) -> Iterator[None]:
-    """The login node has no enroot; the nodes have it."""
+    """Remove enroot from the login node only."""
     path = "/usr/local/bin/enroot"
     assert rig.slurm
     rig.as_root(["mount", "--bind", "/dev/null", path], check=True)
@@ -150,6 +150,6 @@ def enroot_on_nodes_only(rig: Rig) -> Iterator[None]:
 
 
 def age(path: Path, minutes: float) -> None:
-    """Let a file or directory look as if it was last touched so long ago."""
-    then = time.time() - 60 * minutes
-    os.utime(path, (then, then))
+    """Set the modification time of a file or directory to so many minutes ago."""
+    moment = time.time() - 60 * minutes
+    os.utime(path, (moment, moment))

@@ -1,4 +1,4 @@
-"""`Terminal`: a verb at a terminal, and somebody who reads and types there."""
+"""`Terminal`: a verb at a terminal, and a user at its keyboard."""
 
 from __future__ import annotations
 
@@ -14,17 +14,17 @@ from tests.rig.install.site import Site
 
 
 def environment(site: Site) -> dict[str, str]:
-    """Of a verb with the places of a site."""
+    """Environment variables of a verb that uses the site's settings and state."""
     places = {"LLMB_TUI_CONFIG_DIR": str(site.places.config), "LLMB_TUI_STATE_DIR": str(site.places.state)}
     return {"PATH": "/usr/bin:/bin", "HOME": str(site.places.state), "TERM": "xterm", **places}
 
 
 class Terminal:
-    """Runs `llmb-tui WORD…` with a terminal as its input and output."""
+    """A process `llmb-tui WORD…` with a terminal as its input and output."""
 
     def __init__(self, site: Site, *words: str) -> None:
-        self.seen = ""
-        """Everything that was on the screen so far."""
+        self.output = ""
+        """All output so far."""
         self._read = 0
         self._master, slave = pty.openpty()
         command = [sys.executable, "-m", "llmb_tui", *words]
@@ -34,36 +34,36 @@ class Terminal:
         os.close(slave)
 
     def until(self, text: str, deadline_s: float = 120.0) -> None:
-        """Read on until this was shown."""
+        """Read until this text has been shown."""
 
         def is_shown() -> bool:
-            if text not in self.seen[self._read :]:
-                assert self._more(), f"it ended without {text!r}: {self.seen!r}"
-            return text in self.seen[self._read :]
+            if text not in self.output[self._read :]:
+                assert self._read_more(), f"the program ended without {text!r}: {self.output!r}"
+            return text in self.output[self._read :]
 
         try:
             until(is_shown, f"{text!r} is shown", deadline_s, look_waits=True)
         except TimeoutError as error:
-            raise TimeoutError(f"{error}; the terminal shows {self.seen!r}") from None
-        self._read = self.seen.index(text, self._read) + len(text)
+            raise TimeoutError(f"{error}; the terminal shows {self.output!r}") from None
+        self._read = self.output.index(text, self._read) + len(text)
 
     def enter(self, line: str) -> None:
-        """Type a line."""
+        """Type a line and press Enter."""
         os.write(self._master, f"{line}\n".encode())
 
     def exit_code(self) -> int:
-        """Read to the end."""
-        while self._more():
+        """Read to the end; returns the exit code."""
+        while self._read_more():
             pass
         return self._process.wait(30)
 
-    def _more(self) -> bool:
+    def _read_more(self) -> bool:
         """Read a little, or wait a little; False at the end."""
         if not select.select([self._master], [], [], 0.1)[0]:
             return True
         try:
-            self.seen += os.read(self._master, 65536).decode().replace("\r\n", "\n")
-        except OSError:  # what Linux says at the end of a terminal
+            self.output += os.read(self._master, 65536).decode().replace("\r\n", "\n")
+        except OSError:  # Linux raises this at the end of a terminal
             return False
         return True
 

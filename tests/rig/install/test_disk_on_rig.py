@@ -1,4 +1,4 @@
-"""What an install and a run have put on a real login node with a real Slurm, and removing it by the verb."""
+"""Files of an install and a run on a real login node with a real Slurm, and their deletion by the verb."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from llmb_tui.cluster_files.housekeeping import chosen, install_items, remove
 from tests.kit import verbs
 from tests.kit.runs import CATALOG, make_run
 from tests.rig.cluster import Rig
-from tests.rig.install.site import IMAGE, InBackground, Site
+from tests.rig.install.site import IMAGE, BackgroundInstall, Site
 from tests.rig.install.terminal import environment
 from tests.rig.machine import OPERATOR_ID
 
@@ -25,7 +25,7 @@ def disk(site: Site, *words: str, code: int = 0) -> Any:
     return json.loads(done.stdout)
 
 
-def kept(site: Site) -> dict[str, str | None]:
+def kept_reasons(site: Site) -> dict[str, str | None]:
     return {thing["name"]: thing["kept"] for thing in disk(site)["things"]}
 
 
@@ -44,22 +44,22 @@ def test_an_image_and_a_run_are_deleted_once_nothing_needs_them(site: Site, rig:
     run = make_run("mine", task, cluster=site.profile.name, job_ids=(job,), job_state="RUNNING")
     services.runs.save(run)
 
-    image, mine = f"images/{IMAGE}.sqsh", FOLDER
-    assert {name: bool(why) for name, why in kept(site).items()} == {image: True, mine: True}
-    # This machine believes that it is over; the queue knows better.
+    image, folder = f"images/{IMAGE}.sqsh", FOLDER
+    assert {name: bool(reason) for name, reason in kept_reasons(site).items()} == {image: True, folder: True}
+    # The local record says that the run has ended; Slurm's queue still has the job.
     services.runs.save(replace(run, job_state="COMPLETED", log_read=True))
-    now = kept(site)
-    assert "is active" in (now[mine] or "")
+    now = kept_reasons(site)
+    assert "is active" in (now[folder] or "")
     assert job in (now[image] or "")
     assert "is active" in disk(site, "--remove", "mine", "--yes", code=1)["error"]["why"]
     rig.cancel_jobs()
-    assert kept(site) == {image: None, mine: None}
+    assert kept_reasons(site) == {image: None, folder: None}
     assert disk(site, "--remove", image, code=1)["error"]["fix"] == "Add --yes."
     assert "is read-only" in disk(site, "--read-only", "--remove", image, "--yes", code=1)["error"]["what"]
     assert site.image.exists()
 
     outcome = disk(site, "--remove", image, "mine", "--yes")
-    assert outcome == {"cluster": site.profile.name, "removed": [image, mine], "kept": {}, "left": None}
+    assert outcome == {"cluster": site.profile.name, "removed": [image, folder], "kept": {}, "left": None}
     assert not site.image.exists()
     assert not (site.install / FOLDER).exists()
     assert precious.read_text() == "kept\n"
@@ -67,18 +67,18 @@ def test_an_image_and_a_run_are_deleted_once_nothing_needs_them(site: Site, rig:
     assert hostile.is_dir()
     assert not list(site.install.rglob("hacked"))
     assert os.listdir(site.install / ".llmb-tui" / f"trash.{OPERATOR_ID}") == []
-    assert kept(site) == {}
+    assert kept_reasons(site) == {}
     assert [state.status for state in site.run()] == ["done", "done", "done"]
     assert site.image.exists()
 
 
 def test_an_install_that_began_after_the_look_keeps_everything(site: Site, rig: Rig) -> None:
     with rig.knob("import-s", "20"):
-        run = InBackground(site.installer())
+        run = BackgroundInstall(site.installer())
         run.until_running()
         session = site.session()
-        found, _ = install_items(session, CATALOG, (), {})
-        assert [thing.kept.startswith("An install is in progress: image-") for thing in found] == [True] * len(found)
+        items, _ = install_items(session, CATALOG, (), {})
+        assert [thing.kept.startswith("An install is in progress: image-") for thing in items] == [True] * len(items)
         rig.as_operator(f"mkdir -p {site.install}/venvs/made", check=True)
         forced = [replace(thing, kept="") for thing in install_items(session, CATALOG, (), {})[0]]
         removal = remove(session, chosen(forced, ["venvs/made"]))

@@ -1,4 +1,4 @@
-"""Installs that cannot work, on a real login node and a real Slurm: each ends in a sentence that says what to do."""
+"""Installs that fail, on a real login node and a real Slurm: each ends with an error and its remedy."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from llmb_tui.launch.secrets import forget_secret, give_secret
 from llmb_tui.launch.step_state import StepState
 from tests.kit.reasons import FULL_DISK, install_reason
 from tests.rig.cluster import Rig
-from tests.rig.install.site import IMAGE, InBackground, Site, enroot_on_nodes_only
+from tests.rig.install.site import IMAGE, BackgroundInstall, Site, enroot_on_nodes_only
 from tests.rig.install.terminal import Terminal, environment
 
 DONE = ["done", "done", "done"]
@@ -65,8 +65,8 @@ def test_a_full_disk_is_reported_and_leaves_no_partial_file(site: Site, rig: Rig
         assert "No space left on device" in state.detail
         assert state.reason == install_reason(FULL_DISK)
         assert state.fix.startswith("Free some space, or choose another install directory")
-        listed = rig.as_operator(f"ls -A {site.image.parent}").stdout
-        assert listed == ""
+        names = rig.as_operator(f"ls -A {site.image.parent}").stdout
+        assert names == ""
         rig.as_root(["mount", "-o", "remount,size=40m", str(site.install)], check=True)
         assert [state.status for state in site.run()] == DONE
 
@@ -75,7 +75,7 @@ def test_a_completely_full_disk_is_reported(site: Site, rig: Rig) -> None:
     with rig.full_disk(site.install):
         assert site.installer().probe()[0].status == "missing"
         with rig.knob("import-s", "20"):
-            run = InBackground(site.installer())
+            run = BackgroundInstall(site.installer())
             run.until_running()
             rig.as_operator(f"cat /dev/zero >{site.install}/filler 2>/dev/null")
             state = failed_image(run.join())
@@ -112,7 +112,7 @@ def test_a_controller_that_is_down_is_reported(site: Site, rig: Rig) -> None:
 
 
 def verb(site: Site, *words: str, stdin: str = "") -> subprocess.CompletedProcess[str]:
-    """A verb without a terminal, with places of its own."""
+    """Run a verb without a terminal, with separate settings and state."""
     site.services().clusters.close()
     command = [sys.executable, "-m", "llmb_tui", *words]
     return subprocess.run(
@@ -131,13 +131,13 @@ def test_the_verb_explains_how_to_give_a_key_if_the_registry_requires_one(site: 
         assert "The container registry denied access to the image." in refused.stderr
         assert "returned error code: 401 Unauthorized" in refused.stderr
         assert f"`llmb-tui secrets {name} --give ngc` asks for it, or reads it from stdin." in refused.stderr
-        given = verb(site, "secrets", name, "--give", "ngc", stdin="nvapi-the-right-one\n")
-        assert given.returncode == 0, given.stderr
+        reply = verb(site, "secrets", name, "--give", "ngc", stdin="nvapi-the-right-one\n")
+        assert reply.returncode == 0, reply.stderr
         installed = verb(site, "install", name, *SELECTION, "--json")
     assert installed.returncode == 0, installed.stderr
     assert [state["status"] for state in json.loads(installed.stdout)] == DONE
     assert (
-        "nvapi-the-right-one" not in refused.stderr + given.stdout + given.stderr + installed.stderr + installed.stdout
+        "nvapi-the-right-one" not in refused.stderr + reply.stdout + reply.stderr + installed.stderr + installed.stdout
     )
 
 
@@ -152,7 +152,7 @@ def test_the_verb_asks_at_a_terminal_tries_the_key_and_continues(site: Site, rig
         user.enter("n")
         user.until("readable only by you.")
         assert user.exit_code() == 0
-        assert "nvapi-the-right-one" not in user.seen
+        assert "nvapi-the-right-one" not in user.output
     assert site.images() == [f"{IMAGE}.sqsh"]
 
 
@@ -176,8 +176,8 @@ SECRET = "nvapi-a-secret-that-must-not-be-seen"
 
 
 def test_a_secret_is_seen_nowhere(site: Site, rig: Rig) -> None:
-    """During a whole install: in no argument, log or file but its own, here and on the cluster."""
-    own = rig.home / ".config/enroot/.credentials"
+    """During a whole install no argument, log or other file contains the key, here and on the cluster."""
+    netrc = rig.home / ".config/enroot/.credentials"
     rig.as_operator("mkdir -p ~/.config/enroot && echo 'machine example.org login me password mine' >"
                     " ~/.config/enroot/.credentials", check=True)  # fmt: skip
     rig.set("import-s", "4")
@@ -185,32 +185,32 @@ def test_a_secret_is_seen_nowhere(site: Site, rig: Rig) -> None:
         services = site.services()
         message = give_secret(services.clusters.login_node(site.profile.name), "ngc", f" {SECRET}\n", keep=False)
         states: list[tuple[StepState, ...]] = []
-        run = InBackground(site.installer())
-        seen: list[str] = []
+        run = BackgroundInstall(site.installer())
+        processes: list[str] = []
         while not run.over:
-            seen += rig.operator_processes()
+            processes += rig.operator_processes()
         states = [*run.changes, run.join()]
         services.clusters.close()
     assert [state.status for state in states[-1]] == DONE
-    assert any("enroot import" in line for line in seen)
+    assert any("enroot import" in line for line in processes)
     assert "Using credentials from file: /home/operator/.llmb-tui/enroot/.credentials" in site.log()
-    assert SECRET not in "\n".join([*seen, message, repr(states)])
+    assert SECRET not in "\n".join([*processes, message, repr(states)])
     holding = _files_with(SECRET, site.places.config, site.places.state, rig.home, site.install, rig.directory / "log")
     credentials = rig.home / ".llmb-tui/enroot/.credentials"
     assert holding == [credentials]
     assert credentials.stat().st_mode & 0o777 == 0o600
     assert {path.stat().st_mode & 0o777 for path in (credentials.parent, credentials.parent.parent)} == {0o700}
-    assert own.read_text() == "machine example.org login me password mine\n"
+    assert netrc.read_text() == "machine example.org login me password mine\n"
     assert site.images() == [f"{IMAGE}.sqsh"]
 
 
 def _files_with(text: str, *folders: Path) -> list[Path]:
-    found = []
+    paths = []
     for folder in folders:
         for path in folder.rglob("*"):
             if path.is_file() and not path.is_symlink() and text.encode() in path.read_bytes():
-                found.append(path)
-    return found
+                paths.append(path)
+    return paths
 
 
 def test_a_key_that_was_given_is_used_in_a_job_too(site: Site, rig: Rig) -> None:

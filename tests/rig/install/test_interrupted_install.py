@@ -1,4 +1,4 @@
-"""Installs that are interrupted, on a real login node and a real Slurm: what was begun is found and finished, once."""
+"""Interrupted installs, on a real login node and a real Slurm: the next install finds the work and finishes it once."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from llmb_tui.errors import LlmbError
 from llmb_tui.launch.step_state import StepState
 from tests.kit.waiting import until
 from tests.rig.cluster import Rig
-from tests.rig.install.site import IMAGE, LAYERS, InBackground, Site, age, enroot_on_nodes_only
+from tests.rig.install.site import IMAGE, LAYERS, BackgroundInstall, Site, age, enroot_on_nodes_only
 from tests.rig.line import Line
 
 DONE = ["done", "done", "done"]
@@ -37,16 +37,16 @@ def test_an_install_makes_everything_once(site: Site) -> None:
     assert site.attempts() == 1
 
 
-def import_halfway(site: Site, run: InBackground | None = None) -> InBackground:
-    """An import that has fetched some of its layers, and takes long to fetch the rest."""
+def import_halfway(site: Site, run: BackgroundInstall | None = None) -> BackgroundInstall:
+    """Start an import that has fetched some of its layers, and takes long for the other layers."""
     site.rig.set("import-s", "60")
-    run = run or InBackground(site.installer())
+    run = run or BackgroundInstall(site.installer())
     until(lambda: len(site.cached()) > 4, "some layers are there")
     return run
 
 
 def kill_step(site: Site) -> None:
-    """End the process group of the step, which `setsid` made its own."""
+    """End the step's process group, which `setsid` created."""
     owner = (site.step / "lock" / "owner").read_text().strip()
     site.rig.as_operator(["kill", "-9", "--", f"-{owner.split('.')[-2]}"], check=True)
 
@@ -69,10 +69,10 @@ def test_a_killed_step_continues_where_it_stopped(site: Site) -> None:
     run.stop.set()
     run.join()
     kill_step(site)
-    there = len(site.cached()) - 1  # one is no layer
+    layers = len(site.cached()) - 1  # one file is not a layer
     site.rig.set("import-s", "0")
     assert statuses(site.run()) == DONE
-    assert f"Downloading {LAYERS - there} missing layers" in site.log()
+    assert f"Downloading {LAYERS - layers} missing layers" in site.log()
     assert site.images() == [f"{IMAGE}.sqsh"]
     assert site.attempts() == 2
 
@@ -95,8 +95,8 @@ def test_a_step_that_is_killed_again_and_again_is_given_up(site: Site) -> None:
         run.join()
 
 
-def _until_started_again(run: InBackground, site: Site, before: str) -> None:
-    until(lambda: run.over or _owner(site) not in ("", before), "it is started again, or given up")
+def _until_started_again(run: BackgroundInstall, site: Site, before: str) -> None:
+    until(lambda: run.over or _owner(site) not in ("", before), "the step is started again or given up")
 
 
 def _owner(site: Site) -> str:
@@ -104,7 +104,7 @@ def _owner(site: Site) -> str:
 
 
 def _text(path: Path) -> str:
-    """Of a file that comes and goes; empty where it is not there."""
+    """Text of a file that may appear and vanish; empty if the file does not exist."""
     try:
         return path.read_text()
     except FileNotFoundError:
@@ -122,7 +122,7 @@ def test_a_login_node_that_is_started_again_loses_nothing(site: Site) -> None:
 def test_a_line_that_is_cut_again_and_again_stops_no_step(site: Site) -> None:
     site.rig.set("import-s", "6")
     with Line(site.rig.port("login")) as line:
-        run = InBackground(site.installer(line.profile(site.profile)))
+        run = BackgroundInstall(site.installer(line.profile(site.profile)))
         for number in range(5):
             until(lambda least=number: len(site.cached()) > 2 + 4 * least, "some more layers")  # type: ignore[misc]
             line.cut()
@@ -145,7 +145,7 @@ install(services, services.request(sys.argv[3], chosen), print)
 """
 
 
-def test_a_step_outlives_our_program(site: Site) -> None:
+def test_a_step_outlives_the_program(site: Site) -> None:
     site.services().clusters.close()
     site.rig.set("import-s", "8")
     places = [str(site.places.config), str(site.places.state)]
@@ -153,33 +153,33 @@ def test_a_step_outlives_our_program(site: Site) -> None:
     until(lambda: len(site.cached()) > 4, "some layers are there")
     program.send_signal(signal.SIGKILL)
     program.wait()
-    # The next installer finds it running, or over; of one that ended with the program it would make another attempt.
+    # The next installer finds the step running or ended; if the step had died with the program, it would start another.
     assert statuses(site.run()) == DONE
     assert site.attempts() == 1
 
 
 def stale_lock(site: Site, owner: str) -> Path:
-    """A lock of somebody who is gone."""
+    """Create a lock whose owner has ended."""
     lock = site.step / "lock"
     site.rig.as_operator(f"mkdir -p {lock} && echo {owner} >{lock}/owner", check=True)
     return lock
 
 
-def test_a_lock_of_another_node_is_believed_for_two_minutes(site: Site) -> None:
+def test_a_lock_of_another_node_is_respected_for_two_minutes(site: Site) -> None:
     lock = stale_lock(site, "operator@login02.4711.1700000000")
     assert site.installer().probe()[1].status == "running"
     age(lock, 3)
     assert statuses(site.run()) == DONE
 
 
-def test_a_lock_of_a_dead_process_here_is_not(site: Site) -> None:
+def test_a_lock_of_a_dead_process_on_this_node_is_removed(site: Site) -> None:
     stale_lock(site, "operator@login01.999999.1700000000")
     assert statuses(site.run()) == DONE
 
 
 def test_two_programs_at_once_import_once(site: Site) -> None:
     site.rig.set("import-s", "3")
-    both = [InBackground(site.installer()) for _ in range(2)]
+    both = [BackgroundInstall(site.installer()) for _ in range(2)]
     assert [statuses(run.join()) for run in both] == [DONE, DONE]
     assert site.attempts() == 1
 
@@ -188,18 +188,18 @@ def test_two_programs_at_once_import_once(site: Site) -> None:
 
 
 def job_of(site: Site) -> str:
-    """The number of the job that imports."""
+    """The number of the import's job."""
     return until(lambda: _text(site.step / "job").strip(), "the import is a job")
 
 
-def test_without_enroot_here_the_import_is_a_job_of_the_cpu_partition(site: Site, rig: Rig) -> None:
+def test_without_enroot_the_import_is_a_job_of_the_cpu_partition(site: Site, rig: Rig) -> None:
     profile = rig.profile(install_dir=str(site.install), cpu_partition="cpu")
     with enroot_on_nodes_only(rig):
         assert statuses(site.run(profile)) == DONE
     assert b"Host: cpu001\n" in site.image.read_bytes()
 
 
-def test_or_of_the_gpu_partition(site: Site, rig: Rig) -> None:
+def test_without_enroot_and_a_cpu_partition_the_import_is_a_job_of_the_gpu_partition(site: Site, rig: Rig) -> None:
     with enroot_on_nodes_only(rig):
         assert statuses(site.run()) == DONE
     assert b"Host: cn00" in site.image.read_bytes()
@@ -207,7 +207,7 @@ def test_or_of_the_gpu_partition(site: Site, rig: Rig) -> None:
 
 @contextmanager
 def bashrc(rig: Rig, *lines: str) -> Iterator[None]:
-    """The operator's profile with these lines, within the block."""
+    """Add lines to the operator's profile within the block."""
     profile = rig.home / ".bashrc"
     before = profile.read_text() if profile.exists() else ""
     profile.write_text(before + "".join(f"{line}\n" for line in lines))
@@ -218,22 +218,22 @@ def bashrc(rig: Rig, *lines: str) -> Iterator[None]:
 
 
 def test_a_second_start_finds_the_running_job(site: Site, rig: Rig) -> None:
-    """Whatever the operator's own squeue leaves out."""
+    """The operator's own squeue settings may hide the job; the installer must still find it."""
     filters = bashrc(rig, "export SQUEUE_PARTITION=cpu SQUEUE_STATES=PENDING SQUEUE_ACCOUNT=other")
     with filters, enroot_on_nodes_only(rig), Line(rig.port("login")) as line:
-        first = import_halfway(site, InBackground(site.installer(line.profile(site.profile))))
+        first_run = import_halfway(site, BackgroundInstall(site.installer(line.profile(site.profile))))
         job = job_of(site)
         line.cut()
         line.refuse()
-        first.stop.set()
-        second = InBackground(site.installer())
+        first_run.stop.set()
+        second = BackgroundInstall(site.installer())
         second.until_running()
         rig.set("import-s", "0")
         state = second.image()
         assert state
         assert state.detail.startswith(f"Job {job}: ")
         assert rig.squeue() == [job]
-        # The stand-in sleeps as long as it was told to when it began: another attempt takes what there is.
+        # The stand-in read its duration when it started; only another attempt uses the new one.
         rig.as_root(["scancel", job], check=True)
         assert second.join()[1].status == "failed"
         assert statuses(site.run()) == DONE
@@ -244,12 +244,12 @@ def test_a_job_whose_number_was_lost_is_found_by_its_name(site: Site, rig: Rig) 
     profile = rig.profile(install_dir=str(site.install), cpu_partition="cpu")
     with enroot_on_nodes_only(rig):
         blocker = rig.as_operator("sbatch --parsable -p cpu -A llmbench --exclusive --wrap 'sleep 300'", check=True)
-        first = InBackground(site.installer(profile))
+        first_run = BackgroundInstall(site.installer(profile))
         job = job_of(site)
-        first.stop.set()
-        first.join()
+        first_run.stop.set()
+        first_run.join()
         (site.step / "job").unlink()
-        second = InBackground(site.installer(profile))
+        second = BackgroundInstall(site.installer(profile))
         assert job_of(site) == job
         until(lambda: f"Job {job} is waiting in the queue" in second.detail(), "it waits")
         assert sorted(rig.squeue()) == sorted([blocker.stdout.strip(), job])
@@ -268,10 +268,10 @@ def test_a_cancelled_job_is_reported_and_resumed(site: Site, rig: Rig) -> None:
         assert state.reason == "The job of this step was cancelled."
         assert state.fix == "Install again: the step continues."
         assert not site.image.exists()
-        there = len(site.cached()) - 1
+        layers = len(site.cached()) - 1
         rig.set("import-s", "0")
         assert statuses(site.run()) == DONE
-    assert f"Downloading {LAYERS - there} missing layers" in site.log()
+    assert f"Downloading {LAYERS - layers} missing layers" in site.log()
 
 
 def test_a_job_whose_node_fails_is_reported_and_resumed(site: Site, rig: Rig) -> None:
@@ -292,7 +292,7 @@ def test_a_job_whose_node_fails_is_reported_and_resumed(site: Site, rig: Rig) ->
 def test_a_hung_controller_changes_nothing(site: Site, rig: Rig) -> None:
     with enroot_on_nodes_only(rig):
         rig.set("import-s", "12")
-        run = InBackground(site.installer())
+        run = BackgroundInstall(site.installer())
         job_of(site)
         run.until_running()
         with rig.controller_hung():
@@ -306,10 +306,10 @@ def test_a_stop_leaves_the_step_running(site: Site) -> None:
     stop = threading.Event()
     states = site.installer().run(lambda s: stop.set() if s[1].status == "running" else None, stop)
     assert states[1].status == "running"
-    until(site.image.exists, "it is done by itself")
+    until(site.image.exists, "the step ends without the program")
 
 
-def test_nothing_of_a_finished_install_runs_on(site: Site) -> None:
+def test_a_finished_install_leaves_no_process(site: Site) -> None:
     site.run()
-    until(lambda: not any("step.sh" in line for line in site.rig.operator_processes()), "nothing of ours runs")
+    until(lambda: not any("step.sh" in line for line in site.rig.operator_processes()), "no step runs")
     assert os.listdir(site.step / "ended.0") == ["owner"]

@@ -1,4 +1,4 @@
-"""Keys that lie on a real login node, tested from there against a registry and a hub on loopback."""
+"""Keys on a real login node, tested from there against a registry and a model hub on loopback."""
 
 from __future__ import annotations
 
@@ -23,28 +23,28 @@ HUB = SecretNeed(
 
 @pytest.fixture
 def web() -> Iterator[Web]:
-    with Web() as made:
-        yield made
+    with Web() as server:
+        yield server
 
 
-def test_the_key_that_lies_there_is_tested(site: Site, web: Web) -> None:
+def test_the_stored_key_is_tested(site: Site, web: Web) -> None:
     session = site.session()
     web.key = KEY
-    # Under the registry's own name, which is what the key on the cluster is for.
+    # Under the registry's own name, because the key on the cluster is stored for that name.
     sources = Sources(registry=f"http://nvcr.io:{web.port}", hub=web.url)
-    without = try_secret(session, NGC, None, sources)
-    assert (without.result, "without an API key" in without.words) == ("refused", True)
+    without_key = try_secret(session, NGC, None, sources)
+    assert (without_key.result, "without an API key" in without_key.words) == ("refused", True)
     give_secret(session, "ngc", KEY, keep=False)
-    there = try_secret(session, NGC, None, sources)
-    assert there.result == "valid"
-    assert there.words == "The registry provides nvidia/nemo:25.02.01 with this API key."
+    stored_key = try_secret(session, NGC, None, sources)
+    assert stored_key.result == "valid"
+    assert stored_key.words == "The registry provides nvidia/nemo:25.02.01 with this API key."
     web.key = "nvapi-another-one"
     assert try_secret(session, NGC, None, sources).result == "refused"
     assert forget_secret(session, "ngc").startswith("The NGC API key is no longer on the cluster")
     assert not secret_states(session)[0].on_cluster
 
 
-def test_the_token_that_lies_there_is_tested(site: Site, web: Web) -> None:
+def test_the_stored_token_is_tested(site: Site, web: Web) -> None:
     session = site.session()
     endpoints = Sources(registry=web.url, hub=web.url)
     assert try_secret(session, HUB, None, endpoints).result == "not tested"
@@ -53,12 +53,12 @@ def test_the_token_that_lies_there_is_tested(site: Site, web: Web) -> None:
     assert (site.rig.home / ".llmb-tui/hugging-face-token").read_text() == f"{web.token}\n"
     assert try_secret(session, HUB, None, endpoints).result == "valid"
     web.gated.add("meta-llama/Llama-3.1")
-    closed = try_secret(session, HUB, None, endpoints)
-    assert closed.result == "no access yet"
-    assert f"{web.url}/meta-llama/Llama-3.1" in closed.fix
+    closed_repository = try_secret(session, HUB, None, endpoints)
+    assert closed_repository.result == "no access yet"
+    assert f"{web.url}/meta-llama/Llama-3.1" in closed_repository.fix
 
 
-def test_a_key_of_the_operators_own_is_seen_and_left_alone(site: Site, rig: Rig) -> None:
+def test_a_key_from_the_operators_own_file_is_found_and_kept(site: Site, rig: Rig) -> None:
     session = site.session()
     assert [(state.on_cluster, state.own) for state in secret_states(session)] == [(False, False)] * 2
     line = "machine nvcr.io login $oauthtoken password mine"
@@ -72,27 +72,27 @@ def test_a_key_of_the_operators_own_is_seen_and_left_alone(site: Site, rig: Rig)
 
 
 def test_no_secret_is_in_an_argument_while_it_is_tested(site: Site, rig: Rig, web: Web) -> None:
-    """While the server has not answered yet, curl is there to be seen."""
-    seen: list[str] = []
+    """While the server delays its answer, curl is visible among the processes."""
+    processes: list[str] = []
     answer = web.answer
 
     def look_first(path: str, authorization: str, host: str) -> tuple[int, dict[str, str], str]:
-        seen.extend(rig.operator_processes())
+        processes.extend(rig.operator_processes())
         return answer(path, authorization, host)
 
-    web.answer = look_first  # type: ignore[method-assign]  # every request shows what runs meanwhile
+    web.answer = look_first  # type: ignore[method-assign]  # every request lists the running processes
     web.key = KEY
     endpoints = Sources(registry=web.url, hub=web.url)
     assert try_secret(site.session(), NGC, SecretValue("ngc", KEY), endpoints).result == "valid"
     assert try_secret(site.session(), HUB, SecretValue("hugging-face", web.token), endpoints).result == "valid"
-    assert sum("curl" in line for line in seen) >= 5
-    assert not any(KEY in line or web.token in line for line in seen)
+    assert sum("curl" in line for line in processes) >= 5
+    assert not any(KEY in line or web.token in line for line in processes)
 
 
 def test_a_network_without_a_way_out_is_no_refusal(site: Site) -> None:
     nowhere = Sources("http://127.0.0.1:1", "", "http://127.0.0.1:1")
     for need, secret in ((NGC, SecretValue("ngc", KEY)), (HUB, SecretValue("hugging-face", KEY))):
-        found = try_secret(site.session(), need, secret, nowhere)
-        assert found.result == "not tested"
-        assert "could not be tested from the cluster: curl: (7) Failed to connect" in found.words
-        assert KEY not in repr(found)
+        answer = try_secret(site.session(), need, secret, nowhere)
+        assert answer.result == "not tested"
+        assert "could not be tested from the cluster: curl: (7) Failed to connect" in answer.words
+        assert KEY not in repr(answer)

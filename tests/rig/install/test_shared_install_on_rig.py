@@ -1,4 +1,4 @@
-"""An install directory that a group shares, while another member of the group swaps what is in it for links."""
+"""An install directory that a group shares, while another member of the group replaces names in it with links."""
 
 from __future__ import annotations
 
@@ -23,8 +23,8 @@ from tests.rig.swapping import as_member, swapping
 REMOVALS, STEPS, SUBMISSIONS = 1000, 300, 300
 
 
-class Shared:
-    """An install directory of the operator's to which the group may write, and files of the operator's elsewhere."""
+class SharedInstall:
+    """An install directory of the operator that the group may write to, and other files of the operator."""
 
     def __init__(self, rig: Rig, *, empty: bool = False) -> None:
         self.rig = rig
@@ -35,10 +35,10 @@ class Shared:
         files = "for name in $(seq 20) owner job log script made traces/exit traces/answer; do echo keep >$name; done"
         line = f"cd {self.precious} && umask 007 && mkdir -p d/made traces && echo keep >d/f && {files}"
         rig.as_operator(line, check=True)
-        self.before = self.seen()
+        self.before = self.contents()
 
-    def seen(self) -> list[tuple[str, int, str]]:
-        """Name, mode and content of everything that must stay as it is."""
+    def contents(self) -> list[tuple[str, int, str]]:
+        """Name, mode and content of every file that must not change."""
         return sorted(
             (str(path), path.lstat().st_mode, path.read_text() if path.is_file() else "")
             for path in (self.precious, *self.precious.rglob("*"))
@@ -50,27 +50,27 @@ class Shared:
 
 
 @pytest.fixture
-def shared(login: Rig) -> Shared:
-    return Shared(login)
+def shared(login: Rig) -> SharedInstall:
+    return SharedInstall(login)
 
 
 def in_one_shell(times: int, script: str, before: str, *words: str) -> str:
-    """A line of sh that runs a script again and again, each time in a subshell, with something done before."""
+    """A line of sh that runs a script `times` times, each time in a subshell after the command `before`."""
     arguments = " ".join(words)
     loop = f"i=0\nwhile [ $i -lt {times} ]; do\ni=$((i + 1))\n{before}\nrun {arguments}\ndone >/dev/null 2>&1\n"
     return f"run() (\n{script}\n)\n{loop}"
 
 
-def test_removal_and_deletion_follow_no_link_however_often_names_are_swapped(shared: Shared) -> None:
+def test_removal_and_deletion_follow_no_link_however_often_names_are_swapped(shared: SharedInstall) -> None:
     script = remote_text("lock.sh", "inside.sh", "discard.sh")
     trash = f"{shared.install}/.llmb-tui/trash.{OPERATOR_ID}"
     shared.rig.as_operator(f"mkdir -m 700 {trash}", check=True)
-    made = f"cd {shared.install}; mkdir -p venvs/made/d/e; set -- venvs/made; [ $((i % 2)) = 0 ] || set --"
+    setup = f"cd {shared.install}; mkdir -p venvs/made/d/e; set -- venvs/made; [ $((i % 2)) = 0 ] || set --"
     with shared.swapping(f".llmb-tui/trash.{OPERATOR_ID}", "venvs"):
         shared.rig.as_operator(
-            in_one_shell(REMOVALS, script, made, str(shared.install), "token", '"$@"'), timeout_s=300
+            in_one_shell(REMOVALS, script, setup, str(shared.install), "token", '"$@"'), timeout_s=300
         )
-    assert shared.seen() == shared.before
+    assert shared.contents() == shared.before
 
 
 WORK = """
@@ -82,7 +82,7 @@ echo >>"$2"
 """
 
 
-def test_install_steps_and_locks_lead_nowhere_else_however_often_names_are_swapped(shared: Shared) -> None:
+def test_install_steps_and_locks_lead_nowhere_else_however_often_names_are_swapped(shared: SharedInstall) -> None:
     code, worked = f"{shared.install}/.llmb-tui/code", shared.rig.new_dir() / "worked"
     step = InstallStep("entry", "Entry", (f"{code}/never",), WORK, (code, str(worked)))
     script = _step_script("g=rwx,o-w", str(shared.install), step)
@@ -97,13 +97,13 @@ def test_install_steps_and_locks_lead_nowhere_else_however_often_names_are_swapp
         shared.rig.as_operator(
             in_one_shell(STEPS, script, f"{tidy}\n[ $((i % 4)) != 0 ] || {{ {starts}\n}}"), timeout_s=300
         )
-    assert shared.seen() == shared.before
-    # Swapped names do stop most of them; these came to their end.
+    assert shared.contents() == shared.before
+    # Swapped names stop most attempts; these attempts succeeded.
     assert len(worked.read_text()) > 5
 
 
-def test_submissions_lead_nowhere_else_however_often_names_are_swapped(shared: Shared) -> None:
-    """Folders of runs are made, a file is written, and sbatch and a launch script are started, or withdrawn."""
+def test_submissions_lead_nowhere_else_however_often_names_are_swapped(shared: SharedInstall) -> None:
+    """Create folders of runs, write a file, start sbatch and a launch script, and withdraw submissions."""
     top, submitted = shared.install, shared.rig.new_dir() / "submitted"
     runs, programs = f"{top}/workloads/experiments", shared.rig.new_dir()
     (programs / "sbatch").write_text(f'#!/bin/sh\ncat "$2" >>{submitted}\necho 7\n')
@@ -148,8 +148,8 @@ esac
     names = [f"workloads/experiments/run{number}" for number in range(3)]
     with shared.swapping("workloads", "workloads/experiments", *names):
         shared.rig.as_operator(in_one_shell(SUBMISSIONS, script, f"rm -rf {runs}/run$((i % 3))"), timeout_s=300)
-    assert shared.seen() == shared.before
-    # Swapped names do stop most of them; these came to their end, and no script but their own was submitted.
+    assert shared.contents() == shared.before
+    # Swapped names stop most attempts; these attempts succeeded, and submitted only their own script.
     assert set(submitted.read_text().splitlines()) == {"run"}
 
 
@@ -175,7 +175,7 @@ def test_a_link_among_a_steps_traces_is_refused_with_its_name(site: Site, rig: R
     assert precious.read_text() == "keep\n"
 
 
-def install_check(shared: Shared, *, group_writable: bool = False) -> Check:
+def install_check(shared: SharedInstall, *, group_writable: bool = False) -> Check:
     profile = shared.rig.profile(install_dir=str(shared.install), group_writable=group_writable)
     with closing(SlurmCluster(profile)) as session:
         report = run_preflight(session, [login_node_group(Needs(profile))])
@@ -195,7 +195,7 @@ def install_check(shared: Shared, *, group_writable: bool = False) -> Check:
     ],
 )
 def test_an_install_directory_that_others_can_change_fails_the_preflight(login: Rig, line: str, found: str) -> None:
-    shared = Shared(login, empty=True)
+    shared = SharedInstall(login, empty=True)
     assert install_check(shared).status == "ok"
     login.as_root(f"cd {shared.install} && {line}", check=True)
     check = install_check(shared)
@@ -207,7 +207,7 @@ def test_an_install_directory_that_others_can_change_fails_the_preflight(login: 
 
 
 def test_links_above_the_install_directory_are_fine(login: Rig) -> None:
-    shared = Shared(login, empty=True)
+    shared = SharedInstall(login, empty=True)
     link = shared.install.parent / f"link-{shared.install.name}"
     link.symlink_to(shared.install)
     shared.install = link

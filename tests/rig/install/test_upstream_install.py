@@ -1,4 +1,4 @@
-"""Installs of NVIDIA's scripts on a real login node and a real Slurm, for each recipe."""
+"""Installs for NVIDIA's scripts on a real login node and a real Slurm, for each recipe."""
 
 from __future__ import annotations
 
@@ -20,41 +20,41 @@ from tests.kit.waiting import until
 from tests.recipes.outside import Outside
 from tests.recipes.wheels import python_version
 from tests.rig.cluster import Rig
-from tests.rig.install.site import InBackground
+from tests.rig.install.site import BackgroundInstall
 from tests.rig.install.upstream_site import UpstreamSite
 from tests.rig.line import Line
 
 PYTHON = f"python{python_version()}"
-"""Of the rig."""
+"""Python command of the rig."""
 
 HALFWAY_S = 180.0
-"""Within so long a step waits halfway, with all that comes before it."""
+"""Seconds within which a step must reach its halfway point, including all earlier steps."""
 
 MakeSite = Callable[..., UpstreamSite]
 
 
 @pytest.fixture
 def make_site(outside: Outside, monkeypatch: pytest.MonkeyPatch) -> Iterator[MakeSite]:
-    """Makes install directories on the rig, with the stand-ins' presets and a NeMo that needs few packages.
+    """A function that creates install directories, with the stand-ins' presets and a NeMo with few dependencies.
 
-    `tests/rig/upstream` installs each recipe with all of them.
+    `tests/rig/upstream` installs each recipe with all its dependencies.
     """
     outside.need_little()
-    made: list[UpstreamSite] = []
+    sites: list[UpstreamSite] = []
     outside.use_presets(monkeypatch)
     catalog = load_presets()
 
     def make(name: str = "nemotron4-25.04") -> UpstreamSite:
-        made.append(UpstreamSite(outside.rig, catalog, name))
-        return made[-1]
+        sites.append(UpstreamSite(outside.rig, catalog, name))
+        return sites[-1]
 
     yield make
-    for site in made:
+    for site in sites:
         site.close()
 
 
 def not_done(states: dict[str, StepState]) -> dict[str, str]:
-    """Each with its state and why, in a few words: what failed is seen in a short report."""
+    """Steps that are not done, each with its state and a short reason: a short report then shows the failure."""
     return {
         kind: f"{state.status}: {state.detail} {state.reason}"
         for kind, state in states.items()
@@ -66,27 +66,27 @@ def give_token(site: UpstreamSite, token: str) -> None:
     site.rig.as_operator("mkdir -p ~/.llmb-tui && cat >~/.llmb-tui/hugging-face-token", stdin=f"{token}\n", check=True)
 
 
-# What is killed is taken up
+# A killed step is started again
 
 
 @contextmanager
 def half_an_environment(rig: Rig) -> Iterator[Path]:
-    """Python makes environments without pip, and does not end. Gives the path that is there when it waits."""
-    reached, program = rig.knobs / "hold" / "venv.reached", rig.directory / "bin" / PYTHON
+    """Python creates environments without pip, and does not end. Yields a path that exists once Python waits."""
+    mark, program = rig.knobs / "hold" / "venv.reached", rig.directory / "bin" / PYTHON
     program.write_text(
         f'#!/bin/sh\n[ "$1 $2" != "-m venv" ] || {{ /usr/bin/{PYTHON} -m venv --without-pip "$3"; '
         f'touch /run/rig/hold/venv.reached; sleep 600; }}\nexec /usr/bin/{PYTHON} "$@"\n'
     )
     program.chmod(0o755)
     try:
-        yield reached
+        yield mark
     finally:
         program.unlink()
 
 
 @contextmanager
 def silent_index(outside: Outside) -> Iterator[socket.socket]:
-    """pip's index is there, but answers nothing."""
+    """pip's index accepts connections, but does not answer."""
     with socket.socket() as server:
         server.bind(("127.0.0.1", 0))
         server.listen()
@@ -110,7 +110,7 @@ HOLDS = {
 
 @contextmanager
 def halfway(outside: Outside, kind: str) -> Iterator[Callable[[UpstreamSite], object]]:
-    """Within the block a step does a part of its work and then waits. Gives what is true when it does."""
+    """Hold a step within the block after part of its work. Yields the condition that is true when the step waits."""
     rig = outside.rig
     with ExitStack() as stack:
         if kind == "image":
@@ -120,36 +120,36 @@ def halfway(outside: Outside, kind: str) -> Iterator[Callable[[UpstreamSite], ob
             index = stack.enter_context(silent_index(outside))
             yield lambda _: index.accept()
         elif kind in HOLDS:
-            (rig.knobs / f"hold/{HOLDS[kind]}.reached").unlink(missing_ok=True)  # of another step that waited there
+            (rig.knobs / f"hold/{HOLDS[kind]}.reached").unlink(missing_ok=True)  # left by another step
             stack.enter_context(rig.knob(f"hold/{HOLDS[kind]}"))
             yield lambda _: (rig.knobs / f"hold/{HOLDS[kind]}.reached").exists()
         else:
-            reached = stack.enter_context(half_an_environment(rig))
-            yield lambda _: reached.exists()
+            mark = stack.enter_context(half_an_environment(rig))
+            yield lambda _: mark.exists()
 
 
-def until_halfway(site: UpstreamSite, kind: str, reached: Callable[[UpstreamSite], object]) -> None:
+def until_halfway(site: UpstreamSite, kind: str, is_halfway: Callable[[UpstreamSite], object]) -> None:
     """Install until a step waits halfway."""
-    run = InBackground(site.installer())
-    until(lambda: run.over or reached(site), f"{kind} is halfway", deadline_s=HALFWAY_S)
+    run = BackgroundInstall(site.installer())
+    until(lambda: run.over or is_halfway(site), f"{kind} is halfway", deadline_s=HALFWAY_S)
     run.stop.set()
     assert site.by_kind(run.join())[kind].status == "running", site.log(kind)
 
 
 def test_killed_failed_and_removed_steps_are_made_again(make_site: MakeSite, outside: Outside) -> None:
-    """One after the other in one place, so that what comes before a step is made once."""
+    """All cases use one directory, so that the earlier steps run only once."""
     site = make_site("nemotron4-340b-25.12")
     kinds = list(site.steps())
     killed = ("commits", "repository", "environment", "image", "setup")
-    for what in (*killed[:-1], "cloning", "setup"):
-        kind = "setup" if what == "cloning" else what
+    for step in (*killed[:-1], "cloning", "setup"):
+        kind = "setup" if step == "cloning" else step
         assert not_done(site.run(kinds[kinds.index(kind) - 1])) == {}
         assert leftovers(site) == []
-        with halfway(outside, what) as reached:
-            until_halfway(site, kind, reached)
+        with halfway(outside, step) as is_halfway:
+            until_halfway(site, kind, is_halfway)
             site.kill(kind)
             state = site.look()[kind]
-            assert (state.status, state.detail[:26]) == ("missing", "An earlier attempt was kil"), what
+            assert (state.status, state.detail[:26]) == ("missing", "An earlier attempt was kil"), step
     a_package_that_cannot_be_built_is_reported(site)
     assert not_done(site.run()) == {}, site.log("setup")
     assert {kind for kind in kinds if site.attempts(kind) == 2} == set(killed)
@@ -164,12 +164,12 @@ def a_package_that_cannot_be_built_is_reported(site: UpstreamSite) -> None:
 
 
 def what_is_removed_is_made_anew(site: UpstreamSite) -> None:
-    found, _ = install_items(site.session(), load_presets(), (), {})
-    things = {thing.path: thing.kind for thing in found if not thing.kept}
+    items, _ = install_items(site.session(), load_presets(), (), {})
+    things = {thing.path: thing.kind for thing in items if not thing.kept}
     environment, repository = f"venvs/{site.name}", site.paths.repository.removeprefix(f"{site.install}/")
     assert (things[environment], things[repository]) == ("environment", "repository")
     assert "image" in things.values()
-    assert remove(site.session(), chosen(found, [environment, repository])).kept == {}
+    assert remove(site.session(), chosen(items, [environment, repository])).kept == {}
     assert not Path(site.paths.repository).exists()
     assert not Path(site.paths.environment).exists()
     assert not_done(site.run()) == {}, site.log("setup")
@@ -177,27 +177,27 @@ def what_is_removed_is_made_anew(site: UpstreamSite) -> None:
 
 
 def leftovers(site: UpstreamSite) -> list[Path]:
-    """What begins with a dot beside a result, or is an old environment."""
+    """Leftover temporary files next to a result, whose names begin with a dot, and old environments."""
     parents = {path.parent for path in (Path(site.paths.repository), Path(site.paths.image))}
     hidden = [path for parent in parents for path in parent.glob(".*") if path.name not in (".llmb-tui", ".cache")]
     return hidden + list(site.install.glob("venvs/*.old.*"))
 
 
 def test_a_cancelled_setup_job_restarts_and_killed_pins_continue(make_site: MakeSite, outside: Outside) -> None:
-    """An interrupted setup of this release would leave NeMo without the patch, and say nothing of it the next time."""
+    """An interrupted setup of this release would leave NeMo without its patch, and the next would not report it."""
     site = make_site()
     with outside.rig.knob("hold/reinstall"):
         until_halfway(site, "setup", lambda _: (outside.rig.knobs / "hold/reinstall.reached").exists())
         (job,) = outside.rig.squeue()
         outside.rig.as_root(["scancel", job], check=True)
-        until(lambda: site.look()["setup"].status == "failed", "it is seen")
+        until(lambda: site.look()["setup"].status == "failed", "the failed setup is seen")
         assert site.look()["setup"].reason == "The job of this step was cancelled."
     (Path(site.paths.scripts) / "NeMo" / "half").touch()
     assert not_done(site.run("setup")) == {}
     assert not (Path(site.paths.scripts) / "NeMo" / "half").exists()
     set_up = site.log("setup")
-    with halfway(outside, "pins") as reached:
-        until_halfway(site, "pins", reached)
+    with halfway(outside, "pins") as is_halfway:
+        until_halfway(site, "pins", is_halfway)
         site.kill("pins")
     assert not_done(site.run()) == {}
     assert (site.attempts("pins"), site.log("setup")) == (2, set_up)
@@ -218,13 +218,13 @@ def test_a_killed_setup_with_a_terminal_restarts_and_reports_the_hubs_limit(
     assert "huggingface-cli" not in " ".join(outside.rig.operator_processes())
 
 
-# What cannot work is said before anything long
+# Impossible installs fail before any long step
 
 
 def failed(states: dict[str, StepState], kind: str) -> StepState:
     kinds = list(states)
-    at = kinds.index(kind)
-    assert [states[each].status for each in kinds[:at]] == ["done"] * at, states
+    index = kinds.index(kind)
+    assert [states[name].status for name in kinds[:index]] == ["done"] * index, states
     assert states[kind].status == "failed"
     return states[kind]
 
@@ -241,15 +241,15 @@ def test_a_commit_that_is_not_public_is_reported_before_anything_long(make_site:
     assert not_done(site.run("commits")) == {}
 
 
-def test_an_early_look_finds_what_the_install_would(make_site: MakeSite, outside: Outside) -> None:
+def test_an_early_check_finds_the_same_as_the_install(make_site: MakeSite, outside: Outside) -> None:
     site = make_site("nemotron4-340b-25.12")
     step = commits_step(RunRequest(site.recipe, site.plan, site.profile))
     assert step is not None
     real = "f260da5d65fccdf9c78283647f7497d9428fb654"
     with outside.lost(real):
         check = look_for_commits(site.session(), step)
-    found = f"Commit {outside.commit(real)} is not in https://github.com/NVIDIA/NeMo.git. It may not be public."
-    assert (check.status, check.found) == ("failed", found)
+    reason = f"Commit {outside.commit(real)} is not in https://github.com/NVIDIA/NeMo.git. It may not be public."
+    assert (check.status, check.found) == ("failed", reason)
     assert look_for_commits(site.session(), step).status == "ok"
     with outside.no_internet():
         assert look_for_commits(site.session(), step).status == "warning"
@@ -277,16 +277,16 @@ def test_a_login_node_without_that_python_reports_what_it_has(make_site: MakeSit
 
 
 def test_a_module_has_the_python_that_the_login_node_lacks(make_site: MakeSite, outside: Outside) -> None:
-    """Modules are known to login shells only."""
+    """Only login shells have modules."""
     site = make_site("nemotron4-340b-25.12")
-    wanted, modules = python_version(), site.install / "modules"
+    version, modules = python_version(), site.install / "modules"
     script = f"""
     mkdir -p {modules} && ln -s /usr/bin/{PYTHON} {modules}/python3
     cat >~/.bash_profile <<'END'
 module() {{
     case $1 in
-        -t) printf '/opt/modules:\\npython/\\npython/3.9.1\\npython/{wanted}.2(default)\\n' >&2 ;;
-        load) [ "$2" = python/{wanted}.2 ] && PATH={modules}:$PATH ;;
+        -t) printf '/opt/modules:\\npython/\\npython/3.9.1\\npython/{version}.2(default)\\n' >&2 ;;
+        load) [ "$2" = python/{version}.2 ] && PATH={modules}:$PATH ;;
     esac
 }}
 END
@@ -303,7 +303,7 @@ END
             program.unlink()
         outside.rig.as_operator("rm ~/.bash_profile", check=True)
     assert not_done(states) == {}, site.log("environment")
-    assert f"of module python/{wanted}.2: {modules}/python3" in site.log("environment")
+    assert f"of module python/{version}.2: {modules}/python3" in site.log("environment")
 
 
 @pytest.mark.parametrize("name", ["llama3.1-24.11", "llama3.1-25.04"])
@@ -316,11 +316,11 @@ def test_a_missing_token_is_reported_before_anything_long(make_site: MakeSite, o
     assert not_done(site.run("token")) == {}
 
 
-# What is there already, and what a person brings
+# Existing files, and files that a user supplies
 
 
-def test_an_image_that_is_there_is_used(make_site: MakeSite, outside: Outside) -> None:
-    """`enroot import` of the setup script would fail where the file is there."""
+def test_an_existing_image_is_used(make_site: MakeSite, outside: Outside) -> None:
+    """`enroot import` in the setup script would fail because the file exists."""
     site = make_site("grok1-25.02")
     image = Path(site.steps()["image"].results[0])
     outside.rig.as_operator(f"mkdir {image.parent} && echo hsqs >{image}", check=True)
@@ -350,7 +350,7 @@ def test_a_lost_line_stops_nothing(make_site: MakeSite, outside: Outside) -> Non
     outside.rig.set("import-s", "3")
     with Line(outside.rig.port("login")) as line:
         site.profile = line.profile(site.profile)
-        run = InBackground(site.installer())
+        run = BackgroundInstall(site.installer())
         until((site.folder("image") / "cache").exists, "the image is being fetched")
         line.cut()
         assert not_done(site.by_kind(run.join())) == {}

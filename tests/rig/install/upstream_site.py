@@ -1,4 +1,4 @@
-"""`UpstreamSite`: installs of NVIDIA's scripts into a new directory of the rig."""
+"""`UpstreamSite`: installs for NVIDIA's scripts into a new directory of the rig."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ ROWS: dict[str, tuple[str, str, str, str, str, int]] = {
 
 
 class UpstreamSite:
-    """A new install directory; whatever ran there is ended by `close`."""
+    """A new install directory; `close` ends all its processes."""
 
     def __init__(self, rig: Rig, catalog: Catalog, name: str) -> None:
         workload, release, size, gpu, dtype, scale = ROWS[name]
@@ -43,49 +43,49 @@ class UpstreamSite:
 
     @property
     def paths(self) -> UpstreamPaths:
-        """Of the procedure."""
+        """Paths of the launch method."""
         return upstream_paths(RunRequest(self.recipe, self.plan, self.profile))
 
     def steps(self) -> dict[str, InstallStep]:
-        """By the first word of their ids."""
-        made = upstream_install(RunRequest(self.recipe, self.plan, self.profile))
-        return {step.id.split("-")[0]: step for step in made}
+        """Install steps by the first word of their ids."""
+        install = upstream_install(RunRequest(self.recipe, self.plan, self.profile))
+        return {step.id.split("-")[0]: step for step in install}
 
     def session(self) -> SlurmCluster:
-        """A new connection, as of another process."""
+        """A new connection, as another process would open."""
         self._sessions.append(SlurmCluster(self.profile))
         return self._sessions[-1]
 
     def installer(self, last: str = "") -> Installer:
-        """A new installer with a connection of its own; of the steps up to that one, or of all."""
+        """A new installer with a separate connection, for the steps up to `last`, or for all."""
         steps = self.steps()
         names = list(steps)
-        wanted = names[: names.index(last) + 1] if last else names
-        return Installer(self.session(), self.profile, tuple(steps[name] for name in wanted))
+        selected = names[: names.index(last) + 1] if last else names
+        return Installer(self.session(), self.profile, tuple(steps[name] for name in selected))
 
     def run(self, last: str = "") -> dict[str, StepState]:
-        """Install up to that step, or to the end, or to what fails; by the first word of the steps' ids."""
+        """Install up to the step `last`, the end or a failure; returns states by the first word of the steps' ids."""
         return self.by_kind(self.installer(last).run(lambda _: None, threading.Event()))
 
     def look(self) -> dict[str, StepState]:
-        """How it stands."""
+        """States of the install, by the first word of the steps' ids."""
         return self.by_kind(self.installer().probe())
 
     def by_kind(self, states: tuple[StepState, ...]) -> dict[str, StepState]:
-        """The states by the first word of the steps' ids."""
+        """States by the first word of the steps' ids."""
         return dict(zip(self.steps(), states, strict=False))
 
     def folder(self, kind: str) -> Path:
-        """Of a step."""
+        """Folder of a step."""
         return self.install / ".llmb-tui/steps" / self.steps()[kind].id
 
     def log(self, kind: str) -> str:
-        """Of a step's last attempt."""
+        """Log of a step's last attempt."""
         path = self.folder(kind) / "log"
         return path.read_text() if path.exists() else ""
 
     def attempts(self, kind: str) -> int:
-        """How often a step was started, as far as the logs that are kept say: 0, 1 or 2."""
+        """Number of starts of a step, from the logs that are kept: 0, 1, or 2 for two and more."""
         return sum((self.folder(kind) / name).exists() for name in ("log", "log.before"))
 
     def kill(self, kind: str) -> None:
@@ -94,7 +94,7 @@ class UpstreamSite:
         self.rig.as_operator(["kill", "-9", "--", f"-{owner.split('.')[-2]}"], check=True)
 
     def close(self) -> None:
-        """End everything."""
+        """End all processes, and remove the operator's state."""
         self.rig.cancel_jobs()
         self.rig.as_operator("kill -9 -1")
         for session in self._sessions:

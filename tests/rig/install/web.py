@@ -1,4 +1,4 @@
-"""`Web`: a container registry and a model hub on loopback, that speak as the real ones do. Plain HTTP, in a thread."""
+"""`Web`: a container registry and a model hub on loopback with the real protocols. Plain HTTP, in a thread."""
 
 from __future__ import annotations
 
@@ -15,29 +15,29 @@ LAYERS = (4_000_000_000, 16_500_000_000)
 
 
 class Web:
-    """The servers. What they ask for is set by the fields."""
+    """The two servers. The fields set which credentials they require."""
 
     def __init__(self) -> None:
         self.key: str | None = None
-        """The registry's key; None: it hands images out to anybody."""
+        """Key that the registry requires; None: it serves images without a key."""
         self.images = {"nvidia/nemo:25.02.01"}
         self.closed_images: set[str] = set()
-        """Images that this key does not open."""
+        """Images that are closed even for this key."""
         self.token = "hf_a-token-that-is-valid"
         self.gated: set[str] = set()
-        """Repositories that the token does not open."""
+        """Repositories that are closed even for the token."""
         self.realm_host = ""
-        """Where the registry sends those who log in; empty: to itself."""
+        """Host to which the registry sends clients for a token; empty: the registry itself."""
         self.out_of_order = False
         self.requests: list[str] = []
-        """Method and path of each."""
+        """Method and path of each request."""
         self._server = ThreadingHTTPServer(("127.0.0.1", 0), _handler(self))
         self.port = self._server.server_port
         self._thread = threading.Thread(target=self._server.serve_forever, kwargs={"poll_interval": 0.05})
 
     @property
     def url(self) -> str:
-        """Of both servers."""
+        """Address of both servers."""
         return f"http://127.0.0.1:{self.port}"
 
     def __enter__(self) -> Web:
@@ -52,7 +52,7 @@ class Web:
         self._server.server_close()
 
     def answer(self, path: str, authorization: str, host: str) -> tuple[int, dict[str, str], str]:
-        """Status, header fields and body."""
+        """Status, header fields and body of the answer."""
         if self.out_of_order:
             return 503, {}, ""
         place = urlsplit(path)
@@ -97,7 +97,7 @@ def _handler(web: Web) -> type[BaseHTTPRequestHandler]:
         protocol_version = "HTTP/1.1"
 
         def do_GET(self) -> None:
-            """Answer."""
+            """Answer a request."""
             web.requests.append(f"{self.command} {self.path}")
             authorization = self.headers.get("Authorization", "")
             status, fields, body = web.answer(self.path, authorization, self.headers.get("Host", ""))
@@ -111,6 +111,6 @@ def _handler(web: Web) -> type[BaseHTTPRequestHandler]:
         do_HEAD = do_GET  # noqa: N815 - the name that http.server calls
 
         def log_message(self, *_: Any) -> None:
-            """Say nothing."""
+            """Write no log."""
 
     return Handler

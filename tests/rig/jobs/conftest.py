@@ -11,15 +11,15 @@ from tests.rig.jobs.watched import Site
 
 @pytest.fixture
 def site(rig: Rig, tmp_path: Path) -> Iterator[Site]:
-    """The rig with accounting."""
-    made = Site(rig, tmp_path)
-    yield made
-    made.close()
+    """A site on the rig with accounting."""
+    new_site = Site(rig, tmp_path)
+    yield new_site
+    new_site.close()
 
 
 @pytest.fixture
 def site_without_accounting(rig_without_accounting: Rig, tmp_path: Path) -> Iterator[Site]:
-    """The rig without slurmdbd."""
-    made = Site(rig_without_accounting, tmp_path)
-    yield made
-    made.close()
+    """A site on the rig without slurmdbd."""
+    new_site = Site(rig_without_accounting, tmp_path)
+    yield new_site
+    new_site.close()

@@ -1,11 +1,11 @@
-"""How jobs end on a real Slurm, and what the monitor says of each end: in words, with the line quoted."""
+"""Ends of jobs on a real Slurm, and the monitor's report of each: the reason with the line of the log."""
 
 from __future__ import annotations
 
 from llmb_tui.watch.state import RunState
 from tests.kit.reasons import TIME_LIMIT, training_reason
 from tests.kit.waiting import until
-from tests.rig.jobs.watched import Site, Watched
+from tests.rig.jobs.watched import Site, WatchedRun
 
 TWO_TASKS = ("-N", "1", "-n", "2")
 
@@ -15,19 +15,19 @@ def failure(state: RunState) -> tuple[str, str]:
     return state.progress.failure.reason, state.progress.failure.line
 
 
-def update(site: Site, watched: Watched, change: str) -> bool:
-    """Whether the controller has taken a change to a job."""
+def update(site: Site, watched: WatchedRun, change: str) -> bool:
+    """Return whether the controller accepts a change to a job."""
     return site.rig.as_root(["scontrol", "update", f"JobId={watched.job_id}", change]).returncode == 0
 
 
 def accounting(site: Site) -> list[dict[str, str]]:
-    """What was kept of the first run that was watched, line by line.
+    """Stored accounting of the first watched run, line by line.
 
-    Slurm's database may hear of an end late; then it is asked again at each look at the run.
+    Slurm's database may learn of an end late; the monitor asks it again at each look at the run.
     """
-    kept, monitor = site.runs.folder("rigrun1") / "accounting.txt", site.watched[0].monitor
-    until(lambda: kept.exists() or not monitor.once(), "accounting has heard of the end")
-    heading, *lines = kept.read_text().splitlines()
+    path, monitor = site.runs.folder("rigrun1") / "accounting.txt", site.watched[0].monitor
+    until(lambda: path.exists() or not monitor.once(), "accounting has the end of the job")
+    heading, *lines = path.read_text().splitlines()
     return [dict(zip(heading.split("|"), line.split("|"), strict=True)) for line in lines]
 
 
@@ -51,7 +51,7 @@ def test_a_requeued_job_continues_in_a_second_log(site: Site) -> None:
     site.rig.as_operator(["scontrol", "requeue", watched.job_id], check=True)
     again = watched.wait_for(lambda state: state.job and state.job.restarts == 1 and state.job.state == "PENDING")
     assert again.stage == "queued"
-    # A node refuses a start in the second in which it ended the one before ("already killed, do not launch").
+    # A node refuses a start within a second after the end of the previous one ("already killed, do not launch").
     until(lambda: update(site, watched, "StartTime=now+3"), "the job can be updated")
     final = watched.end()
     assert final.job is not None
@@ -64,16 +64,16 @@ def test_a_requeued_job_continues_in_a_second_log(site: Site) -> None:
         (watched.job_id, "REQUEUED"),
         (watched.job_id, "COMPLETED"),
     ]
-    assert 0 <= float(lines[1]["End"]) - float(lines[1]["Start"]) < 60, "moments are the same in every time zone"
-    # Of a job as short as the second the database may hear the end before the beginning, which has the partition.
+    assert 0 <= float(lines[1]["End"]) - float(lines[1]["Start"]) < 60, "the times are not Unix times"
+    # For a very short job the database may receive the end before the start, and only the start has the partition.
     assert (lines[0]["Partition"], lines[1]["NodeList"]) == ("batch", final.job.node_list)
 
 
 def test_the_time_limit(site: Site) -> None:
     watched = site.watch("echo begins; sleep 600")
     watched.running()
-    # The controller refuses a moment that has gone by, as `now` has where a second ends on the way.
-    until(lambda: update(site, watched, "EndTime=now"), "the job's end is now")
+    # The controller refuses a past time, and `now` is past if a second ends before the request arrives.
+    until(lambda: update(site, watched, "EndTime=now"), "the controller accepts the new end")
     final = watched.end()
     assert final.job is not None
     assert (final.stage, final.job.state) == ("timeout", "TIMEOUT")
@@ -88,7 +88,7 @@ def test_out_of_host_memory(site: Site) -> None:
     assert final.stage == "failed"
     reason, line = failure(final)
     assert reason == "A node ran out of host memory, and the kernel or Slurm killed the task."
-    # The kernel ends it where there are cgroups, and Slurm's own sampling where there are none.
+    # With cgroups the kernel kills the process, otherwise Slurm's own sampling.
     assert "oom-kill event" in line or "exceeded memory limit" in line
 
 
@@ -110,7 +110,7 @@ def test_a_rank_that_is_killed_from_outside(site: Site) -> None:
     assert "task 1: Killed" in line
 
 
-def test_a_program_that_is_not_there(site: Site) -> None:
+def test_a_missing_program_is_reported(site: Site) -> None:
     final = site.watch("exec /no/such/program").end()
     assert final.stage == "failed"
     assert failure(final)[1]
@@ -120,7 +120,7 @@ def test_an_output_file_that_cannot_be_written(site: Site) -> None:
     final = site.watch("true", "--output=/no/such/folder/%j.out").end()
     assert final.job is not None
     assert (final.stage, final.job.state) == ("failed", "FAILED")
-    assert final.job.exit_code in ("0:53", "15:53"), "15 where Slurm had begun to end the job"
+    assert final.job.exit_code in ("0:53", "15:53"), "exit code 15 if Slurm had begun to end the job"
     assert failure(final) == (
         "Slurm could not write the job's output file.",
         f"Slurm: FAILED, exit code {final.job.exit_code}",

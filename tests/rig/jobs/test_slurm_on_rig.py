@@ -1,4 +1,4 @@
-"""A real Slurm is asked: what its jobs do, and what it says when parts of it are gone."""
+"""Queries and cancels on a real Slurm, also while the controller or the accounting is down or hangs."""
 
 from __future__ import annotations
 
@@ -39,31 +39,31 @@ def submitted(site: Site, *options: str, script: str = SLEEPS) -> str:
 
 
 def in_state(site: Site, job_id: str, condition: Callable[[Job], object]) -> Job:
-    found: list[Job] = []
+    jobs: list[Job] = []
 
     def fits() -> bool:
-        found[:] = site.session.look([job_id]).values()
-        return bool(found) and bool(condition(found[0]))
+        jobs[:] = site.session.look([job_id]).values()
+        return bool(jobs) and bool(condition(jobs[0]))
 
     until(fits, f"job {job_id} is as expected")
-    return found[0]
+    return jobs[0]
 
 
 def test_jobs_of_every_kind_in_one_look(site: Site) -> None:
     runs = submitted(site, *WHOLE, "4", "-t", "10", "-J", "grö ße|with pipe")
     in_state(site, runs, lambda job: job.state == "RUNNING")
     waits = submitted(site, *WHOLE, "4", "-J", "waits")
-    held = submitted(site, "--hold", "-J", "held")
+    held_job = submitted(site, "--hold", "-J", "held")
     after = submitted(site, "-d", f"afterok:{waits}", "-J", "after")
     fails = submitted(site, "-p", "cpu", "-J", "fails", script="#!/bin/sh\nexit 3\n")
     in_state(site, fails, lambda job: job.finished)
     in_state(site, waits, lambda job: job.starts_at)
-    jobs = site.session.look([runs, waits, held, after, fails, "999999"])
-    assert jobs.keys() == {runs, waits, held, after, fails}
+    jobs = site.session.look([runs, waits, held_job, after, fails, "999999"])
+    assert jobs.keys() == {runs, waits, held_job, after, fails}
     assert (jobs[runs].name, jobs[runs].nodes, jobs[runs].node_list) == ("grö ße|with pipe", 4, "cn[001-004]")
     assert (jobs[waits].state, jobs[waits].reason) == ("PENDING", "Resources")
     assert jobs[waits].starts_at == pytest.approx(time.time() + 600, abs=120)
-    assert (jobs[held].reason, jobs[after].reason) == ("JobHeldUser", "Dependency")
+    assert (jobs[held_job].reason, jobs[after].reason) == ("JobHeldUser", "Dependency")
     assert (jobs[fails].state, jobs[fails].exit_code, jobs[fails].node_list) == ("FAILED", "3:0", "cpu001")
 
 
@@ -104,12 +104,12 @@ def test_a_cancel_whose_answer_is_lost_with_the_line_is_settled_by_the_next_look
     run = make_run("lost", cluster="rig", job_ids=(job_id,))
     site.runs.save(run)
     with Line(site.rig.port()) as line:
-        whole = CutSession(site.profile, line)
-        for _ in range(2):  # the first call of a connection is larger
-            whole.cancel("999999")
-        whole.close()
-        # The first call asks the queue; the second is the cancel, of whose answer only half comes.
-        session = CutSession(site.profile, line, Cut(2, down=whole.sizes[1][1] // 2, stays=True))
+        uncut = CutSession(site.profile, line)
+        for _ in range(2):  # the first call of a connection transfers more bytes
+            uncut.cancel("999999")
+        uncut.close()
+        # The first call asks the queue; the second is the cancel, and half of its answer is cut off.
+        session = CutSession(site.profile, line, Cut(2, down=uncut.sizes[1][1] // 2, stays=True))
         clusters = SimpleNamespace(cluster=lambda _: session, poller=lambda _: SimpleNamespace(poll_soon=lambda: None))
         journal = Journal(site.runs.folder("lost") / "journal")
         feed = RunsFeed(site.runs, journal, cast("Any", clusters), threshold=0.95, timing=Timing())
@@ -119,10 +119,10 @@ def test_a_cancel_whose_answer_is_lost_with_the_line_is_settled_by_the_next_look
         line.accept()
 
         def settled() -> bool:
-            # A line that was refused a moment ago may still be on its way back.
+            # A line that refused connections a moment ago may not be back yet.
             return not feed.poll() and not site.runs.load("lost").is_active
 
-        until(settled, "the job's end is known")
+        until(settled, "the run is no longer active")
         assert "was carried out" in site.runs.load("lost").cancel_note
         session.close()
 
@@ -136,17 +136,17 @@ def test_a_job_of_another_user_is_not_cancelled(site: Site) -> None:
     assert "denied" in caught.value.why
     assert "another user" in caught.value.fix
     assert job_id in site.rig.squeue()
-    # The queue is asked for the operator's own jobs; accounting may have heard of the other one by now.
+    # The queue lists only the operator's own jobs; accounting may already have the other user's job.
     assert all("queue no longer has it" in job.reason for job in site.session.look([job_id]).values())
 
 
 def test_jobs_are_found_by_name_after_their_end_too(site: Site) -> None:
     name = "llmbench-llmbench.x_abc"
-    first = submitted(site, "-J", name, script="#!/bin/sh\ntrue\n")
-    in_state(site, first, lambda job: job.finished)
+    first_job = submitted(site, "-J", name, script="#!/bin/sh\ntrue\n")
+    in_state(site, first_job, lambda job: job.finished)
     second = submitted(site, "-J", name)
     submitted(site, "-J", f"{name}d")
-    assert [job.id for job in find_jobs(site.session, name)] == [first, second]
+    assert [job.id for job in find_jobs(site.session, name)] == [first_job, second]
 
 
 def test_a_controller_that_hangs_costs_one_wait_and_changes_no_job(site: Site, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -161,15 +161,15 @@ def test_a_controller_that_hangs_costs_one_wait_and_changes_no_job(site: Site, m
         watched = site.watch("echo begins; sleep 600")
         watched.running()
         with site.rig.controller_hung():
-            seen = len(watched.states)
+            state_count = len(watched.states)
             with pytest.raises(SlurmError) as caught:
                 site.session.look([watched.job_id, "999999"])
-            state = watched.wait_for(lambda state: state.slurm_note, after=seen)
-        asked = calls()
+            state = watched.wait_for(lambda state: state.slurm_note, after=state_count)
+        commands = calls()
     assert "timed out" in caught.value.why
-    # Each look is one squeue, those that failed too; the last one may not have come to it yet.
-    assert {call.split()[0] for call in asked} == {"squeue"}
-    assert len(asked) <= len(looks)
+    # Each look is one squeue, also a failed look; the last look may not have started its squeue yet.
+    assert {call.split()[0] for call in commands} == {"squeue"}
+    assert len(commands) <= len(looks)
     assert (state.link, state.job and state.job.state) == ("live", "RUNNING")
     assert "timed out" in state.slurm_note
     mended = watched.wait_for(lambda state: not state.slurm_note, after=watched.states.index(state))
@@ -178,12 +178,12 @@ def test_a_controller_that_hangs_costs_one_wait_and_changes_no_job(site: Site, m
 
 def test_the_queue_works_without_its_database(site: Site) -> None:
     runs = submitted(site)
-    ended = submitted(site, script="#!/bin/sh\nexit 4\n")
+    ended_job = submitted(site, script="#!/bin/sh\nexit 4\n")
     in_state(site, runs, lambda job: job.state == "RUNNING")
-    in_state(site, ended, lambda job: job.finished)
+    in_state(site, ended_job, lambda job: job.finished)
     with site.rig.database_down():
-        jobs = site.session.look([runs, ended])
-        assert (jobs[runs].state, jobs[ended].state, jobs[ended].exit_code) == ("RUNNING", "FAILED", "4:0")
+        jobs = site.session.look([runs, ended_job])
+        assert (jobs[runs].state, jobs[ended_job].state, jobs[ended_job].exit_code) == ("RUNNING", "FAILED", "4:0")
         with pytest.raises(SlurmError, match="sacct"):
             site.session.look([runs, "999999"])
 
@@ -206,7 +206,7 @@ def test_hung_accounting_is_distinguished_from_the_controller_and_delays_no_run(
             with pytest.raises(AccountingError, match="did not answer in time") as caught:
                 ask()
             assert "Slurm's controller answers" in caught.value.why
-        # Where neither knows it, it soon counts as over: until it has said all, the queue does.
+        # A job that neither lists soon counts as ended; until accounting has all its jobs, the queue decides.
         watched = site.watch(f"{steps}; until [ -e {may_end} ]; do sleep 0.1; done", gone_after_s=2.0)
         watched.wait_for(lambda state: state.progress.steps_done == 50)
         with queue_forgets(site):
@@ -218,7 +218,7 @@ def test_hung_accounting_is_distinguished_from_the_controller_and_delays_no_run(
 
 @contextlib.contextmanager
 def queue_forgets(site: Site) -> Iterator[None]:
-    """Slurm's queue names no job any more, as it does some minutes after a job's end."""
+    """Make Slurm's queue forget all jobs, as it does some minutes after a job's end."""
     program = site.rig.directory / "bin" / "squeue"
     program.write_text("#!/bin/sh\n")
     program.chmod(0o755)
@@ -252,8 +252,8 @@ def test_forty_jobs_are_one_call_a_look(site: Site) -> None:
     poller = JobPoller(site.session, every_s=600.0)
     calls = site.session.calls_last_minute
     poller.follow_all(job_ids, news.put)
-    found = [news.get(timeout=60) for _ in job_ids]
-    assert {one.job.id for one in found if isinstance(one, JobUpdated) and one.job} == set(job_ids)
+    events = [news.get(timeout=60) for _ in job_ids]
+    assert {event.job.id for event in events if isinstance(event, JobUpdated) and event.job} == set(job_ids)
     assert (poller.calls_last_minute, site.session.calls_last_minute - calls) == (1, 1)
     poller.close()
-    assert not any(isinstance(one, PollFailed) for one in found)
+    assert not any(isinstance(event, PollFailed) for event in events)

@@ -1,4 +1,4 @@
-"""Small jobs on the rig that are watched as runs are: their scripts start tasks the way NeMo-Run's do."""
+"""Small jobs on the rig that are watched like runs: their scripts start tasks as NeMo-Run's scripts do."""
 
 from __future__ import annotations
 
@@ -27,8 +27,8 @@ srun --output {folder}/log-{name}_%j_${{SLURM_RESTART_COUNT:-0}}.out --kill-on-b
 """
 
 
-class Watched(Watching):
-    """A run that is watched, with the poller of its job."""
+class WatchedRun(Watching):
+    """A watched run with the poller of its job."""
 
     def __init__(self, monitor: Monitor, poller: JobPoller, job_id: str) -> None:
         super().__init__(monitor, deadline_s=120.0)
@@ -44,17 +44,17 @@ class Watched(Watching):
 
 
 class Site:
-    """One operator's memory of runs on the rig."""
+    """One operator's stored runs on the rig."""
 
     def __init__(self, rig: Rig, folder: Path) -> None:
         self.rig = rig
         self.profile = rig.profile(install_dir=str(rig.new_dir()))
         self.session = SlurmCluster(self.profile)
         self.runs = Runs(UserPaths(folder / "config", folder / "state"))
-        self.watched: list[Watched] = []
+        self.watched: list[WatchedRun] = []
 
-    def watch(self, command: str, *options: str, **settings: float) -> Watched:
-        """Submit a job whose tasks run a line of bash, and watch it by a monitor of these settings."""
+    def watch(self, command: str, *options: str, **settings: float) -> WatchedRun:
+        """Submit a job whose tasks run a line of bash, and watch it with a monitor that has these settings."""
         run = intended_run(request_for(NEMOTRON, self.profile), f"rigrun{len(self.watched) + 1}")
         spec = direct_spec(run)
         self.rig.as_operator(["mkdir", "-p", spec.task_dir], check=True)
@@ -66,7 +66,7 @@ class Site:
         run = replace(run, created_at=now, submission="submitted", job_ids=(job_id,), submitted_at=now)
         poller = JobPoller(self.session, every_s=1.0)
         monitor = Monitor(self.session, self.runs, run, poller, **settings)
-        self.watched.append(Watched(monitor, poller, job_id))
+        self.watched.append(WatchedRun(monitor, poller, job_id))
         return self.watched[-1]
 
     def submit(self, script: str, *options: str) -> subprocess.CompletedProcess[str]:

@@ -1,7 +1,7 @@
-"""An installation of NVIDIA's own tools on the rig, laid out as llmb-install and llmb-run of v25.12 do; none of theirs.
+"""A stand-in for an installation of llmb-install and llmb-run, in the layout of v25.12; contains no file of NVIDIA.
 
-What llmb-run does for a submission is done here by hand: NeMo-Run's folders, batch script and names of logs, `sbatch`,
-and the file beside the logs.
+It does the submission itself that llmb-run would do: NeMo-Run's folders, batch script and log names, `sbatch`, and the
+file next to the logs.
 """
 
 from __future__ import annotations
@@ -49,7 +49,7 @@ workloads:
       venv_type: uv
 """
 
-# As `create_cluster_config` of v26.06.01 writes it.
+# Written as `create_cluster_config` of v26.06.01 writes it.
 CONFIG_2 = """\
 schema_version: 2
 llmb_repo: {root}/llmb_repo
@@ -111,8 +111,8 @@ job_config:
   model_overrides: {{}}
 """
 
-# NeMo-Run's script starts the training with `srun --output …`; here it is the script itself that writes. Each start
-# shows some steps more, and waits where it is told to.
+# NeMo-Run's script starts the training with `srun --output …`; here the script itself writes the log. Each start
+# writes some more steps, and waits if a file requests it.
 _SCRIPT = """\
 #!/bin/bash
 #SBATCH --account=llmbench
@@ -145,11 +145,11 @@ class Installation:
         self.write("cluster_config.yaml", config.format(root=self.root, secret=SECRET))
         self.write("llmb_repo/release.yaml", f"# Top-level release metadata\n\nllmb_version: '{release}'\n")
         self.write("venvs/venv_1/bin/python3", "")
-        # With `-i` the images are elsewhere, and links to them here.
+        # With `-i` the images are in another directory, and this one contains links to them.
         self.write("shared/images", "hsqs, an image")
         self.sh(f"mkdir {self.root}/images && ln -s {self.root}/shared/images {self.root}/images/{IMAGE}")
 
-    def launch(self, release: str = "25.12", framework: str = "nemo2", step_s: float = 1.0) -> Launched:
+    def launch(self, release: str = "25.12", framework: str = "nemo2", step_s: float = 1.0) -> LaunchedJob:
         """Submit a job as llmb-run does."""
         top = f"workloads/{WORKLOAD}/experiments/{TASK}/{TASK}_{time.time_ns()}"
         folder = f"{self.root}/{top}/{TASK}"
@@ -160,21 +160,21 @@ class Installation:
         job = self.rig.as_operator(argv, check=True).stdout.strip()
         text = _RUN.format(job=job, root=self.root, release=release, framework=framework, secret=SECRET)
         self.write(f"{top}/{TASK}/llmb-config_{job}.yaml", text)
-        return Launched(self.rig, job, Path(folder))
+        return LaunchedJob(self.rig, job, Path(folder))
 
     def write(self, below: str, text: str) -> None:
-        """A file of the operator's."""
+        """Write a file as the operator."""
         path = f"{self.root}/{below}"
         command = ["sh", "-c", 'umask 022; mkdir -p "$(dirname "$1")"; cat > "$1"', "sh", path]
         self.rig.as_operator(command, stdin=text, check=True)
 
     def sh(self, line: str) -> str:
-        """Something that the operator does there."""
+        """Run a line of sh as the operator in the installation."""
         return str(self.rig.as_operator(line, check=True).stdout)
 
 
-class Launched:
-    """One job, from the cluster's side."""
+class LaunchedJob:
+    """One job, as the cluster sees it."""
 
     def __init__(self, rig: Rig, job: str, folder: Path) -> None:
         self.rig = rig
@@ -182,21 +182,21 @@ class Launched:
         self.folder = folder
 
     def log(self, restart: int = 0) -> Path:
-        """Where NeMo-Run's job writes."""
+        """Path of the log that NeMo-Run's job writes."""
         return self.folder / f"log-{JOB_NAME}_{self.job}_{restart}.out"
 
     def state(self) -> str:
-        """Slurm's word for it; empty once it is forgotten."""
+        """Slurm's state of the job; empty after Slurm has forgotten it."""
         return str(self.rig.as_operator(["squeue", "-h", "-j", self.job, "-o", "%T"]).stdout.strip())
 
     def requeue(self) -> None:
-        """Have Slurm start it again, soon."""
+        """Have Slurm start the job again, soon."""
         self.rig.as_operator(["scontrol", "requeue", self.job], check=True)
         waiting = ["squeue", "-h", "-j", self.job, "-t", "PENDING", "-o", "%r"]
         until(lambda: self.rig.as_operator(waiting).stdout.strip() == "BeginTime", "it waits")
         self.rig.as_operator(["scontrol", "update", f"jobid={self.job}", "StartTime=now+3"], check=True)
 
     def finish(self) -> None:
-        """Let it take the rest of its steps and end."""
+        """Let the job write its remaining steps and end."""
         for name in ("again", "end"):
             (self.folder / name).touch()

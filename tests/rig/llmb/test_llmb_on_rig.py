@@ -1,4 +1,4 @@
-"""An installation of NVIDIA's own tools on a real login node: recognised, offered, its real jobs opened and watched."""
+"""An installation of NVIDIA's own tools on a real login node: detected, offered, its real jobs opened and watched."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ def installation(rig: Rig) -> Installation:
 
 @pytest.fixture
 def profile(rig: Rig, services: Services, installation: Installation) -> SlurmProfile:
-    """A saved cluster whose install directory is the installation's."""
+    """A saved cluster whose install directory is the installation."""
     profile = replace(rig.profile(), name="rig", install_dir=str(installation.root))
     services.clusters.save(profile)
     return profile
@@ -59,7 +59,7 @@ def profile(rig: Rig, services: Services, installation: Installation) -> SlurmPr
 
 @pytest.fixture
 def verb(profile: SlurmProfile, capsys: pytest.CaptureFixture[str]) -> Verb:  # noqa: ARG001 - it is saved
-    """Runs a verb; answers with its JSON."""
+    """A function that runs a verb and returns its JSON."""
 
     def run(*arguments: str, code: int = 0) -> Any:
         assert main([*arguments, "--json"]) == code
@@ -73,40 +73,42 @@ def find_on(services: Services, profile: SlurmProfile) -> LlmbInventory:
 
 
 def test_the_profiles_own_directory_is_recognised(services: Services, profile: SlurmProfile) -> None:
-    found = find_on(services, profile)
-    install = found.installs[0]
-    assert (found.troubles, install.path) == ((), profile.install_dir)
+    inventory = find_on(services, profile)
+    install = inventory.installs[0]
+    assert (inventory.troubles, install.path) == ((), profile.install_dir)
     assert (install.release, install.images, install.venvs) == ("25.12", ("nvidia+nemo+25.07.01.sqsh",), ("venv_1",))
-    assert SECRET not in repr(found)
+    assert SECRET not in repr(inventory)
 
 
 def test_installs_of_the_login_shell_and_folders_of_that_name_are_recognised(rig: Rig, services: Services) -> None:
-    named, site = Installation(rig), rig.new_dir()
-    beside = Installation(rig, site / "LLMB-26.06", CONFIG_2, "26.06.01")
+    first, site = Installation(rig), rig.new_dir()
+    second = Installation(rig, site / "LLMB-26.06", CONFIG_2, "26.06.01")
     inside = Installation(rig, site / "llmb" / "old", release="25.12")
     rig.as_operator(["mkdir", f"{site}/llmb-empty"], check=True)
     bashrc = rig.home / ".bashrc"
     before = bashrc.read_text() if bashrc.exists() else ""
-    bashrc.write_text(f"export LLMB_INSTALL={named.root} SCRATCH={site}\n{before}")
+    bashrc.write_text(f"export LLMB_INSTALL={first.root} SCRATCH={site}\n{before}")
     try:
-        found = find_on(services, replace(rig.profile(), install_dir=""))
+        inventory = find_on(services, replace(rig.profile(), install_dir=""))
     finally:
         bashrc.write_text(before)
-    assert found.troubles == ()
-    assert [install.path for install in found.installs] == [str(one.root) for one in (named, beside, inside)]
-    assert found.installs[1].release == "26.06.01"
+    assert inventory.troubles == ()
+    assert [install.path for install in inventory.installs] == [
+        str(installation.root) for installation in (first, second, inside)
+    ]
+    assert inventory.installs[1].release == "26.06.01"
 
 
 def test_a_result_that_is_found_twice_counts_once(rig: Rig, services: Services, installation: Installation) -> None:
     link = rig.new_dir() / "llmb"
     rig.as_operator(["ln", "-s", str(installation.root), str(link)], check=True)
-    found = find_on(services, replace(rig.profile(), install_dir=f"{link}/"))
-    assert [install.path for install in found.installs] == [str(link)]
+    inventory = find_on(services, replace(rig.profile(), install_dir=f"{link}/"))
+    assert [install.path for install in inventory.installs] == [str(link)]
 
 
-def test_a_cluster_without_one_has_none(rig: Rig, services: Services) -> None:
-    found = find_on(services, rig.profile(install_dir=str(rig.new_dir())))
-    assert (found.installs, found.troubles) == ((), ())
+def test_a_cluster_without_an_installation_lists_none(rig: Rig, services: Services) -> None:
+    inventory = find_on(services, rig.profile(install_dir=str(rig.new_dir())))
+    assert (inventory.installs, inventory.troubles) == ((), ())
 
 
 def test_an_unusable_value_gives_its_reason_and_changes_nothing(
@@ -126,29 +128,41 @@ def test_an_unusable_value_gives_its_reason_and_changes_nothing(
     assert installation.sh(f"find {installation.root} -printf '%p %T@\\n' | sort") == before
 
 
-def test_its_settings_and_workloads_are_printed_by_verb(
+def test_the_verb_prints_settings_and_workloads_of_an_installation(
     verb: Verb, installation: Installation, profile: SlurmProfile
 ) -> None:
     output = verb("llmb", "rig")
-    (found,) = output["installations"]
-    assert found["settings"] == {
+    (listed,) = output["installations"]
+    assert listed["settings"] == {
         "account": "llmb_other",
         "partition": "small",
         "cpu_partition": "cpu",
         "install_dir": str(installation.root),
         "gpu_request": "gpus-per-node",
     }
-    assert (found["gpus_per_node"], found["environment"], found["release"]) == ("4", ["HF_TOKEN"], "25.12")
-    assert (found["version"], found["architecture"], found["cluster_name"]) == (1, "aarch64", None)
-    ours, theirs = found["workloads"]
-    assert (ours["name"], ours["recipes"], ours["sizes"]) == (WORKLOAD, ["nemotron4-340b@25.12"], ["340b"])
-    assert (ours["same_release"], ours["image"], ours["venv_missing"]) == (True, "nvidia+nemo+25.07.01.sqsh", False)
-    assert (theirs["name"], theirs["same_release"], theirs["venv_missing"]) == ("pretrain_llama3.1", False, True)
+    assert (listed["gpus_per_node"], listed["environment"], listed["release"]) == ("4", ["HF_TOKEN"], "25.12")
+    assert (listed["version"], listed["architecture"], listed["cluster_name"]) == (1, "aarch64", None)
+    own_workload, other_workload = listed["workloads"]
+    assert (own_workload["name"], own_workload["recipes"], own_workload["sizes"]) == (
+        WORKLOAD,
+        ["nemotron4-340b@25.12"],
+        ["340b"],
+    )
+    assert (own_workload["same_release"], own_workload["image"], own_workload["venv_missing"]) == (
+        True,
+        "nvidia+nemo+25.07.01.sqsh",
+        False,
+    )
+    assert (other_workload["name"], other_workload["same_release"], other_workload["venv_missing"]) == (
+        "pretrain_llama3.1",
+        False,
+        True,
+    )
     assert SECRET not in json.dumps(output)
     assert Services(UserPaths.of_user()).clusters.profile("rig") == profile
 
 
-def test_a_person_reads_the_same(
+def test_the_text_output_has_the_same_values(
     profile: SlurmProfile, installation: Installation, capsys: pytest.CaptureFixture[str]
 ) -> None:
     launched = installation.launch(release="25.08")
@@ -185,7 +199,7 @@ def test_the_second_forms_common_settings_are_offered(rig: Rig, services: Servic
     }
 
 
-def test_its_runs_are_listed_the_newest_first(verb: Verb, installation: Installation) -> None:
+def test_runs_of_an_installation_are_listed_newest_first(verb: Verb, installation: Installation) -> None:
     old, new = installation.launch(release="25.08"), installation.launch()
     newest, other = verb("llmb", "rig")["runs"]
     assert (newest["job_id"], newest["why_not"], newest["id"]) == (new.job, None, None)
@@ -202,12 +216,12 @@ def test_a_run_is_opened_once_and_watched_over_its_restart_to_the_verdict(
 ) -> None:
     assert PLAN.estimate is not None
     launched = installation.launch(step_s=PLAN.estimate.step_time_s * 1.01)
-    opened = verb("llmb", "rig", "--open", launched.job)
-    assert (opened["procedure"], opened["job_ids"], opened["state"]) == ("llmb", [launched.job], opened["state"])
-    assert verb("llmb", "rig", "--open", launched.job)["id"] == opened["id"]
-    assert [run["id"] for run in verb("llmb", "rig")["runs"]] == [opened["id"]]
+    answer = verb("llmb", "rig", "--open", launched.job)
+    assert (answer["procedure"], answer["job_ids"], answer["state"]) == ("llmb", [launched.job], answer["state"])
+    assert verb("llmb", "rig", "--open", launched.job)["id"] == answer["id"]
+    assert [run["id"] for run in verb("llmb", "rig")["runs"]] == [answer["id"]]
     states: list[RunState] = []
-    monitor = services.feed.monitor(opened["id"])
+    monitor = services.feed.monitor(answer["id"])
     watching = threading.Thread(target=monitor.watch, args=(states.append, threading.Event()), daemon=True)
     watching.start()
     until(lambda: states and states[-1].progress.steps_done == 3, "the first log")
@@ -220,28 +234,35 @@ def test_a_run_is_opened_once_and_watched_over_its_restart_to_the_verdict(
     last = states[-1]
     assert last.job is not None
     assert (last.stage, last.job.state, last.job.restarts) == ("done", "COMPLETED", 1)
-    folder = services.runs.folder(opened["id"])
+    folder = services.runs.folder(answer["id"])
     for restart, name in enumerate(("log", "log.1")):
         assert (folder / name).read_bytes() == launched.log(restart).read_bytes()
-    (result,) = verb("results", opened["id"])
-    # What is expected of this release in FP8 was published with another scaling.
+    (result,) = verb("results", answer["id"])
+    # The expected step time in FP8 was published with another scaling than this release uses.
     assert (result["verdict"]["result"], result["rule"]) == ("WARN", "mean of iterations 35–44")
     assert "FP8 with delayed scaling" in " ".join(result["verdict"]["reasons"])
     assert result["verdict"]["ratio"] == pytest.approx(1 / 1.01, rel=1e-3)
-    (listed,) = verb("jobs")
-    assert (listed["id"], listed["state"], listed["procedure"]) == (opened["id"], "done", "llmb")
-    (there,) = verb("results", f"rig:{installation.root}/workloads")  # as for somebody who has not opened it
-    assert there["verdict"] == result["verdict"]
-    assert there["result"] == {**result["result"], "earlier_logs": there["result"]["earlier_logs"], "nodes": None}
-    assert (there["step_time_s"], len(there["result"]["earlier_logs"])) == (result["step_time_s"], 1)
-    by_llmb, same = (verb("results", name, "--rule", "llmb-run") for name in (there["id"], opened["id"]))
+    (job,) = verb("jobs")
+    assert (job["id"], job["state"], job["procedure"]) == (answer["id"], "done", "llmb")
+    (log_result,) = verb("results", f"rig:{installation.root}/workloads")  # read without opening the run
+    assert log_result["verdict"] == result["verdict"]
+    assert log_result["result"] == {
+        **result["result"],
+        "earlier_logs": log_result["result"]["earlier_logs"],
+        "nodes": None,
+    }
+    assert (log_result["step_time_s"], len(log_result["result"]["earlier_logs"])) == (
+        result["step_time_s"],
+        1,
+    )
+    by_llmb, same = (verb("results", name, "--rule", "llmb-run") for name in (log_result["id"], answer["id"]))
     assert by_llmb[0]["result"]["upstream"]["status"] == "success"
     assert by_llmb[0]["result"]["upstream"] == same[0]["result"]["upstream"]
-    assert main(["logs", opened["id"]]) == 0
+    assert main(["logs", answer["id"]]) == 0
     assert "[NeMo I] start 1" in capsys.readouterr().out
 
 
-def test_it_is_cancelled_as_other_runs_and_never_submitted(
+def test_an_opened_run_is_cancelled_like_other_runs_and_never_submitted(
     verb: Verb, installation: Installation, services: Services
 ) -> None:
     launched = installation.launch()
@@ -251,20 +272,20 @@ def test_it_is_cancelled_as_other_runs_and_never_submitted(
     assert installation.rig.squeue() == jobs_before
     assert not (services.places.state / "journal.jsonl").exists()
     assert verb("cancel", run_id, "--yes")["cancelled"] == [launched.job]
-    until(lambda: launched.state() in ("", "CANCELLED"), "it is gone")
+    until(lambda: launched.state() in ("", "CANCELLED"), "the job is cancelled")
 
 
-def test_one_that_ended_long_ago_is_read_from_its_log(verb: Verb, installation: Installation) -> None:
+def test_a_run_that_ended_long_ago_is_read_from_its_log(verb: Verb, installation: Installation) -> None:
     launched = installation.launch(step_s=5.0)
     launched.finish()
-    until(lambda: launched.state() == "", "it is over")
+    until(lambda: launched.state() == "", "the job has ended")
     run_id = verb("llmb", "rig", "--open", launched.job)["id"]
-    seen = verb("watch", run_id, "--once")
-    # By the step time it would be FAIL; the figure behind it is of another scaling of FP8.
-    assert (seen["state"], seen["steps_done"], seen["verdict"]["result"]) == ("done", 50, "WARN")
+    answer = verb("watch", run_id, "--once")
+    # The step time alone would be FAIL; but the expected value is from another scaling of FP8.
+    assert (answer["state"], answer["steps_done"], answer["verdict"]["result"]) == ("done", 50, "WARN")
 
 
-def test_only_the_newest_are_listed(verb: Verb, installation: Installation) -> None:
+def test_only_the_newest_runs_are_listed(verb: Verb, installation: Installation) -> None:
     folder = f"{installation.root}/workloads/{WORKLOAD}/experiments/{TASK}"
     installation.sh(
         f"for n in $(seq 100 160); do mkdir -p {folder}/{TASK}_$n/{TASK}; "

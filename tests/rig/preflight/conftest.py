@@ -33,7 +33,7 @@ def job(catalog: Catalog) -> Plan:
 
 @pytest.fixture(scope="session")
 def servers() -> Iterator[str]:
-    """Registry, git host and hub, which answer as to who shows no key."""
+    """Registry, git host and hub, which answer as they answer a client without a key."""
     with web_server(401) as address:
         yield address
 
@@ -49,7 +49,7 @@ def session(rig: Rig, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterat
 
 @pytest.fixture
 def look(rig: Rig, session: SlurmCluster, catalog: Catalog, job: Plan, servers: str) -> Look:
-    """A preflight for the job, by check; `changes` are fields of the profile."""
+    """A function that runs a preflight for the job and returns checks by id; `changes` are fields of the profile."""
     recipe = catalog.recipe("nemotron4", "25.04")
 
     def look(
@@ -65,7 +65,7 @@ def look(rig: Rig, session: SlurmCluster, catalog: Catalog, job: Plan, servers: 
 
 @pytest.fixture
 def unused_port() -> Iterator[int]:
-    """A port that nothing listens on, and nobody else gets."""
-    with socket.socket() as held:
-        held.bind(("127.0.0.1", 0))
-        yield held.getsockname()[1]
+    """A port without a listener that no other process can get."""
+    with socket.socket() as reserved:
+        reserved.bind(("127.0.0.1", 0))
+        yield reserved.getsockname()[1]

@@ -1,4 +1,4 @@
-"""A web server that stands for registry, git host and model hub; and the plan that the rig's cluster can run."""
+"""A web server that represents registry, git host and model hub, and helpers for the preflight."""
 
 from __future__ import annotations
 
@@ -11,23 +11,23 @@ from llmb_tui.preflight.needs import Sources
 from llmb_tui.preflight.report import Check, Preflight
 
 _REPOSITORY = {"/info/refs": f"{'5' * 40}\trefs/heads/main\n", "/HEAD": "ref: refs/heads/main\n"}
-"""What git reads of a repository without a server of its own."""
+"""Files that git reads from a repository on a plain web server."""
 
 
 @contextmanager
 def web_server(status: int) -> Iterator[str]:
-    """Answers git as a repository does, and everything else with one status; yields its address."""
+    """A server that answers git like a repository, and every other request with one status; yields its address."""
 
     class Handler(BaseHTTPRequestHandler):
         def do_GET(self) -> None:
-            found = _REPOSITORY.get(self.path.partition("?")[0], "")
-            self.send_response(200 if found else status)
-            self.send_header("Content-Length", str(len(found)))
+            body = _REPOSITORY.get(self.path.partition("?")[0], "")
+            self.send_response(200 if body else status)
+            self.send_header("Content-Length", str(len(body)))
             self.end_headers()
-            self.wfile.write(found.encode())
+            self.wfile.write(body.encode())
 
         def log_message(self, *args: object) -> None:
-            """Say nothing."""
+            """Write no log."""
 
     server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
     thread = threading.Thread(target=server.serve_forever, daemon=True)
@@ -41,10 +41,10 @@ def web_server(status: int) -> Iterator[str]:
 
 
 def sources(address: str) -> Sources:
-    """All three at one address."""
+    """Sources with all three services at one address."""
     return Sources(registry=address, git=address, hub=address)
 
 
 def by_id(report: Preflight) -> dict[str, Check]:
-    """The checks of a report."""
+    """Checks of a report by id."""
     return {check.id: check for check in report.checks}

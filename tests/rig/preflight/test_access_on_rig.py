@@ -1,4 +1,4 @@
-"""Whether the image and the model are open to the operator, asked from the login node."""
+"""The operator's access to the image and the model, tested from the login node."""
 
 from __future__ import annotations
 
@@ -36,23 +36,23 @@ def services(rig: Rig, web: Web, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 
 def test_an_image_that_is_open_to_anybody(services: Services, job: Plan) -> None:
     reports: list[Preflight] = []
-    found = by_id(services.launcher.preflight(services.request("rig-login", job), reports.append))["secret-ngc"]
-    assert (found.status, "nvidia/nemo:25.02.01" in found.needed) == ("ok", True)
-    assert by_id(reports[-1])["secret-ngc"] == found
+    check = by_id(services.launcher.preflight(services.request("rig-login", job), reports.append))["secret-ngc"]
+    assert (check.status, "nvidia/nemo:25.02.01" in check.needed) == ("ok", True)
+    assert by_id(reports[-1])["secret-ngc"] == check
 
 
-def test_an_image_that_wants_a_key(services: Services, job: Plan, web: Web) -> None:
+def test_an_image_that_requires_a_key(services: Services, job: Plan, web: Web) -> None:
     web.key = "nvapi-the-right-one"
-    found = by_id(services.launcher.preflight(services.request("rig-login", job)))["secret-ngc"]
-    assert found.status == "warning"
-    assert "key" in found.fix
+    check = by_id(services.launcher.preflight(services.request("rig-login", job)))["secret-ngc"]
+    assert check.status == "warning"
+    assert "key" in check.fix
 
 
-def test_a_server_that_is_out_of_order_is_not_asked_for_access(services: Services, job: Plan, web: Web) -> None:
+def test_a_failing_server_is_not_asked_for_access(services: Services, job: Plan, web: Web) -> None:
     web.out_of_order = True
-    found = by_id(services.launcher.preflight(services.request("rig-login", job)))
-    assert found["registry"].status == "failed"
-    assert "secret-ngc" not in found
+    checks = by_id(services.launcher.preflight(services.request("rig-login", job)))
+    assert checks["registry"].status == "failed"
+    assert "secret-ngc" not in checks
 
 
 def test_without_a_plan_nothing_is_asked_for_access(services: Services) -> None:

@@ -1,4 +1,4 @@
-"""What a real Slurm offers, also to who runs on the login node itself; and what a profile does to a real job."""
+"""Values that a real Slurm offers, also on the login node itself; and the effect of a profile on a real job."""
 
 from __future__ import annotations
 
@@ -62,7 +62,7 @@ def test_a_cluster_without_accounts_offers_the_rest(rig_without_accounting: Rig,
     assert offers.with_defaults(bare(rig_without_accounting.profile())).account == "operator"
 
 
-def test_a_hung_controller_is_slurms_trouble(rig: Rig, session: SlurmCluster) -> None:
+def test_a_hung_controller_is_reported_as_a_slurm_failure(rig: Rig, session: SlurmCluster) -> None:
     with rig.controller_hung(), pytest.raises(SlurmError, match="DOWN"):
         read_inventory(session)
 
@@ -77,35 +77,35 @@ def services(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Servic
 
 
 def bare(profile: SlurmProfile) -> SlurmProfile:
-    """As it is in a form before the cluster was asked."""
+    """The profile of a form before the cluster has answered."""
     return replace(profile, account="", partition="", install_dir="")
 
 
-class _Counted:
-    """Answers the questions of a login, and counts them."""
+class _CountingPrompter:
+    """A prompter that answers the questions of a login, and counts them."""
 
     def __init__(self, rig: Rig) -> None:
         self.rig = rig
-        self.asked = 0
+        self.questions = 0
 
     def accept_host_key(self, *_: str) -> bool:
         return True
 
     def answer(self, prompt: str, echo: bool) -> str | None:  # noqa: ARG002  (a prompter's signature)
-        self.asked += 1
+        self.questions += 1
         return self.rig.password
 
 
 def test_a_login_for_the_offers_serves_the_saved_profile_too(rig: Rig, services: Services) -> None:
-    prompter = _Counted(rig)
+    prompter = _CountingPrompter(rig)
     unsaved = bare(rig.profile("password"))
     offers = services.clusters.inventory(unsaved, prompter)
-    assert prompter.asked == 1
-    saved = offers.with_defaults(unsaved)
-    services.clusters.save(saved)
-    services.clusters.save(replace(saved, partition="small"))
-    assert services.clusters.login_node(saved.name).run(["id", "-un"]).stdout == "operator\n"
-    assert prompter.asked == 1
+    assert prompter.questions == 1
+    profile = offers.with_defaults(unsaved)
+    services.clusters.save(profile)
+    services.clusters.save(replace(profile, partition="small"))
+    assert services.clusters.login_node(profile.name).run(["id", "-un"]).stdout == "operator\n"
+    assert prompter.questions == 1
 
 
 def test_a_profile_that_goes_elsewhere_ends_its_old_connection(rig: Rig, services: Services) -> None:
@@ -119,14 +119,14 @@ def test_a_profile_that_goes_elsewhere_ends_its_old_connection(rig: Rig, service
 
 
 def local(rig: Rig, *arguments: str, **environment: str) -> subprocess.CompletedProcess[str]:
-    """llmb-tui on the login node itself, as root: the operator cannot read this Python."""
+    """Run llmb-tui on the login node itself, as root: the operator cannot read this Python."""
     state = rig.new_dir()
     variables = {
         "PYTHONPATH": str(REPOSITORY),
         "LLMB_TUI_CONFIG_DIR": str(state / "config"),
         "LLMB_TUI_STATE_DIR": str(state / "state"),
         "LLMB_INSTALL": str(state / "llmb"),
-        "https_proxy": "http://127.0.0.1:9",  # nothing leaves this machine
+        "https_proxy": "http://127.0.0.1:9",  # no request leaves this machine
         **environment,
     }
     return rig.as_root([sys.executable, "-m", "llmb_tui", *arguments], env=variables)
@@ -135,13 +135,13 @@ def local(rig: Rig, *arguments: str, **environment: str) -> subprocess.Completed
 def test_on_the_login_node_itself_a_profile_is_made_from_its_answers(rig: Rig) -> None:
     selection = "-w nemotron4@25.04 -s 15b --gpu h100 -d fp8 --scale 32".split()
     done = local(rig, "doctor", "local", *selection, "--json")
-    found = {check["id"]: check for check in json.loads(done.stdout)["checks"]}
+    checks = {check["id"]: check for check in json.loads(done.stdout)["checks"]}
     assert done.returncode == 2  # no registry is reached, and root has no account
-    assert found["scheduler"]["found"] == "Slurm 22.05.8"
-    assert found["partition"]["found"] == "batch, up"
-    assert found["gpu-request"]["status"] == "ok"
-    assert found["install-dir"]["needed"].endswith("/llmb, writable")
-    assert found["registry"]["status"] == "failed"
+    assert checks["scheduler"]["found"] == "Slurm 22.05.8"
+    assert checks["partition"]["found"] == "batch, up"
+    assert checks["gpu-request"]["status"] == "ok"
+    assert checks["install-dir"]["needed"].endswith("/llmb, writable")
+    assert checks["registry"]["status"] == "failed"
 
 
 def test_a_machine_without_slurm_is_no_login_node(rig: Rig) -> None:
@@ -150,8 +150,8 @@ def test_a_machine_without_slurm_is_no_login_node(rig: Rig) -> None:
     assert "`sbatch` is not on the PATH" in done.stderr
 
 
-def test_a_profiles_wishes_reach_a_real_job(rig: Rig, catalog: Catalog, job: Plan) -> None:
-    """NeMo-Run quotes values in #SBATCH lines; sbatch takes the quotes off again."""
+def test_settings_of_a_profile_reach_a_real_job(rig: Rig, catalog: Catalog, job: Plan) -> None:
+    """NeMo-Run quotes values in #SBATCH lines; sbatch removes the quotes."""
     wishes: dict[str, Any] = {
         "exclude": "cn[001,003]",
         "slurm_params": "comment=mine & yours;nice=7;hold",
@@ -164,7 +164,7 @@ def test_a_profiles_wishes_reach_a_real_job(rig: Rig, catalog: Catalog, job: Pla
             new_run_id(0.0),
         )
         number = rig.as_operator(["sbatch", "--parsable"], stdin=render(spec), check=True).stdout.strip()
-        shown = rig.as_operator(f"scontrol show job {number}").stdout
+        job_text = rig.as_operator(f"scontrol show job {number}").stdout
         rig.as_operator(f"scancel {number}")
     for words in (
         "Comment=mine & yours",
@@ -175,4 +175,4 @@ def test_a_profiles_wishes_reach_a_real_job(rig: Rig, catalog: Catalog, job: Pla
         "Reason=JobHeldUser",
         "Requeue=0",
     ):
-        assert words in shown, shown
+        assert words in job_text, job_text

@@ -1,4 +1,4 @@
-"""The preflight against a real Slurm on a real login node: everything right, then one thing wrong at a time."""
+"""The preflight on a real Slurm and a real login node: first without a fault, then with one fault at a time."""
 
 from __future__ import annotations
 
@@ -28,33 +28,33 @@ from tests.rig.preflight.conftest import Look
 from tests.rig.preflight.site import by_id, sources, web_server
 from tests.rig.recorded_calls import recorded_calls
 
-# How full this machine is, is not for these tests to say.
+# The free space of this machine is not a subject of these tests.
 _ROOM = {"disk", "enroot-space"}
 SLURM = ("sinfo", "scontrol", "sacctmgr", "squeue", "sacct", "srun", "sbatch")
 
 
 def test_a_good_cluster_passes_and_nothing_is_queued(rig: Rig, look: Look) -> None:
-    # Accounting may hear of jobs before it only now.
-    first = int(re.findall(r"NEXT_JOB_ID *= *(\d+)", rig.as_root("scontrol show config").stdout)[0])
-    found = look()
-    assert {name: check.status for name, check in found.items() if check.status != "ok"}.keys() <= _ROOM
+    # Accounting may receive earlier jobs only now.
+    first_job = int(re.findall(r"NEXT_JOB_ID *= *(\d+)", rig.as_root("scontrol show config").stdout)[0])
+    checks = look()
+    assert {name: check.status for name, check in checks.items() if check.status != "ok"}.keys() <= _ROOM
     assert (
-        list(found)
+        list(checks)
         == (
             "scheduler controller account partition time-limit nodes gpus gpu-request cpu trial pyxis pmix "
             "enroot enroot-settings enroot-space install-dir disk python environment environment-paths registry git hub"
         ).split()
     )
-    assert found["nodes"].found == "4 working of 4"
-    assert found["account"].found == "llmbench"
-    assert "x86_64" in found["cpu"].found
-    assert (found["registry"].found, found["git"].found) == ("reached (HTTP 401)", "reached (git ls-remote)")
+    assert checks["nodes"].found == "4 working of 4"
+    assert checks["account"].found == "llmbench"
+    assert "x86_64" in checks["cpu"].found
+    assert (checks["registry"].found, checks["git"].found) == ("reached (HTTP 401)", "reached (git ls-remote)")
     assert rig.squeue() == []
-    assert [job for job in map(int, rig.as_root("sacct -X -n -a -o jobid").stdout.split()) if job >= first] == []
+    assert [job for job in map(int, rig.as_root("sacct -X -n -a -o jobid").stdout.split()) if job >= first_job] == []
 
 
-def test_a_line_that_is_cut_meanwhile_is_made_again(rig: Rig, job: Plan, servers: str) -> None:
-    """In the answer of the first group, once."""
+def test_the_preflight_reconnects_after_a_cut(rig: Rig, job: Plan, servers: str) -> None:
+    """The line is cut once, in the answer of the first group."""
     reports: list[Preflight] = []
     with Line(rig.port()) as line, closing(SlurmCluster(line.profile(rig.profile()))) as session:
         session.connect()
@@ -78,9 +78,9 @@ def test_known_facts_are_reported_so_far(rig: Rig, session: SlurmCluster, job: P
 
 
 def test_without_a_plan_the_cluster_is_judged_on_its_own(look: Look) -> None:
-    found = look(None)
-    assert "trial" not in found
-    assert {name: check.status for name, check in found.items() if check.status != "ok"}.keys() <= _ROOM
+    checks = look(None)
+    assert "trial" not in checks
+    assert {name: check.status for name, check in checks.items() if check.status != "ok"}.keys() <= _ROOM
 
 
 @pytest.mark.parametrize(
@@ -120,10 +120,10 @@ def test_without_a_plan_the_cluster_is_judged_on_its_own(look: Look) -> None:
 def test_each_wrong_setting_is_found(
     look: Look, changes: dict[str, Any], check: str, status: str, words: tuple[str, str]
 ) -> None:
-    one = look(**changes)[check]
-    assert one.status == status, one
-    assert words[0] in one.found
-    assert words[1] in one.fix
+    result = look(**changes)[check]
+    assert result.status == status, result
+    assert words[0] in result.found
+    assert words[1] in result.fix
 
 
 def test_a_longer_job_than_the_partition_allows(look: Look, catalog: Catalog) -> None:
@@ -131,15 +131,15 @@ def test_a_longer_job_than_the_partition_allows(look: Look, catalog: Catalog) ->
     assert look(long)["time-limit"].status == "failed"
 
 
-def test_more_nodes_than_there_are(look: Look, catalog: Catalog) -> None:
+def test_more_nodes_than_the_partition_has(look: Look, catalog: Catalog) -> None:
     large = plan(catalog, Selection("nemotron4", "25.04", "15b", "h100", "fp8", 64))
     assert (look(large)["nodes"].status, look(large)["nodes"].needed) == ("failed", "8 × 8 H100")
 
 
 def test_an_image_for_grace_does_not_run_on_these_nodes(look: Look, catalog: Catalog) -> None:
     grace = plan(catalog, Selection("nemotron4-340b", "25.12", "340b", "gb200", "fp8", 128))
-    found = look(replace(grace, nodes=2), partition="small")
-    assert (found["gpus"].status, found["nodes"].status, found["cpu"].status) == ("ok", "ok", "failed")
+    checks = look(replace(grace, nodes=2), partition="small")
+    assert (checks["gpus"].status, checks["nodes"].status, checks["cpu"].status) == ("ok", "ok", "failed")
 
 
 def test_a_hidden_partition_is_used_only_if_it_is_named(
@@ -148,24 +148,24 @@ def test_a_hidden_partition_is_used_only_if_it_is_named(
     grace = plan(catalog, Selection("nemotron4-340b", "25.12", "340b", "gb200", "fp8", 128))
     with rig.hidden_partition("small"):
         assert "small" not in rig.as_operator(["sinfo"], check=True).stdout
-        found = look(replace(grace, nodes=2), partition="small", exclude="gn002")
+        checks = look(replace(grace, nodes=2), partition="small", exclude="gn002")
         wrong = look(None, partition="nope")
         rig.as_root("scontrol update NodeName=gn001 State=DRAIN Reason='fan broken'", check=True)
         try:
             bad_nodes = session.bad_nodes("gn[001-002]")
         finally:
             rig.as_root("scontrol update NodeName=gn001 State=RESUME", check=True)
-    assert [found[name].status for name in ("partition", "nodes", "gpus", "exclude")] == ["ok"] * 4
-    assert found["nodes"].found == "2 working of 2"
-    assert found["cpu"].found == "nodes x86_64", "and so not what the image needs"
+    assert [checks[name].status for name in ("partition", "nodes", "gpus", "exclude")] == ["ok"] * 4
+    assert checks["nodes"].found == "2 working of 2"
+    assert checks["cpu"].found == "nodes x86_64", "the image needs another architecture"
     assert bad_nodes == ("gn001 is drained: fan broken",)
-    assert wrong["partition"].found == "batch, debug, cpu", "nobody is told to choose a hidden one"
+    assert wrong["partition"].found == "batch, debug, cpu", "the list contains a hidden partition"
 
 
 def test_a_reservation_is_found_and_too_small(rig: Rig, look: Look) -> None:
     with rig.reservation(nodes="cn001"):
-        found = look(reservation="bench")["reservation"]
-        assert (found.status, found.found) == ("failed", "bench has 1 nodes")
+        check = look(reservation="bench")["reservation"]
+        assert (check.status, check.found) == ("failed", "bench has 1 nodes")
     with rig.reservation(nodes="cn[001-004]"):
         assert look(reservation="bench")["reservation"].status == "ok"
     with rig.reservation(nodes="cn[001-004]", users="root"):
@@ -174,24 +174,24 @@ def test_a_reservation_is_found_and_too_small(rig: Rig, look: Look) -> None:
 
 def test_a_node_that_is_down_is_a_warning_and_the_trial_does_not_gate(rig: Rig, look: Look) -> None:
     with rig.node_down("cn003"):
-        found = look()
-    assert (found["nodes"].status, found["nodes"].found) == ("warning", "3 working of 4")
-    assert found["trial"].status == "warning"
+        checks = look()
+    assert (checks["nodes"].status, checks["nodes"].found) == ("warning", "3 working of 4")
+    assert checks["trial"].status == "warning"
 
 
 def test_a_hung_controller_costs_one_wait(rig: Rig, look: Look) -> None:
     with rig.controller_hung(), recorded_calls(rig, *SLURM) as calls:
-        found = look()
-        asked = calls()
-    assert (found["controller"].status, found["controller"].found) == (
+        checks = look()
+        commands = calls()
+    assert (checks["controller"].status, checks["controller"].found) == (
         "failed",
         "Slurmctld(primary) at login01 is DOWN",
     )
-    assert found["account"].status == "ok"
-    assert not {"partition", "nodes", "trial", "pyxis", "pmix"} & set(found)
-    assert {"enroot", "disk", "registry"} <= set(found)
-    # Whatever else asks the controller would wait for 10 s too. sacctmgr asks the database.
-    assert [call for call in asked if not call.startswith("sacctmgr ")] == ["sinfo --version", "scontrol ping"]
+    assert checks["account"].status == "ok"
+    assert not {"partition", "nodes", "trial", "pyxis", "pmix"} & set(checks)
+    assert {"enroot", "disk", "registry"} <= set(checks)
+    # Every other command that asks the controller would also wait for 10 s. sacctmgr asks the database.
+    assert [call for call in commands if not call.startswith("sacctmgr ")] == ["sinfo --version", "scontrol ping"]
 
 
 def test_a_controller_that_is_down(rig: Rig, look: Look) -> None:
@@ -201,9 +201,9 @@ def test_a_controller_that_is_down(rig: Rig, look: Look) -> None:
 
 def test_an_account_that_cannot_be_checked_is_a_warning(rig: Rig, look: Look) -> None:
     with rig.database_down():
-        found = look(qos="normal")
-    assert (found["account"].status, found["qos"].status) == ("warning", "warning")
-    assert "Connection refused" in found["account"].found
+        checks = look(qos="normal")
+    assert (checks["account"].status, checks["qos"].status) == ("warning", "warning")
+    assert "Connection refused" in checks["account"].found
 
 
 def test_a_cluster_that_keeps_no_accounts(
@@ -213,15 +213,15 @@ def test_a_cluster_that_keeps_no_accounts(
     monkeypatch.setenv("HOME", str(tmp_path))
     profile = rig_without_accounting.profile()
     session = SlurmCluster(profile)
-    found = by_id(run_preflight(session, cluster_checks(Needs(profile, job, sources=sources(servers)))))
+    checks = by_id(run_preflight(session, cluster_checks(Needs(profile, job, sources=sources(servers)))))
     session.close()
-    assert (found["account"].status, found["account"].found) == ("ok", "this cluster has no accounting")
-    assert found["trial"].status == "ok"
+    assert (checks["account"].status, checks["account"].found) == ("ok", "this cluster has no accounting")
+    assert checks["trial"].status == "ok"
 
 
 @contextmanager
 def _hidden(rig: Rig, pattern: str) -> Iterator[None]:
-    """On the cluster the files of a pattern are empty and not executable."""
+    """Make the files of a pattern empty and not executable on the cluster."""
     paths = rig.as_root(f"ls -d {pattern}").stdout.split()
     assert paths
     for path in paths:
@@ -235,9 +235,9 @@ def _hidden(rig: Rig, pattern: str) -> Iterator[None]:
 
 def test_a_pmix_plugin_without_its_library(rig: Rig, look: Look) -> None:
     with _hidden(rig, "/usr/lib/*/libpmix.so.2"):
-        found = look()["pmix"]
-    assert (found.status, "libpmix2" in found.fix) == ("failed", True), found
-    assert "PMIx library" in found.found
+        check = look()["pmix"]
+    assert (check.status, "libpmix2" in check.fix) == ("failed", True), check
+    assert "PMIx library" in check.found
 
 
 def test_a_slurm_without_pyxis(rig: Rig, look: Look) -> None:
@@ -245,10 +245,10 @@ def test_a_slurm_without_pyxis(rig: Rig, look: Look) -> None:
     before = plugstack.read_text()
     try:
         plugstack.write_text("# nothing\n")
-        found = look()["pyxis"]
+        check = look()["pyxis"]
     finally:
         plugstack.write_text(before)
-    assert (found.status, found.found) == ("failed", "srun does not have --container-image")
+    assert (check.status, check.found) == ("failed", "srun does not have --container-image")
 
 
 def test_a_login_node_without_enroot_imports_in_a_job(rig: Rig, look: Look, unused_port: int) -> None:
@@ -256,12 +256,12 @@ def test_a_login_node_without_enroot_imports_in_a_job(rig: Rig, look: Look, unus
     aside = enroot.with_name("aside")
     enroot.rename(aside)
     try:
-        found = look(address=f"http://127.0.0.1:{unused_port}", cpu_partition="cpu")
+        checks = look(address=f"http://127.0.0.1:{unused_port}", cpu_partition="cpu")
     finally:
         aside.rename(enroot)
-    assert (found["enroot"].status, "in partition cpu" in found["enroot"].fix) == ("warning", True)
-    assert found["registry"].status == "warning"
-    assert "enroot-space" not in found
+    assert (checks["enroot"].status, "in partition cpu" in checks["enroot"].fix) == ("warning", True)
+    assert checks["registry"].status == "warning"
+    assert "enroot-space" not in checks
 
 
 def test_settings_of_enroot_are_shown_as_enroot_reads_them(rig: Rig, look: Look) -> None:
@@ -271,12 +271,12 @@ def test_settings_of_enroot_are_shown_as_enroot_reads_them(rig: Rig, look: Look)
     conf.write_text("#ENROOT_DATA_PATH /no\nENROOT_TEMP_PATH   ${HOME}/tmp/$(id -u)\nENROOT_REMAP_ROOT=no\n")
     (folder / "hooks.d").rename(folder / "aside")
     try:
-        found = look()
+        checks = look()
     finally:
         conf.write_text(before)
         (folder / "aside").rename(folder / "hooks.d")
-    assert found["enroot"].found == "enroot 3.5.0; TEMP_PATH /home/operator/tmp/4100; REMAP_ROOT no"
-    settings = found["enroot-settings"]
+    assert checks["enroot"].found == "enroot 3.5.0; TEMP_PATH /home/operator/tmp/4100; REMAP_ROOT no"
+    settings = checks["enroot-settings"]
     lacking = "no hook 50-slurm-pytorch.sh, no ENROOT_REMAP_ROOT, no ENROOT_ROOTFS_WRITABLE"
     assert (settings.status, settings.found) == ("warning", f"{lacking} in {folder} of the login node")
 
@@ -284,34 +284,34 @@ def test_settings_of_enroot_are_shown_as_enroot_reads_them(rig: Rig, look: Look)
 def test_a_directory_of_another_user(rig: Rig, look: Look) -> None:
     folder = rig.new_dir()
     folder.chmod(0o555)
-    found = look(install_dir=f"{folder}/deep/down")["install-dir"]
-    assert (found.status, found.found) == ("failed", f"{folder} is not writable")
+    check = look(install_dir=f"{folder}/deep/down")["install-dir"]
+    assert (check.status, check.found) == ("failed", f"{folder} is not writable")
 
 
 def test_a_full_disk(rig: Rig, look: Look) -> None:
     folder = rig.new_dir()
     with rig.full_disk(folder, megabytes=1):
-        found = look(install_dir=str(folder))
-    assert (found["disk"].status, found["disk"].found) == ("failed", "1.05 MB")
+        checks = look(install_dir=str(folder))
+    assert (checks["disk"].status, checks["disk"].found) == ("failed", "1.05 MB")
 
 
-def test_an_image_that_is_there_takes_no_space(rig: Rig, look: Look, unused_port: int) -> None:
+def test_an_existing_image_needs_no_space(rig: Rig, look: Look, unused_port: int) -> None:
     folder = rig.new_dir()
     (folder / "images").mkdir()
     (folder / "images" / "nvidia+nemo+25.02.01.sqsh").write_bytes(b"hsqs")
     os.chmod(folder / "images", 0o755)
-    found = look(address=f"http://127.0.0.1:{unused_port}", install_dir=str(folder))
-    assert (found["disk"].needed, found["registry"].status) == ("1 GB for runs", "ok")
-    assert "enroot-space" not in found
+    checks = look(address=f"http://127.0.0.1:{unused_port}", install_dir=str(folder))
+    assert (checks["disk"].needed, checks["registry"].status) == ("1 GB for runs", "ok")
+    assert "enroot-space" not in checks
 
 
 @pytest.mark.parametrize(
     ("status", "outcome"), [(200, "ok"), (401, "ok"), (403, "ok"), (407, "failed"), (500, "failed"), (503, "failed")]
 )
-def test_any_answer_of_the_registry_itself_will_do(look: Look, status: int, outcome: str) -> None:
+def test_the_registry_passes_with_any_answer_of_its_own(look: Look, status: int, outcome: str) -> None:
     with web_server(status) as address:
-        found = look(address=address)["registry"]
-    assert (found.status, f"HTTP {status}" in found.found) == (outcome, True)
+        check = look(address=address)["registry"]
+    assert (check.status, f"HTTP {status}" in check.found) == (outcome, True)
 
 
 def test_servers_out_of_reach_gate_what_needs_them(look: Look, unused_port: int) -> None:
@@ -323,12 +323,12 @@ def test_servers_out_of_reach_gate_what_needs_them(look: Look, unused_port: int)
     assert look(address=address, cpu_partition="cpu")["registry"].status == "failed"
 
 
-def test_git_is_asked_by_its_own_settings_and_asks_nobody(rig: Rig, look: Look, servers: str) -> None:
-    """A mirror that only git knows of will do; a server that wants a name is not waited for."""
+def test_git_uses_the_users_settings_and_never_prompts(rig: Rig, look: Look, servers: str) -> None:
+    """A mirror that only git's settings contain is used; git does not wait for a server that asks for a user name."""
     mirror = rig.new_dir()
-    who = "-c user.name=me -c user.email=me@here"
+    identity = "-c user.name=me -c user.email=me@here"
     rig.as_operator(
-        f"git init -q {mirror}/dgxc-benchmarking.git && git -C {mirror}/dgxc-benchmarking.git {who} "
+        f"git init -q {mirror}/dgxc-benchmarking.git && git -C {mirror}/dgxc-benchmarking.git {identity} "
         "commit -q --allow-empty -m one",
         check=True,
     )
@@ -336,31 +336,31 @@ def test_git_is_asked_by_its_own_settings_and_asks_nobody(rig: Rig, look: Look, 
     instead = '[url "{}/"]\n\tinsteadOf = https://github.com/NVIDIA/\n'
     try:
         settings.write_text(instead.format(mirror))
-        found = look(name="upstream")["git"]
+        check = look(name="upstream")["git"]
         settings.write_text(instead.format(servers))
         private = look(name="upstream")["git"]
     finally:
         settings.unlink()
-    assert (found.status, found.found) == ("ok", "reached (git ls-remote)")
-    assert found.needed == "https://github.com/NVIDIA/dgxc-benchmarking.git, for the recipe's repository"
+    assert (check.status, check.found) == ("ok", "reached (git ls-remote)")
+    assert check.needed == "https://github.com/NVIDIA/dgxc-benchmarking.git, for the recipe's repository"
     assert (private.status, "terminal prompts disabled" in private.found) == ("failed", True), private
 
 
-def test_wget_serves_where_there_is_no_curl(rig: Rig, look: Look) -> None:
+def test_wget_is_used_without_curl(rig: Rig, look: Look) -> None:
     if rig.as_operator("command -v wget").returncode:
         pytest.fail("the rig's machine has no wget")
     with _hidden(rig, "/usr/bin/curl"):
         assert look()["registry"].found == "reached (HTTP 401)"
 
 
-def test_python_serves_where_there_is_neither(rig: Rig, look: Look) -> None:
+def test_python_is_used_without_curl_and_wget(rig: Rig, look: Look) -> None:
     with _hidden(rig, "/usr/bin/curl"), _hidden(rig, "/usr/bin/[w]get"):
         assert look()["registry"].found == "reached (HTTP 401)"
 
 
-def test_the_upstream_procedure_needs_a_python(rig: Rig, look: Look) -> None:
-    found = look(name="upstream")["python"]
-    assert (found.status, "python3" in found.found) == ("ok", True)
+def test_nvidias_scripts_need_a_python(rig: Rig, look: Look) -> None:
+    check = look(name="upstream")["python"]
+    assert (check.status, "python3" in check.found) == ("ok", True)
     with _hidden(rig, "$(readlink -f /usr/bin/python3)"):
-        found = look(name="upstream")["python"]
-    assert (found.status, "uv" in found.fix) == ("failed", True)
+        check = look(name="upstream")["python"]
+    assert (check.status, "uv" in check.fix) == ("failed", True)

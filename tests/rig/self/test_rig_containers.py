@@ -1,4 +1,4 @@
-"""The stand-ins for Pyxis, Enroot and the training keep their contracts, and say what they are."""
+"""The stand-ins for Pyxis, Enroot and the training keep their contracts, and identify themselves as stand-ins."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ HYDRA = "python3 -u /opt/NeMo/examples/nlp/language_modeling/megatron_gpt_pretra
 
 @pytest.fixture
 def task(rig: Rig) -> Path:
-    """A directory on the cluster with an image and what a run needs."""
+    """A directory on the cluster with an image and the other files of a run."""
     folder = rig.new_dir()
     rig.as_operator(IMPORT.format(folder / "image.sqsh"), check=True)
     for name, text in {"code/pretrain.py": "", "configs/launch.json": "{}", "configs/plan.json": plan()}.items():
@@ -45,13 +45,13 @@ def test_mounts_working_directory_and_environment_are_those_that_were_asked_for(
     )
     assert done.stderr.count("Read-only file system") == 2
     assert done.stderr.count(f"TEST DOUBLE: no container was started for image {task}/image.sqsh") == 2
-    assert done.stderr.count("cannot access") == 2, "the cluster's directories are seen only where they are mounted"
+    assert done.stderr.count("cannot access") == 2, "a directory of the cluster is visible without a mount"
 
 
 def test_path_comes_from_the_image_unless_asked_otherwise(rig: Rig, task: Path) -> None:
-    asked = "env PATH=/mine:/usr/bin srun --container-image=$0/image.sqsh {} printenv PATH"
+    command = "env PATH=/mine:/usr/bin srun --container-image=$0/image.sqsh {} printenv PATH"
     for option, expected in {"": "/usr/local/sbin:", "--container-env=FOO,PATH": "/mine:"}.items():
-        done = rig.as_operator(["sh", "-c", asked.format(option), str(task)], check=True)
+        done = rig.as_operator(["sh", "-c", command.format(option), str(task)], check=True)
         assert done.stdout.startswith(expected)
 
 

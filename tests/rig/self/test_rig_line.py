@@ -1,4 +1,4 @@
-"""`Line` does to a connection what it says, on any machine."""
+"""The faults of `Line`, on any machine."""
 
 from __future__ import annotations
 
@@ -16,13 +16,13 @@ from tests.rig.line import Line
 
 
 class Echo:
-    """A server that sends back what it gets."""
+    """A server that echoes its input."""
 
     def __init__(self) -> None:
         self.server = socket.create_server(("127.0.0.1", 0))
         self.port: int = self.server.getsockname()[1]
-        self.ended: list[str] = []
-        """How connections ended: `end` or `reset`."""
+        self.endings: list[str] = []
+        """Ends of the connections so far: `end` or `reset`."""
         threading.Thread(target=self._accept, daemon=True).start()
 
     def _accept(self) -> None:
@@ -38,9 +38,9 @@ class Echo:
             try:
                 while data := connection.recv(65536):
                     connection.sendall(data)
-                self.ended.append("end")
+                self.endings.append("end")
             except OSError:
-                self.ended.append("reset")
+                self.endings.append("reset")
 
 
 @pytest.fixture
@@ -52,8 +52,8 @@ def echo() -> Iterator[Echo]:
 
 @pytest.fixture
 def line(echo: Echo) -> Iterator[Line]:
-    with Line(echo.port) as started:
-        yield started
+    with Line(echo.port) as new_line:
+        yield new_line
 
 
 def dial(line: Line) -> socket.socket:
@@ -64,8 +64,8 @@ def dial(line: Line) -> socket.socket:
 
 def receive(connection: socket.socket, count: int) -> bytes:
     data = b""
-    while len(data) < count and (more := connection.recv(count - len(data))):
-        data += more
+    while len(data) < count and (chunk := connection.recv(count - len(data))):
+        data += chunk
     return data
 
 
@@ -77,7 +77,7 @@ def test_bytes_pass_both_ways_and_are_counted(line: Line, echo: Echo) -> None:
         connection.shutdown(socket.SHUT_WR)
         assert connection.recv(1) == b""
     assert (line.bytes_up, line.bytes_down, line.connections) == (len(data), len(data), 1)
-    until(lambda: echo.ended == ["end"], "the server has seen the end")
+    until(lambda: echo.endings == ["end"], "the server has seen the end")
 
 
 def test_a_delay_is_added_to_the_round_trip(line: Line) -> None:
@@ -110,7 +110,7 @@ def test_a_cut_resets_both_sides_at_once(line: Line, echo: Echo) -> None:
         assert line.cut() == 1
         with pytest.raises(ConnectionResetError):
             connection.recv(1)
-    until(lambda: echo.ended == ["reset"], "the server has seen it")
+    until(lambda: echo.endings == ["reset"], "the server has seen the reset")
     assert line.cuts == 1
 
 

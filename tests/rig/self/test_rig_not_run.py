@@ -1,4 +1,4 @@
-"""Where no rig can start the tests that need one are named, and nothing fails; and the rig by hand."""
+"""Tests that need a rig are listed without one, and none fails; and rigs from the command line."""
 
 from __future__ import annotations
 
@@ -31,18 +31,18 @@ def test_tests_that_were_not_run_are_named_with_the_reason() -> None:
     test = "tests/rig/self/test_rig_sshd.py::test_the_bastion_gives_no_shell"
     done = run("pytest", "-p", "no:cacheprovider", test, **{packages.NO_RIG: "1"})
     assert done.returncode == 0
-    head, _, named = done.stdout.partition(f"not run: {packages.NO_RIG} is set")
+    head, _, names = done.stdout.partition(f"not run: {packages.NO_RIG} is set")
     assert head
-    assert named.splitlines()[1] == test
+    assert names.splitlines()[1] == test
 
 
-def test_installing_on_a_machine_without_apt_says_what_is_missing(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_installing_without_apt_names_the_missing_packages(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(packages, "missing", lambda *_: ["slurmd", "munge"])
     monkeypatch.setenv("PATH", "/nowhere")
     assert packages.install() == "only root on Debian or Ubuntu can install slurmd, munge"
 
 
-def test_installing_does_nothing_where_everything_is_there(login: Rig) -> None:
+def test_installing_does_nothing_if_no_package_is_missing(login: Rig) -> None:
     assert login
     done = run("tests.rig", "packages")
     assert (done.returncode, done.stdout) == (0, "")
@@ -54,14 +54,14 @@ def test_blocks_do_not_overlap(login: Rig) -> None:
         assert other.number != login.block.number
         assert other.port() not in login.servers.ports.values()
         assert other.directory.is_dir()
-        mark = marked(other.directory)
+        mark = make_mark(other.directory)
     finally:
         other.release()
     assert not mark.exists()
 
 
-def marked(directory: Path) -> Path:
-    """A file in there that the next one to take the number does not make."""
+def make_mark(directory: Path) -> Path:
+    """Create a file in a rig's directory that the next rig with this number does not create."""
     mark = directory / f"of-{os.getpid()}"
     mark.touch()
     return mark
@@ -76,9 +76,9 @@ def test_a_manually_started_rig_prints_how_to_reach_and_end_it(login: Rig) -> No
     directory = Path(config).parent.parent
     number = directory.name.rpartition("-")[2]
     try:
-        mark = marked(directory)
-        reached = subprocess.run(["ssh", "-F", config, "login", "hostname"], capture_output=True, text=True, check=True)
-        assert reached.stdout == "login01\n"
+        mark = make_mark(directory)
+        ssh = subprocess.run(["ssh", "-F", config, "login", "hostname"], capture_output=True, text=True, check=True)
+        assert ssh.stdout == "login01\n"
         assert f"python -m tests.rig down {number}" in up.stdout
     finally:
         down = run("tests.rig", "down", number)

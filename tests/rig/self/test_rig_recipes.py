@@ -1,6 +1,6 @@
-"""The stand-ins of the recipes' repositories fail by hand as the real ones do.
+"""The stand-ins of the recipes' repositories fail like the real ones when a user runs them directly.
 
-That they set up, launch and train is seen where the program does it: `tests/rig/upstream`.
+`tests/rig/upstream` shows that the program sets them up, launches them and trains with them.
 """
 
 from __future__ import annotations
@@ -20,11 +20,11 @@ PINS = ("torch==2.7.0", "pyarrow==19.0.1", "bitsandbytes==0.46.0")
 SLURM = {"SBATCH_ACCOUNT": "llmbench", "SBATCH_PARTITION": "batch"}
 IMAGE = "nvidia+nemo+25.02.01.sqsh"
 PATIENCE_S = 180.0
-"""For pip, on cores that others use, too."""
+"""Seconds for pip, on processor cores that other processes use as well."""
 
 
 class Procedure:
-    """One recipe, in an empty directory."""
+    """One recipe, in a new directory."""
 
     def __init__(self, outside: Outside, tag: str, folder: str, checkout: str = "dgxc-benchmarking") -> None:
         self.rig = outside.rig
@@ -37,7 +37,7 @@ class Procedure:
         self.rig.as_operator(["/usr/bin/python3", "-m", "venv", str(self._venv)], check=True)
 
     def run(self, *words: str, **variables: str) -> subprocess.CompletedProcess[str]:
-        """In the environment, and in the folder with the scripts."""
+        """Run a command in the environment, in the folder with the scripts."""
         return self._run(self.scripts, words, variables)
 
     def _run(self, folder: Path, words: Sequence[str], variables: dict[str, str]) -> subprocess.CompletedProcess[str]:
@@ -45,11 +45,11 @@ class Procedure:
         return self.rig.as_operator(words, cwd=str(folder), env=path | variables, timeout_s=PATIENCE_S)
 
     def launch(self, **variables: str) -> subprocess.CompletedProcess[str]:
-        """By a launch.sh that submits by itself."""
+        """Run a launch.sh that submits by itself."""
         return self.run("./launch.sh", **{**self.stage, **SLURM, **variables})
 
     def set_up(self) -> tuple[str, str]:
-        """Run setup.sh as a job: how it ended, and what it said."""
+        """Run setup.sh as a job; returns the job's state and output."""
         words = ["sbatch", "-A", "llmbench", "-p", "batch", "-N", "1", "./setup.sh"]
         done = self.run(*words, **self.stage)
         assert done.returncode == 0, done.stderr
@@ -57,38 +57,38 @@ class Procedure:
         return self.end_of(number), (self.scripts / f"slurm-{number}.out").read_text()
 
     def pin(self) -> None:
-        """The torch of the release, and what release 25.04.02 added."""
+        """Install the torch of the release, and the packages that release 25.04.02 added."""
         done = self.run("pip", "install", *PINS)
         assert done.returncode == 0, done.stderr
 
     def end_of(self, number: str) -> str:
-        """State of a job when it is over."""
-        until(lambda: number not in self.rig.squeue(), "the job is over", deadline_s=PATIENCE_S)
-        asked = f"sacct --noheader --allocations --parsable2 --jobs {number} --format State"
+        """State of a job after its end."""
+        until(lambda: number not in self.rig.squeue(), "the job has ended", deadline_s=PATIENCE_S)
+        query = f"sacct --noheader --allocations --parsable2 --jobs {number} --format State"
 
-        def over() -> str:
-            state = self.rig.as_operator(asked).stdout.strip()
+        def final_state() -> str:
+            state = self.rig.as_operator(query).stdout.strip()
             return "" if state in ("RUNNING", "PENDING") else state
 
-        return until(over, "the accounting knows it")
+        return until(final_state, "accounting has the job")
 
 
 @pytest.fixture(scope="module")
-def _made() -> dict[str, Procedure]:
+def _procedures() -> dict[str, Procedure]:
     return {}
 
 
 @pytest.fixture
-def nemotron(outside: Outside, _made: dict[str, Procedure]) -> Procedure:
-    """Nemotron4 25.04, set up once for all tests, which leave it as it is."""
-    if "nemotron" not in _made:
+def nemotron(outside: Outside, _procedures: dict[str, Procedure]) -> Procedure:
+    """Nemotron4 25.04, set up once for all tests, which do not change it."""
+    if "nemotron" not in _procedures:
         outside.need_little("nemo_run")
         procedure = Procedure(outside, "v25.04", "nemotron")
         state, output = procedure.set_up()
         assert state == "COMPLETED", output
         assert (procedure.root / IMAGE).read_bytes()[:4] == b"hsqs"
-        _made["nemotron"] = procedure
-    return _made["nemotron"]
+        _procedures["nemotron"] = procedure
+    return _procedures["nemotron"]
 
 
 def test_nemotron4_with_the_torch_of_today_and_without_the_pins_of_its_release_notes(nemotron: Procedure) -> None:
@@ -108,7 +108,7 @@ def test_nemotron4_that_is_set_up_twice(nemotron: Procedure) -> None:
     state, output = nemotron.set_up()
     assert state == "FAILED"
     assert f"[ERROR] File already exists: {nemotron.root / IMAGE}" in output
-    assert "Cloning into 'NeMo'" not in output, "it takes NeMo as it is, however far an earlier attempt came"
+    assert "Cloning into 'NeMo'" not in output, "the script cloned NeMo again"
 
 
 def test_nemotron4_whose_nemo_was_never_patched(nemotron: Procedure) -> None:
@@ -135,8 +135,8 @@ def test_llama31_of_24_11_without_a_token(outside: Outside) -> None:
 def test_nemotron4_340b_of_25_12(outside: Outside) -> None:
     procedure = Procedure(outside, "v25.12", "nemotron4-340b", "llmb_repo")
     nothing: dict[str, str] = {}
-    for missing, given in (("GPU_TYPE", nothing), ("LLMB_INSTALL", {"GPU_TYPE": "h100"})):
-        done = procedure.run("bash", "./setup.sh", **given)
+    for missing, settings in (("GPU_TYPE", nothing), ("LLMB_INSTALL", {"GPU_TYPE": "h100"})):
+        done = procedure.run("bash", "./setup.sh", **settings)
         assert (done.returncode, f"{missing}: " in done.stderr) == (1, True)
     variables = {"LLMB_INSTALL": str(procedure.root), "GPU_TYPE": "h100"}
     with outside.lost(repositories.NEMO_25_12_NEW):
@@ -147,21 +147,21 @@ def test_nemotron4_340b_of_25_12(outside: Outside) -> None:
     assert (wrong.returncode, "a100 is unsupported for this workload." in wrong.stdout) == (1, True)
 
 
-def test_the_presets_name_commits_that_are_there(outside: Outside, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_presets_name_existing_commits(outside: Outside, monkeypatch: pytest.MonkeyPatch) -> None:
     from llmb_tui.catalog.load import load_presets
 
     outside.use_presets(monkeypatch)
-    wanted = {
+    expected = {
         (commit.repository, commit.commit)
         for recipe in load_presets().recipes
         if recipe.upstream
         for commit in recipe.upstream.commits
     }
-    assert {commit for _, commit in wanted} <= set(outside.repositories.ids.values())
+    assert {commit for _, commit in expected} <= set(outside.repositories.ids.values())
     folder = outside.rig.new_dir()
-    for repository, commit in wanted:
-        got = outside.rig.as_operator(
+    for repository, commit in expected:
+        answer = outside.rig.as_operator(
             f"git init -q --bare r && git -C r fetch -q --depth 1 --filter=tree:0 {repository} {commit}",
             cwd=str(folder),
         )
-        assert (got.returncode, got.stderr) == (0, "")
+        assert (answer.returncode, answer.stderr) == (0, "")

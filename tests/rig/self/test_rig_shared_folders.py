@@ -1,4 +1,4 @@
-"""Folders of this machine that a rig shows to its operator."""
+"""Directories of this machine that a rig shows to its operator."""
 
 from __future__ import annotations
 

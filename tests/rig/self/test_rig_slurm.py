@@ -1,4 +1,4 @@
-"""The rig's Slurm is a real one, and can be brought into trouble and out of it."""
+"""The rig's real Slurm, its faults and the recovery from them."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ def test_a_node_of_the_other_kind_has_four_gpus(rig: Rig) -> None:
 def test_accounting_knows_a_finished_job_and_its_gpus(rig: Rig) -> None:
     job = rig.as_operator("sbatch --parsable --wait --gpus-per-node=8 --output=/dev/null --wrap true", check=True)
     ask = f"sacct -X -n -P -j {job.stdout.strip()} -o State,AllocTRES,Account"
-    row = until(lambda: rig.as_operator(ask).stdout, "sacct knows the job")
+    row = until(lambda: rig.as_operator(ask).stdout, "sacct lists the job")
     state, resources, account = row.strip().split("|")
     assert (state, account) == ("COMPLETED", "llmbench")
     assert "gres/gpu=8" in resources

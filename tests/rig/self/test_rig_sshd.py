@@ -1,4 +1,4 @@
-"""The rig's SSH servers: each lets in who it should, in its own way."""
+"""The rig's SSH servers: each accepts its own way to log in."""
 
 from __future__ import annotations
 
@@ -50,9 +50,9 @@ def test_plain_ssh_reaches_the_login_node_and_shows_its_banner(login: Rig) -> No
 
 
 def test_processes_that_lost_their_parent_leave_nothing(login: Rig) -> None:
-    """Thousands of them, all zombies, made each `ps` a tenth of a second of work."""
+    """Thousands of zombies would make each `ps` take a tenth of a second of processor time."""
     login.as_root("for one in 1 2 3 4 5 6 7 8; do (true &); done", check=True)
-    until(lambda: "Z" not in login.as_root(["ps", "-A", "-o", "stat="]).stdout, "the last one is gone")
+    until(lambda: "Z" not in login.as_root(["ps", "-A", "-o", "stat="]).stdout, "the last zombie is gone")
 
 
 def test_a_node_behind_the_bastion_is_known_to_the_bastion_only(login: Rig) -> None:
@@ -81,14 +81,14 @@ def test_a_password_is_accepted(login: Rig) -> None:
 def test_the_second_factor_follows_the_key(login: Rig) -> None:
     transport = connect(login, "mfa")
     assert transport.auth_publickey(login.user, key(login)) == ["keyboard-interactive"]
-    asked: list[str] = []
+    prompts_seen: list[str] = []
 
     def answer(_title: str, _words: str, prompts: list[tuple[str, bool]]) -> list[str]:
-        asked.extend(prompt for prompt, _ in prompts)
+        prompts_seen.extend(prompt for prompt, _ in prompts)
         return [login.totp() for _ in prompts]
 
     assert transport.auth_interactive(login.user, answer) == []
-    assert asked == ["Verification code: "]
+    assert prompts_seen == ["Verification code: "]
     transport.close()
 
 
@@ -166,7 +166,7 @@ def test_ending_sessions_leaves_the_server_alone(login: Rig) -> None:
 
 def test_processes_of_the_operator_are_listed(login: Rig) -> None:
     login.as_operator("sleep 987 >/dev/null 2>&1 &", check=True)
-    until(lambda: "sleep 987" in login.operator_processes(), "the shell's child has become it")
+    until(lambda: "sleep 987" in login.operator_processes(), "the shell's child runs sleep")
     login.as_root(["pkill", "-f", "^sleep 987"], check=True)
     until(lambda: "sleep 987" not in login.operator_processes(), "the process has ended")
 
@@ -190,4 +190,4 @@ def test_a_rig_ends_with_the_process_that_holds_it(login: Rig) -> None:
         pass
     os.kill(holder.pid, signal.SIGKILL)
     holder.communicate()
-    until(lambda: not Path(f"/proc/{sleeper}").exists(), "what ran in the rig has ended")
+    until(lambda: not Path(f"/proc/{sleeper}").exists(), "the rig's processes have ended")

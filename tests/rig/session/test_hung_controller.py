@@ -1,4 +1,4 @@
-"""A Slurm controller that hangs, behind a link that is well."""
+"""A hung Slurm controller behind a working link."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from tests.kit.waiting import until
 from tests.rig.cluster import Rig
 
 
-def test_a_hung_controller_is_no_dead_link(
+def test_a_hung_controller_does_not_count_as_a_dead_link(
     rig_without_accounting: Rig, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.delenv("SSH_AUTH_SOCK", raising=False)
@@ -20,7 +20,7 @@ def test_a_hung_controller_is_no_dead_link(
     session.run(["true"])
     until(lambda: session.health.round_trip_s is not None)
     with rig_without_accounting.controller_hung():
-        done = session.run(["squeue"], deadline_s=60)  # Slurm's own patience is 10 s and more
+        done = session.run(["squeue"], deadline_s=60)  # Slurm's own timeout is 10 s and more
         assert done.exit_code != 0
         assert "timed out" in done.stderr.lower()
         assert (session.state, session.health.note) == ("live", "")

@@ -1,4 +1,4 @@
-"""A session on real SSH servers: silence, cuts, restarts, and servers with few sessions."""
+"""Sessions on real SSH servers: silence, cuts, restarts, and servers with few sessions."""
 
 from __future__ import annotations
 
@@ -20,13 +20,13 @@ from tests.rig.line import Line
 
 Open = Callable[..., SlurmCluster]
 
-# It ends when its stdin does, as the log follower's does.
+# The command ends with its stdin, as the log follower does.
 _LONG = ("sh", "-c", "echo up; cat; exit")
 
 
 @pytest.fixture
 def open_session(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Open]:
-    """Makes sessions that end with the test. The user's own agent and keys are out of reach."""
+    """A function that opens sessions, which end with the test. The user's own agent and keys are not used."""
     monkeypatch.delenv("SSH_AUTH_SOCK", raising=False)
     monkeypatch.setenv("HOME", str(tmp_path))
     sessions: list[SlurmCluster] = []
@@ -50,24 +50,24 @@ def line(login: Rig) -> Iterator[Line]:
 
 @pytest.fixture
 def quick(monkeypatch: pytest.MonkeyPatch) -> None:
-    """A heartbeat that loses its patience after three seconds."""
+    """Set a heartbeat timeout of three seconds."""
     monkeypatch.setattr(heartbeat, "ASK_EVERY_S", 0.5)
     monkeypatch.setattr(heartbeat, "PATIENCE_S", 2.5)
 
 
 class Owner:
-    """Has the password and the token, and counts how often they were asked for."""
+    """A user with the password and the token, who counts the questions."""
 
     def __init__(self, rig: Rig) -> None:
         self._rig = rig
-        self.asked = 0
+        self.questions = 0
 
     def accept_host_key(self, host: str, key_type: str, fingerprint: str, note: str = "") -> bool:
         raise AssertionError(f"the rig's key is known: {host} {key_type} {fingerprint} {note}")
 
     def answer(self, prompt: str, echo: bool) -> str:
         assert not echo
-        self.asked += 1
+        self.questions += 1
         return self._rig.totp() if "code" in prompt.lower() else self._rig.password
 
 
@@ -106,7 +106,7 @@ def test_commands_behind_a_hung_line_end_when_the_server_notices_it(login: Rig, 
     with pytest.raises(DisconnectedError):
         stream.read(60)
     assert any("echo up" in process for process in login.operator_processes())
-    line.resume()  # what was on its way gets there: that the connection was closed
+    line.resume()  # the delayed data arrives: the end of the connection
     until(lambda: not any("echo up" in process for process in login.operator_processes()))
 
 
@@ -122,7 +122,7 @@ def test_closing_leaves_nothing_running_there(login: Rig, open_session: Open, bu
 
 
 @pytest.mark.usefixtures("quick")
-def test_a_slow_line_full_of_output_is_no_dead_one(login: Rig, open_session: Open) -> None:
+def test_a_slow_line_full_of_output_does_not_count_as_dead(login: Rig, open_session: Open) -> None:
     size = 1_000_000
     with NarrowLine(login.port(), bytes_per_s=120_000) as narrow:
         session = open_session(narrow.profile(login.profile()))
@@ -168,7 +168,7 @@ def test_twelve_commands_and_a_stream_share_ten_sessions(login: Rig, open_sessio
     assert session.calls_last_minute == 13
 
 
-def test_with_one_session_a_long_stream_has_a_connection_of_its_own(login: Rig, open_session: Open) -> None:
+def test_with_one_session_a_long_stream_uses_a_second_connection(login: Rig, open_session: Open) -> None:
     session = open_session(login.profile("tight"))
     stream = session.stream(_LONG, bulk=True)
     assert stream.read(20) == b"up\n"
@@ -200,33 +200,33 @@ def test_after_a_cut_a_login_with_a_code_waits_for_a_person(login: Rig, open_ses
         with session.stream(_LONG, bulk=True) as stream:
             assert stream.read(20) == b"up\n"
             assert not session.bulk.alive
-        asked_at_first = owner.asked
+        asked_at_first = owner.questions
         line.cut()
         until(lambda: session.state == "needs-login")
         with pytest.raises(LoginNeededError):
             session.run(["true"])
-        assert (owner.asked, line.connections) == (asked_at_first, 1)
+        assert (owner.questions, line.connections) == (asked_at_first, 1)
         session.connect(owner)
         assert session.run(["echo", "back"]).stdout == "back\n"
-        assert (owner.asked, line.connections) == (2 * asked_at_first, 2)
+        assert (owner.questions, line.connections) == (2 * asked_at_first, 2)
 
 
 def test_a_key_with_a_passphrase_asks_once_for_everything(login: Rig, open_session: Open) -> None:
     from tests.rig.client import PASSPHRASE
 
-    class Knows(Owner):
+    class PassphraseOwner(Owner):
         def answer(self, prompt: str, echo: bool) -> str:
             super().answer(prompt, echo)
             return PASSPHRASE
 
-    owner = Knows(login)
+    owner = PassphraseOwner(login)
     session = open_session(login.profile("enc"), owner)
     with session.stream(_LONG, bulk=True) as stream:
         assert stream.read(20) == b"up\n"
         assert session.bulk.alive
     login.servers.end_sessions("login")
     until(lambda: session.state == "live" and session.run(["true"]).exit_code == 0)
-    assert owner.asked == 1
+    assert owner.questions == 1
 
 
 def test_a_way_through_a_bastion_is_watched_to_its_end(login: Rig, open_session: Open) -> None:

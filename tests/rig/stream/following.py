@@ -1,4 +1,4 @@
-"""A `LogFeed` at work on a log of the rig, and what it says of it."""
+"""A `LogFeed` on a log of the rig, with the news that it reports."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ JOB = "42"
 REPOSITORY = Path(__file__).parents[3]
 WRITER = Path(__file__).with_name("log_writer.py")
 
-# What the program does while a log is watched, in a process of its own.
+# Code of a separate process that follows a log as the program does.
 _PROGRAM = """
 from pathlib import Path
 from llmb_tui.cluster.slurm.profile import SlurmProfile
@@ -31,26 +31,26 @@ Following({profile!r}, Path({task_dir!r}), Path({folder!r})).feed.join()
 
 
 def log_in(task_dir: Path, restart: int = 0) -> Path:
-    """Where the log of that job lies, on the cluster and here."""
+    """Path of a job's log, which is the same on the cluster and here."""
     return Path(make_spec(task_dir=task_dir).log.path(JOB, restart))
 
 
 def written_by_operator(rig: Rig, path: Path, data: bytes = b"") -> Path:
-    """A file of the operator's, with that in it."""
+    """Create a file as the operator, with these bytes."""
     rig.as_operator(["sh", "-c", 'umask 022; cat > "$1"', "sh", str(path)], check=True)
     path.write_bytes(data)
     return path
 
 
 def start_writer(rig: Rig, path: Path, seed: int, seconds: float) -> subprocess.Popen[bytes]:
-    """Have a log written on the login node. The writer is started by the rig, not over SSH."""
+    """Start a writer of a log on the login node. The rig starts it, not SSH."""
     argv = ["python3", "-c", WRITER.read_text(), str(path), str(seed), str(seconds)]
     return rig.machine.popen(argv, output=sys.stderr.fileno())
 
 
 @contextmanager
 def followed_in_a_process(profile: SlurmProfile, task_dir: Path, folder: Path) -> Iterator[None]:
-    """Within the block another process follows the log; at its end that is killed."""
+    """Follow the log in another process within the block; the process is killed at the end."""
     code = _PROGRAM.format(profile=profile, task_dir=str(task_dir), folder=str(folder))
     program = subprocess.Popen([sys.executable, "-c", code], cwd=REPOSITORY)
     try:
@@ -61,7 +61,7 @@ def followed_in_a_process(profile: SlurmProfile, task_dir: Path, folder: Path) -
 
 
 class Following:
-    """The feed in its thread; to be left with `end`."""
+    """The feed in its thread; call `end` at the end."""
 
     def __init__(self, profile: SlurmProfile, task_dir: Path, folder: Path) -> None:
         self.news: list[WatchEvent] = []
@@ -75,20 +75,20 @@ class Following:
 
     @property
     def links(self) -> list[LinkChanged]:
-        """What it said of the link."""
+        """Reported states of the link."""
         return [news for news in self.news if isinstance(news, LinkChanged)]
 
     @property
     def troubles(self) -> list[str]:
-        """What it said of the log."""
+        """Reported problems of the log."""
         return [news.note for news in self.news if isinstance(news, (LogGrown, LogProblem)) and news.note]
 
     def wait_until_copied(self, remote: Path, deadline_s: float = 60.0) -> None:
-        """Wait until the newest copy is as long as a file that nobody writes to any more."""
+        """Wait until the newest copy is as long as the file, which must not grow any more."""
         copy = self.folder / "log"
         size = remote.stat().st_size
         try:
-            until(lambda: copy.exists() and copy.stat().st_size >= size, "the copy is whole", deadline_s=deadline_s)
+            until(lambda: copy.exists() and copy.stat().st_size >= size, "the copy is complete", deadline_s=deadline_s)
         except TimeoutError as late:
             raise TimeoutError(f"{late}; it said {self.news}") from None
 

@@ -1,4 +1,4 @@
-"""Writes a training log that is not random but looks it: run on the login node as `python3 - PATH SEED SECONDS`."""
+"""A writer of a reproducible log that looks random; runs on the login node as `python3 - PATH SEED SECONDS`."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ STEP = (
 
 
 def pieces(seed: int) -> Iterator[bytes]:
-    """What such a job writes, without end: steps, bars, bursts, bytes that are no text, lines that end later."""
+    """Endless output of a training job: steps, bars, bursts, bytes that are not text, lines that end later."""
     chance = random.Random(seed)
     step = 0
     while True:
@@ -39,7 +39,7 @@ def pieces(seed: int) -> Iterator[bytes]:
 
 
 def write(path: str, seed: int, seconds: float) -> None:
-    """Write for so long, in bursts and pauses, flushed as a job's output is."""
+    """Write for so many seconds, in bursts and pauses, flushed as a job's output is."""
     chance = random.Random(seed + 1)
     ends = time.monotonic() + seconds
     source = pieces(seed)

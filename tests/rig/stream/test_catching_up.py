@@ -1,4 +1,4 @@
-"""Logs that are far ahead of their copy, over lines and servers that are not at their best."""
+"""Logs that are far ahead of their copy, over slow or cut lines and restricted servers."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ MEGABYTE = 1_000_000
 
 
 def training_log(size: int) -> bytes:
-    """As a training run writes it: the same words over and over."""
+    """A log with the repetitive words of a training run."""
     lines = (
         log_writer.STEP.format(i=i, seconds=2 + i % 97 / 100, samples=256 * i).encode() for i in range(size // 150)
     )
@@ -53,7 +53,7 @@ def test_one_session_is_enough_for_the_stream_and_for_commands(login: Rig, log: 
             file.write(b"line %d\n" % number)
         assert following.session.run(["echo", "hello"]).stdout == "hello\n"
         following.wait_until_copied(log)
-    # Before it ends: then the feed sees either its end or that of the connection first, and says so or not.
+    # Checked before the end: at the end the feed sees either its own end or the connection's first, and may report it.
     assert [news.link for news in following.links] == ["live"]
     following.end()
     assert (tmp_path / "run" / "log").read_bytes() == log.read_bytes()
@@ -67,7 +67,7 @@ def test_a_program_that_is_killed_while_it_copies(login: Rig, log: Path, tmp_pat
     for _ in range(6):
         with followed_in_a_process(login.profile(), log.parent, folder):
             size = copy.stat().st_size if copy.exists() else 0
-            until(lambda: copy.exists() and copy.stat().st_size > size, "it copies")  # noqa: B023 - called at once
+            until(lambda: copy.exists() and copy.stat().st_size > size, "the copy grows")  # noqa: B023 - called at once
         with log.open("ab") as file:
             file.write(chance.randbytes(3 * MEGABYTE))
     following = Following(login.profile(), log.parent, folder)

@@ -1,4 +1,4 @@
-"""A log that does not only grow: it is noticed, it is said, and the copy keeps what the log was."""
+"""Logs that do not only grow: the feed notices and reports the change, and the copy keeps the earlier content."""
 
 from __future__ import annotations
 
@@ -24,11 +24,11 @@ def log(login: Rig) -> Path:
 
 @pytest.fixture
 def following(login: Rig, log: Path, tmp_path: Path) -> Iterator[Following]:
-    """The log is followed and copied."""
-    started = Following(login.profile(), log.parent, tmp_path / "run")
-    started.wait_until_copied(log)
-    yield started
-    started.end()
+    """A feed that has copied the log."""
+    new_feed = Following(login.profile(), log.parent, tmp_path / "run")
+    new_feed.wait_until_copied(log)
+    yield new_feed
+    new_feed.end()
 
 
 def append(path: Path, data: bytes) -> None:
@@ -41,7 +41,7 @@ def cut_short(log: Path) -> None:
 
 
 def write_anew(log: Path) -> None:
-    """What follows is on its way at once, as with a job that writes all the time."""
+    """The later writes follow at once, as for a job that writes all the time."""
     os.truncate(log, 0)
     append(log, OTHER)
 
@@ -81,7 +81,7 @@ def replace_by_a_copy(log: Path) -> None:
 def test_a_log_that_was_replaced(following: Following, log: Path, *, change: Callable[[Path], None], why: str) -> None:
     change(log)
     anew = following.folder / "log-1"
-    until(lambda: anew.exists() and anew.read_bytes() == log.read_bytes(), "what it is now is copied as a whole")
+    until(lambda: anew.exists() and anew.read_bytes() == log.read_bytes(), "the new content is copied completely")
     following.end()
     text = following.troubles[0]
     assert "was replaced" in text
@@ -93,7 +93,7 @@ def test_a_log_that_was_replaced(following: Following, log: Path, *, change: Cal
 def test_a_log_that_is_gone_and_comes_back(following: Following, log: Path) -> None:
     hidden = log.with_suffix(".hidden")
     log.rename(hidden)
-    until(lambda: following.troubles, "it is said")
+    until(lambda: following.troubles, "the feed reports the problem")
     assert "is gone" in following.troubles[0]
     assert f"the copy keeps the {len(BEFORE):,} bytes" in following.troubles[0]
     hidden.rename(log)
@@ -104,18 +104,18 @@ def test_a_log_that_is_gone_and_comes_back(following: Following, log: Path) -> N
 
 def test_a_log_that_cannot_be_read_for_a_while(following: Following, log: Path) -> None:
     log.chmod(0)
-    until(lambda: following.troubles, "it is said")
+    until(lambda: following.troubles, "the feed reports the problem")
     assert "cannot be read" in following.troubles[0]
     assert "denied" in following.troubles[0]
     log.chmod(0o644)
-    known = len(following.news)
-    until(lambda: any(isinstance(news, LogGrown) for news in following.news[known:]), "it is well again")
+    count = len(following.news)
+    until(lambda: any(isinstance(news, LogGrown) for news in following.news[count:]), "the log grows again")
     assert (following.folder / "log").read_bytes() == BEFORE
 
 
 def test_a_restart_is_followed_though_the_log_before_it_was_replaced(following: Following, log: Path) -> None:
     cut_short(log)
-    until(lambda: following.troubles, "it is said")
+    until(lambda: following.troubles, "the feed reports the problem")
     for restart in (1, 2):
         log_in(log.parent, restart).write_bytes(OTHER * restart)
     following.feed.job_moved(2)

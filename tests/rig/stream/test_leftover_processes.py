@@ -1,4 +1,4 @@
-"""Nothing of ours runs on the login node 5 seconds after the program has gone, however it went."""
+"""The program leaves no process on the login node 5 s after its end, whatever ended it."""
 
 from __future__ import annotations
 
@@ -33,41 +33,41 @@ def line(login: Rig) -> Iterator[Line]:
 
 @pytest.fixture
 def follow(log: Path, tmp_path: Path) -> Iterator[Callable[[SlurmProfile], Following]]:
-    """Follow the log over a profile, and wait until it is copied."""
-    started: list[Following] = []
+    """A function that follows the log over a profile, and waits until it is copied."""
+    feeds: list[Following] = []
 
     def start(profile: SlurmProfile) -> Following:
-        started.append(Following(profile, log.parent, tmp_path / "run"))
-        started[-1].wait_until_copied(log)
-        return started[-1]
+        feeds.append(Following(profile, log.parent, tmp_path / "run"))
+        feeds[-1].wait_until_copied(log)
+        return feeds[-1]
 
     yield start
-    for following in started:
+    for following in feeds:
         following.end()
 
 
-def ours(rig: Rig) -> list[str]:
-    """What runs as the operator and is not the SSH server's own process for a connection."""
+def leftover_processes(rig: Rig) -> list[str]:
+    """Processes of the operator, except the SSH server's own process for a connection."""
     return [process for process in rig.operator_processes() if not process.startswith("llmb-")]
 
 
 def assert_nothing_remains(rig: Rig, within_s: float = GONE_WITHIN_S) -> None:
-    """Looks once more at the end: one that began within the time may have seen what was gone when it was over."""
+    """Look once more after the deadline: a look that started in time may report processes that ended meanwhile."""
     with suppress(TimeoutError):
-        until(lambda: not ours(rig), deadline_s=within_s)
-    assert ours(rig) == []
+        until(lambda: not leftover_processes(rig), deadline_s=within_s)
+    assert leftover_processes(rig) == []
 
 
 def test_after_quitting(login: Rig, follow: Callable[[SlurmProfile], Following]) -> None:
     following = follow(login.profile())
-    assert ours(login)
+    assert leftover_processes(login)
     following.end()
     assert_nothing_remains(login)
 
 
 def test_after_the_line_was_cut(login: Rig, line: Line, follow: Callable[[SlurmProfile], Following]) -> None:
     follow(line.profile(login.profile()))
-    assert ours(login)
+    assert leftover_processes(login)
     line.refuse()
     assert line.cut()
     assert_nothing_remains(login)
@@ -77,7 +77,7 @@ def test_after_the_program_was_killed(login: Rig, log: Path, tmp_path: Path) -> 
     copy = tmp_path / "run" / "log"
     with followed_in_a_process(login.profile(), log.parent, tmp_path / "run"):
         until(lambda: copy.exists() and copy.read_bytes() == log.read_bytes(), "the log is copied")
-        assert ours(login)
+        assert leftover_processes(login)
     assert_nothing_remains(login)
 
 
@@ -87,7 +87,7 @@ def test_after_a_line_that_hung_and_was_dropped(
     following = follow(line.profile(login.profile()))
     line.hang()
     following.end()
-    assert ours(login), "the server cannot know yet"
+    assert leftover_processes(login), "the processes ended before the server noticed"
     line.cut()
     assert_nothing_remains(login)
 
@@ -98,7 +98,7 @@ def test_a_line_that_hangs_for_ever_leaves_nothing_for_long(
 ) -> None:
     monkeypatch.setattr(remotelog, limit, 4)
     following = follow(line.profile(login.profile()))
-    assert ours(login)
+    assert leftover_processes(login)
     line.hang()
     following.end()
     assert_nothing_remains(login, 4 + GONE_WITHIN_S)
@@ -112,7 +112,7 @@ def test_the_process_of_the_looks_ends_with_its_line(
     session = SlurmCluster(line.profile(login.profile()))
     for _ in range(2):
         session.run(["true"], only_looks=True)
-    assert ours(login)
+    assert leftover_processes(login)
     if hangs:
         line.hang()
     else:

@@ -25,7 +25,7 @@ from tests.kit.runs import CATALOG, make_run
 from tests.kit.waiting import until
 from tests.rig.cluster import Rig
 
-# Each start makes two steps more than the one before, and begins them after a while, as a training does.
+# Each start makes two steps more than the previous one, and begins them after a while, as a training does.
 SCRIPT = """#!/bin/bash
 #SBATCH --job-name=nemo_grok1
 #SBATCH --requeue
@@ -38,8 +38,8 @@ FRAME = "\rEpoch 0: :  {n}%| {n}/50 [00:10<00:00, global_step={i}.000, train_ste
 
 
 @dataclass
-class Watched:
-    """The job, and whoever watches it."""
+class WatchedJob:
+    """A job and its watching."""
 
     rig: Rig
     folder: Path
@@ -54,7 +54,7 @@ class Watched:
         return self.runs.folder(self.run.id) / (f"log.{restart}" if restart else "log")
 
     def start(self) -> Callable[[], RunState]:
-        """Watch in a thread. Gives what ends that, and answers with the last state."""
+        """Watch in a thread; returns a function that ends the watching and returns the last state."""
         session = SlurmCluster(self.rig.profile())
         poller = JobPoller(session, every_s=0.5)
         stop = threading.Event()
@@ -85,7 +85,7 @@ class Watched:
         return self.states[-1]
 
     def requeue(self) -> None:
-        """Have Slurm start it again. It would wait for two minutes; where it does not wait at all, the start fails."""
+        """Have Slurm start the job again soon; by default it waits two minutes; without any wait the start fails."""
         job = self.run.job_ids[-1]
         self.rig.as_operator(["scontrol", "requeue", job], check=True)
         waiting = ["squeue", "-h", "-j", job, "-t", "PENDING", "-o", "%r"]
@@ -95,30 +95,30 @@ class Watched:
     def end(self) -> None:
         """Let the job end."""
         (self.folder / "end").touch()
-        until(lambda: self.run.job_ids[-1] not in self.rig.squeue(), "the job is over")
+        until(lambda: self.run.job_ids[-1] not in self.rig.squeue(), "the job has ended")
 
 
-Submit = Callable[..., Watched]
+Submit = Callable[..., WatchedJob]
 
 
 @pytest.fixture
 def submit(rig: Rig, tmp_path: Path) -> Submit:
-    """Submits the job; `options` are of its srun."""
-    made = plan(CATALOG, Selection("grok1", "25.02", "314b", "h100", "bf16", 8))
+    """A function that submits the job; `options` are options of its srun."""
+    run_plan = plan(CATALOG, Selection("grok1", "25.02", "314b", "h100", "bf16", 8))
 
-    def submit(options: str = "") -> Watched:
+    def submit(options: str = "") -> WatchedJob:
         folder = rig.new_dir()
         (folder / "steps").write_text("".join(FRAME.format(n=i + 1, i=i, s=f"{2 + i}.0") for i in range(8)))
         script = SCRIPT.format(folder=folder, options=options)
         job = rig.as_operator(["sbatch", "--parsable"], stdin=script, cwd=str(folder), check=True).stdout.strip()
         log = JobLog(f"{folder}/log_%j.out", (f"{folder}/log_%j.err", f"{folder}/slurm-%j.out"))
         run = make_run(
-            plan=made, spec=None, log_format="hydra", procedure="upstream", cluster="rig", log=log, job_ids=(job,),
+            plan=run_plan, spec=None, log_format="hydra", procedure="upstream", cluster="rig", log=log, job_ids=(job,),
             job_state=None,
         )  # fmt: skip
         runs = Runs(UserPaths(tmp_path / "config", tmp_path / "state"))
         runs.save(run)
-        return Watched(rig, folder, runs, run)
+        return WatchedJob(rig, folder, runs, run)
 
     return submit
 
@@ -133,16 +133,16 @@ def test_an_overwritten_log_continues_in_a_second_copy(submit: Submit) -> None:
     watched = submit()
     leave = watched.start()
     watched.wait_for("the first start's steps", lambda state: state.progress.steps_done == 2)
-    first = watched.log().read_bytes()
+    first_log = watched.log().read_bytes()
     watched.requeue()
-    state = watched.wait_for("the second start's", lambda state: state.progress.steps_done == 4)
+    state = watched.wait_for("the second start's steps", lambda state: state.progress.steps_done == 4)
     assert (state.log_name, state.job and state.job.restarts) == ("log.1", 1)
     assert "log began anew, which is usual when a job is started again" in state.link_note
-    assert f"The {len(first):,} bytes" in state.link_note
+    assert f"The {len(first_log):,} bytes" in state.link_note
     watched.end()
-    watched.wait_for("it is done", lambda state: state.stage == "done")
+    watched.wait_for("the run is done", lambda state: state.stage == "done")
     leave()
-    assert watched.copy().read_bytes() == first
+    assert watched.copy().read_bytes() == first_log
     assert watched.copy(1).read_bytes() == watched.log().read_bytes()
     again = RunRecords(watched.runs).record(watched.runs.load(watched.run.id)).state
     assert (again.log_name, again.progress.steps_done) == ("log.1", 4)
@@ -153,28 +153,28 @@ def test_both_logs_are_copied_if_the_job_restarted_while_the_program_was_closed(
     leave = watched.start()
     watched.wait_for("the first start's steps", lambda state: state.progress.steps_done == 2)
     leave()
-    first = watched.copy().read_bytes()
+    first_copy = watched.copy().read_bytes()
     watched.requeue()
-    until(lambda: b"start 1" in watched.log().read_bytes(), "the second start")
-    until(lambda: watched.once().progress.steps_done == 4, "its steps are seen by a single look")
+    until(lambda: b"start 1" in watched.log().read_bytes(), "the second start writes")
+    until(lambda: watched.once().progress.steps_done == 4, "a single look reads its steps")
     watched.end()
     state = watched.once()
     assert (state.stage, state.log_name) == ("done", "log.1")
-    assert watched.copy().read_bytes() == first
+    assert watched.copy().read_bytes() == first_copy
     assert watched.copy(1).read_bytes() == watched.log().read_bytes()
 
 
-def test_a_log_that_the_second_start_writes_on_in_is_one_copy(submit: Submit) -> None:
-    """As where Slurm is set up to append."""
+def test_a_log_that_the_second_start_appends_to_is_one_copy(submit: Submit) -> None:
+    """The site configures Slurm to append."""
     watched = submit("--open-mode=append")
     leave = watched.start()
     watched.wait_for("the first start's steps", lambda state: state.progress.steps_done == 2)
     watched.requeue()
-    state = watched.wait_for("the second start's", lambda state: state.progress.steps_done == 4)
+    state = watched.wait_for("the second start's steps", lambda state: state.progress.steps_done == 4)
     assert (state.log_name, state.link_note) == ("log", "")
     assert [index for index, _ in state.progress.step_times_s] == [0, 1, 2, 3]
     watched.end()
-    watched.wait_for("it is done", lambda state: state.stage == "done")
+    watched.wait_for("the run is done", lambda state: state.stage == "done")
     leave()
     assert not watched.copy(1).exists()
     assert watched.copy().read_bytes() == watched.log().read_bytes()
@@ -186,7 +186,7 @@ def test_the_reason_of_a_failure_is_in_the_file_next_to_the_log(submit: Submit) 
     (watched.folder / "fail").write_text("torch.OutOfMemoryError: CUDA out of memory. Tried to allocate 2 GiB\n")
     (watched.folder / "end").touch()
     leave = watched.start()
-    state = watched.wait_for("it has failed", lambda state: state.progress.failure)
+    state = watched.wait_for("the run has failed", lambda state: state.progress.failure)
     leave()
     assert state.stage == "failed"
     assert b"memory" not in watched.copy().read_bytes()

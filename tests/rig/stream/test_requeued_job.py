@@ -1,4 +1,4 @@
-"""A job that Slurm starts again writes a second log: both are copied, and the newest is what is watched."""
+"""A job that Slurm starts again writes a second log: both logs are copied, and the newest is watched."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from tests.kit.waiting import until
 from tests.rig.cluster import Rig
 from tests.rig.stream import log_writer
 
-# Each start writes its number and a step more than the one before, and then waits until it may end.
+# Each start writes its number and one step more than the previous one, and then waits until it may end.
 SCRIPT = """#!/bin/sh
 #SBATCH --job-name={job_name}
 #SBATCH --account=llmbench
@@ -33,8 +33,8 @@ until [ -e {task_dir}/end ]; do sleep 0.2; done
 """
 
 
-class Submitted:
-    """The job, and the run that it belongs to."""
+class SubmittedJob:
+    """The job and its run."""
 
     def __init__(self, rig: Rig, tmp_path: Path) -> None:
         self.rig = rig
@@ -49,7 +49,7 @@ class Submitted:
         self.runs.save(self.run)
 
     def requeue(self) -> None:
-        """Have Slurm start it again. It would wait for two minutes; where it does not wait at all, the start fails."""
+        """Have Slurm start the job again soon; by default it waits two minutes; without any wait the start fails."""
         self.rig.as_operator(["scontrol", "requeue", self.job], check=True)
         waiting = ["squeue", "-h", "-j", self.job, "-t", "PENDING", "-o", "%r"]
         until(lambda: self.rig.as_operator(waiting).stdout.strip() == "BeginTime", "it waits")
@@ -60,16 +60,16 @@ class Submitted:
 
 
 def test_both_logs_are_copied(rig: Rig, tmp_path: Path) -> None:
-    submitted = Submitted(rig, tmp_path)
+    submitted = SubmittedJob(rig, tmp_path)
     session = SlurmCluster(rig.profile())
     states: list[RunState] = []
     poller = JobPoller(session, every_s=0.5)
     monitor = Monitor(session, submitted.runs, submitted.run, poller)
     watching = threading.Thread(target=monitor.watch, args=(states.append, threading.Event()), daemon=True)
     watching.start()
-    until(lambda: states and states[-1].progress.steps_done == 1, "the first log")
+    until(lambda: states and states[-1].progress.steps_done == 1, "the step of the first log")
     submitted.requeue()
-    until(lambda: states[-1].log_name == "log.1" and states[-1].progress.steps_done == 2, "the second log")
+    until(lambda: states[-1].log_name == "log.1" and states[-1].progress.steps_done == 2, "the steps of the second log")
     (submitted.task_dir / "end").touch()
     watching.join(60)
     poller.close()

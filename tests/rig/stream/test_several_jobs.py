@@ -1,4 +1,4 @@
-"""A run of several jobs, as a launch of NeMo-Run may make them, on a real Slurm: the last is watched, all are seen."""
+"""A run of several jobs, as a launch of NeMo-Run may make them, on a real Slurm: the last is watched, all polled."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ until [ -e {folder}/end-{name} ]; do sleep 0.2; done
 
 
 @dataclass
-class Launched:
+class LaunchedJobs:
     """The run's two jobs."""
 
     services: Services
@@ -49,13 +49,13 @@ class Launched:
         (self.folder / f"end-{name}").touch()
 
     def over(self) -> bool:
-        """Ask Slurm once whether both have ended: a job is COMPLETING before that, which is no end yet."""
+        """Ask Slurm once whether both jobs have ended; a COMPLETING job has not ended yet."""
         poll_jobs(self.services.clusters.cluster("rig"), self.services.runs, [self.run])
         return not self.is_active()
 
 
 @pytest.fixture
-def launched(rig: Rig, tmp_path: Path) -> Iterator[Launched]:
+def launched(rig: Rig, tmp_path: Path) -> Iterator[LaunchedJobs]:
     services = Services(UserPaths(tmp_path / "config", tmp_path / "state"))
     services.clusters.save(rig.profile(name="rig"))
     folder = rig.new_dir()
@@ -67,14 +67,14 @@ def launched(rig: Rig, tmp_path: Path) -> Iterator[Launched]:
     log = JobLog(f"{folder}/log-plain_%j_%r.out", (f"{folder}/sbatch_plain_%j.out",))
     run = make_run(spec=None, procedure="upstream", cluster="rig", log=log, job_ids=jobs, job_state=None)
     services.runs.save(run)
-    yield Launched(services, folder, run.id)
+    yield LaunchedJobs(services, folder, run.id)
     services.clusters.close()
     rig.cancel_jobs()
 
 
 @pytest.fixture
-def watch(launched: Launched) -> Callable[[], RunState]:
-    """Watch the run to the end of the job that counts."""
+def watch(launched: LaunchedJobs) -> Callable[[], RunState]:
+    """A function that watches the run to the end of its main job."""
     return lambda: launched.services.feed.monitor(launched.run_id).watch(lambda _: None, threading.Event())
 
 
@@ -82,41 +82,41 @@ def states(run: Run) -> dict[str, str | None]:
     return dict(zip(NAMES, map(run.state_of, run.job_ids), strict=True))
 
 
-def test_the_last_job_is_watched_and_the_other_is_seen(launched: Launched, watch: Callable[[], RunState]) -> None:
+def test_the_last_job_is_watched_and_the_other_is_seen(launched: LaunchedJobs, watch: Callable[[], RunState]) -> None:
     launched.end("plain")
     final = watch()
     profile, plain = launched.run.job_ids
     assert (final.job and (final.job.id, final.job.state), final.progress.steps_done) == ((plain, "COMPLETED"), 3)
     assert [(job.id, job.state) for job in final.others] == [(profile, "RUNNING")]
     assert states(launched.run) == {"profile": "RUNNING", "plain": "COMPLETED"}
-    assert launched.is_active(), "a job of it has not ended"
+    assert launched.is_active(), "the run counts as ended while a job is active"
 
     launched.end("profile")
-    until(launched.over, "its end is seen")
+    until(launched.over, "the end of both jobs is known")
     assert states(launched.run) == {"profile": "COMPLETED", "plain": "COMPLETED"}
     assert [job.state for job in watch().others] == ["COMPLETED"]
 
 
-def test_the_other_job_may_end_first(launched: Launched) -> None:
+def test_the_other_job_may_end_first(launched: LaunchedJobs) -> None:
     launched.end("profile")
     monitor = launched.services.feed.monitor(launched.run_id)
-    seen = [monitor.once()]
+    states_seen = [monitor.once()]
 
     def over() -> bool:
-        seen.append(monitor.once())
-        job, other = seen[-1].job, seen[-1].others[0]
+        states_seen.append(monitor.once())
+        job, other = states_seen[-1].job, states_seen[-1].others[0]
         return other.finished and job is not None and not job.waiting
 
-    until(over, "its end is seen, and the start of the one that is watched")
-    job = seen[-1].job
+    until(over, "its end and the start of the watched job are known")
+    job = states_seen[-1].job
     assert job is not None
-    assert (job.state, seen[-1].others[0].state) == ("RUNNING", "COMPLETED")
+    assert (job.state, states_seen[-1].others[0].state) == ("RUNNING", "COMPLETED")
     assert states(launched.run) == {"profile": "COMPLETED", "plain": "RUNNING"}
     assert launched.is_active()
 
 
-def test_cancelling_ends_them_all(launched: Launched, watch: Callable[[], RunState]) -> None:
+def test_cancelling_ends_all_jobs_of_a_run(launched: LaunchedJobs, watch: Callable[[], RunState]) -> None:
     launched.services.feed.cancel(launched.run)
     assert watch().stage == "cancelled"
-    until(launched.over, "both are known to have ended")
+    until(launched.over, "the end of both jobs is known")
     assert states(launched.run) == {"profile": "CANCELLED", "plain": "CANCELLED"}

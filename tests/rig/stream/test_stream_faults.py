@@ -1,4 +1,4 @@
-"""A log that grows while its line is cut, hangs, and the server is restarted, again and again."""
+"""A growing log whose line is cut and hangs, and whose server is restarted, again and again."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ DEADLINE_S = 240.0
 
 
 class Nuisance:
-    """Makes trouble on a line and at its server, of one kind after the other."""
+    """Faults of a line and its server, of several kinds in turn."""
 
     def __init__(self, rig: Rig, line: Line, seed: int) -> None:
         self._rig = rig
@@ -34,18 +34,18 @@ class Nuisance:
 
     @property
     def drops(self) -> int:
-        """How often live connections were broken so far."""
+        """Number of broken live connections so far."""
         return self._line.cuts + self._killed
 
     def strike(self) -> None:
-        """Once, in some way."""
+        """Cause one fault."""
         kind = self._chance.randrange(20)
         if kind < 2:
             self._killed += bool(self._rig.servers.sessions("login"))
             (self._rig.servers.restart if kind else self._rig.servers.end_sessions)("login")
         elif kind < 4:
             self._line.hang()
-            time.sleep(self._chance.uniform(0.1, 0.5))  # what is on its way waits
+            time.sleep(self._chance.uniform(0.1, 0.5))  # data in flight waits
             if kind == 3:
                 self._line.cut()
             self._line.resume()
@@ -64,7 +64,7 @@ def remote(login: Rig) -> Path:
 
 @pytest.fixture
 def writer(login: Rig, remote: Path) -> Iterator[subprocess.Popen[bytes]]:
-    """The job: it writes for a while."""
+    """The job's log writer, which writes for a while."""
     process = start_writer(login, remote, seed=11, seconds=WRITES_FOR_S)
     yield process
     process.kill()
@@ -77,7 +77,7 @@ def read_as_run(path: Path, task_dir: Path) -> LocalLog:
 
 
 def assert_copied(following: Following, remote: Path, drops: int, print_at_end: Callable[[str], None]) -> None:
-    """Byte for byte."""
+    """Assert that the copy equals the log byte for byte."""
     following.wait_until_copied(remote, DEADLINE_S)
     following.end()
     copy, log = (following.folder / "log").read_bytes(), remote.read_bytes()
@@ -94,33 +94,33 @@ def test_cut_hung_and_restarted_again_and_again(
         nuisance = Nuisance(login, line, seed(print_at_end))
         following = Following(line.profile(login.profile()), remote.parent, tmp_path / "run")
         copy = following.folder / "log"
-        shown = read_as_run(copy, remote.parent)
+        followed_log = read_as_run(copy, remote.parent)
         until(lambda: copy.exists() and copy.stat().st_size, "the first bytes")
         while writer.poll() is None:
             before = copy.stat().st_size
             nuisance.strike()
-            with contextlib.suppress(TimeoutError):  # the next trouble shall meet a log that goes on, if it does
+            with contextlib.suppress(TimeoutError):  # the next fault should meet a growing log, if the log still grows
                 until(lambda: copy.stat().st_size > before, deadline_s=2)  # noqa: B023 - called at once
-            shown.read()
+            followed_log.read()
         assert_copied(following, remote, nuisance.drops, print_at_end)
     assert nuisance.drops >= 20 * min(TIMES, 6)
-    lost = [news.note for news in following.links if news.link == "lost"]
+    notes = [news.note for news in following.links if news.link == "lost"]
     back = [news.note for news in following.links if news.link == "live" and news.note]
-    assert lost
-    assert all("copied bytes of the log are kept" in note for note in lost)
+    assert notes
+    assert all("copied bytes of the log are kept" in note for note in notes)
     assert back
     assert all("Connected again at" in note for note in back)
-    whole = read_as_run(remote, remote.parent)
-    for log in (shown, whole):
+    complete_log = read_as_run(remote, remote.parent)
+    for log in (followed_log, complete_log):
         while log.read():
             pass
         log.end()
-    assert shown.progress == whole.progress
-    assert whole.progress.steps_done > 100
+    assert followed_log.progress == complete_log.progress
+    assert complete_log.progress.steps_done > 100
 
 
 def test_a_line_that_hangs_until_it_is_given_up(login: Rig, remote: Path, tmp_path: Path) -> None:
-    """Nobody tells that it is dead: the heartbeat finds out, and the log goes on over a new connection."""
+    """No error reports the dead line: the heartbeat detects it, and the copy continues over a new connection."""
     remote.write_bytes(b"before\n")
     with Line(login.port()) as line:
         following = Following(line.profile(login.profile()), remote.parent, tmp_path / "run")
@@ -128,12 +128,12 @@ def test_a_line_that_hangs_until_it_is_given_up(login: Rig, remote: Path, tmp_pa
         line.hang()
         with remote.open("ab") as file:
             file.write(b"while it hung\n" * 1000)
-        until(lambda: following.links[-1].link == "lost", "it is said that the link is lost")
+        until(lambda: following.links[-1].link == "lost", "the feed reports the lost link")
         assert "The 7 copied bytes of the log are kept" in following.links[-1].note
         line.cut()
         line.resume()
         following.wait_until_copied(remote)
-        until(lambda: following.links[-1].link == "live", "it is said that it goes on")
+        until(lambda: following.links[-1].link == "live", "the feed reports the live link")
         assert "no byte is lost" in following.links[-1].note
         following.end()
     assert (tmp_path / "run" / "log").read_bytes() == remote.read_bytes()

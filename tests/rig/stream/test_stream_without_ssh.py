@@ -1,4 +1,4 @@
-"""The same stream without SSH: the program runs on the login node itself. It needs no rig."""
+"""The stream without SSH: the program runs on the login node itself. Needs no rig."""
 
 from __future__ import annotations
 
@@ -18,9 +18,9 @@ HERE = SlurmProfile("local", "localhost", "", "", "", transport="local")
 
 
 def groups_with(text: str) -> set[int]:
-    """Process groups of this machine with that in the arguments of a process of theirs; not the writer's."""
-    listed = subprocess.run(["ps", "-A", "-ww", "-o", "pgid=,args="], capture_output=True, text=True, check=True).stdout
-    return {int(line.split()[0]) for line in listed.splitlines() if text in line and str(WRITER) not in line}
+    """Process groups of this machine with a process whose arguments contain the text, except the writer's group."""
+    table = subprocess.run(["ps", "-A", "-ww", "-o", "pgid=,args="], capture_output=True, text=True, check=True).stdout
+    return {int(line.split()[0]) for line in table.splitlines() if text in line and str(WRITER) not in line}
 
 
 def test_the_stream_continues_however_often_its_command_is_killed(
@@ -38,7 +38,7 @@ def test_the_stream_continues_however_often_its_command_is_killed(
 
     while writer.poll() is None:
         before = copied()
-        until(lambda: copied() > before or writer.poll() is not None, "it copies")  # noqa: B023 - called at once
+        until(lambda: copied() > before or writer.poll() is not None, "the copy grows")  # noqa: B023 - called at once
         for group in groups_with(str(log)):
             with contextlib.suppress(ProcessLookupError):
                 os.killpg(group, signal.SIGKILL)
@@ -48,4 +48,4 @@ def test_the_stream_continues_however_often_its_command_is_killed(
     print_at_end(f"stream, without SSH: {kills} kills, {log.stat().st_size:,} bytes")
     assert kills
     assert copy.read_bytes() == log.read_bytes()
-    until(lambda: not groups_with(str(log)), "nothing is left")
+    until(lambda: not groups_with(str(log)), "no process of the stream is left")

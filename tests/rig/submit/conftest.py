@@ -19,19 +19,19 @@ _AT_MOST_ONCE = "at-most-once"
 
 @pytest.fixture(scope="session")
 def intents(rig: Rig) -> Intents:
-    """Makes runs for the rig."""
+    """A maker of runs for the rig."""
     return Intents(rig)
 
 
 @pytest.fixture
 def laptop(tmp_path: Path) -> Laptop:
-    """What one machine remembers."""
+    """The stored runs of one machine."""
     return Laptop(tmp_path)
 
 
 @pytest.fixture(autouse=True)
 def _impatient(monkeypatch: pytest.MonkeyPatch) -> None:
-    """This Slurm takes jobs quickly, so less time than by default settles what was lost."""
+    """Shorten the wait that settles lost submissions: this Slurm accepts jobs quickly."""
     monkeypatch.setattr("llmb_tui.launch.login_node.TAKEN_WITHIN_S", 10.0)
     monkeypatch.setattr("llmb_tui.launch.login_node.ASK_AGAIN_AFTER_S", 0.2)
 
@@ -39,22 +39,22 @@ def _impatient(monkeypatch: pytest.MonkeyPatch) -> None:
 @pytest.fixture
 def tally(request: pytest.FixtureRequest, print_at_end: Callable[[str], None]) -> Iterator[Tally]:
     """Outcomes of the test's submissions, printed at the end of all tests."""
-    made = Tally()
-    yield made
-    if made.submissions:
-        request.node.user_properties.append((_AT_MOST_ONCE, made.counts()))
-        print_at_end(f"at most once, {request.node.name}: {made}")
+    counts = Tally()
+    yield counts
+    if counts.submissions:
+        request.node.user_properties.append((_AT_MOST_ONCE, counts.counts()))
+        print_at_end(f"at most once, {request.node.name}: {counts}")
 
 
 @pytest.fixture
 def direct(rig: Rig, intents: Intents, laptop: Laptop, tally: Tally) -> Trial:
-    """Submissions of our own script."""
+    """Submissions by our script."""
     return Trial(rig, intents, laptop, tally)
 
 
 @pytest.fixture
 def trial(request: pytest.FixtureRequest) -> Trial:
-    """Submissions that are interrupted, of the procedure that a test is parametrised with, else of our own script."""
+    """Interrupted submissions with the launch method that a test is parametrised with, by default our script."""
     trial: Trial = request.getfixturevalue(getattr(request, "param", "direct"))
     return trial
 
@@ -65,22 +65,22 @@ def _installed(rig: Rig, name: str) -> Iterator[UpstreamIntents]:
     with pytest.MonkeyPatch.context() as monkeypatch, outside.reachable():
         outside.use_presets(monkeypatch)
         outside.need_little("nemo_run")
-        made = UpstreamIntents(rig, load_presets(), name)
-    yield made
-    made.site.close()
+        intents = UpstreamIntents(rig, load_presets(), name)
+    yield intents
+    intents.site.close()
 
 
 @pytest.fixture(scope="session")
 def _nemotron(rig: Rig) -> Iterator[UpstreamIntents]:
-    """Installed once for all tests of the process, as the next."""
-    with _installed(rig, "nemotron4-25.04") as made:
-        yield made
+    """The install of Nemotron4, made once for all tests of the process."""
+    with _installed(rig, "nemotron4-25.04") as intents:
+        yield intents
 
 
 @pytest.fixture(scope="session")
 def _grok(rig: Rig) -> Iterator[UpstreamIntents]:
-    with _installed(rig, "grok1-25.02") as made:
-        yield made
+    with _installed(rig, "grok1-25.02") as intents:
+        yield intents
 
 
 @pytest.fixture
@@ -98,7 +98,7 @@ def batch(_grok: UpstreamIntents, outside: Outside, laptop: Laptop, tally: Tally
 
 
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
-    """Tell what became of the submissions that were interrupted, in every process together."""
+    """Print the outcomes of the interrupted submissions of all processes together."""
     outcomes = [Tally.of(counts) for counts in reported_values(terminalreporter, _AT_MOST_ONCE)]
     if outcomes:
         terminalreporter.write_line(f"at most once: {sum(outcomes, Tally())}")

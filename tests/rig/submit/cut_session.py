@@ -1,4 +1,4 @@
-"""A session over a line that is cut inside its remote calls, after a given number of bytes in either direction."""
+"""A session over a line that is cut within its remote calls, after a given number of bytes in either direction."""
 
 from __future__ import annotations
 
@@ -16,19 +16,19 @@ T = TypeVar("T")
 
 @dataclass(frozen=True)
 class Cut:
-    """Where the line is cut: inside the remote call with this number, counted from 1."""
+    """A cut of the line within the remote call `call`, counted from 1."""
 
     call: int
     up: int | None = None
-    """After so many bytes to the cluster; 0: before the call is sent."""
+    """Number of bytes to the cluster before the cut; 0: before the call is sent."""
     down: int | None = None
-    """After so many bytes from the cluster; 0: before the first of them."""
+    """Number of bytes from the cluster before the cut; 0: before the first byte."""
     stays: bool = False
-    """The line stays cut: nothing can be connected until it is told to `accept`."""
+    """Keep the line cut: no connection is possible before `accept`."""
 
 
 class CutSession(SlurmCluster):
-    """A real session over a `Line`. `cuts` are made as the calls come; `sizes` are the bytes of each call."""
+    """A real session over a `Line`. It makes the `cuts` within its calls; `sizes` are the bytes of each call."""
 
     def __init__(self, profile: SlurmProfile, line: Line, *cuts: Cut) -> None:
         super().__init__(line.profile(profile))
@@ -45,7 +45,7 @@ class CutSession(SlurmCluster):
         self._call(lambda: super(CutSession, self).write_file(path, data))
 
     def _call(self, call: Callable[[], T]) -> T:
-        self.connect()  # what follows is the call's alone
+        self.connect()  # only the bytes of the call are counted
         self.calls += 1
         if cut := self._cuts.get(self.calls):
             self._line.cut_after(bytes_up=cut.up, bytes_down=cut.down)

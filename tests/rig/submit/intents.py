@@ -1,4 +1,4 @@
-"""Runs to submit on a rig, what two laptops remember of them, and what Slurm says became of them."""
+"""Runs for submission on a rig, the stored runs of laptops, and Slurm's record of the jobs."""
 
 from __future__ import annotations
 
@@ -22,11 +22,11 @@ from tests.kit.runs import NEMOTRON, direct_spec, intended_run, request_for
 from tests.rig.cluster import Rig
 
 HELD = "--hold"
-"""Option of a job that never starts: it costs nothing but its place in the queue."""
+"""Option of a job that never starts: it only takes a place in the queue."""
 
 
 class Laptop:
-    """What one machine remembers."""
+    """The stored runs of one machine."""
 
     def __init__(self, folder: Path) -> None:
         places = UserPaths(folder / "config", folder / "state")
@@ -35,23 +35,23 @@ class Laptop:
 
 
 class MakesRuns(Protocol):
-    """Makes runs of one procedure for one rig."""
+    """A maker of runs of one launch method for one rig."""
 
     def new(self, **spec: object) -> Run:
-        """One more run; `spec` changes what it asks for."""
+        """Make a new run; `spec` are changed fields of its spec."""
 
     def script(self, run: Run, *lines: str) -> str:
-        """What is submitted of a run; `lines` are options of its job, where they can be given."""
+        """The text to submit for a run; `lines` are further options of its job, if the method supports them."""
 
     def profile(self) -> SlurmProfile:
-        """How to reach the rig."""
+        """The profile of the rig."""
 
     def jobs(self, runs: Iterable[Run]) -> dict[str, list[str]]:
-        """Numbers of the jobs of each run, by the run's id, as Slurm has them."""
+        """Slurm's job numbers of each run, by the run's id."""
 
 
 class Intents:
-    """Makes runs for one rig. Each may be submitted, and Slurm knows it by the run's id alone."""
+    """A maker of runs by our script. Each may be submitted, and Slurm identifies its job by the run's id alone."""
 
     def __init__(self, rig: Rig) -> None:
         self._rig = rig
@@ -61,39 +61,39 @@ class Intents:
             rig.as_operator(["sh", "-c", 'mkdir -p "${1%/*}" && echo hsqs, installed >"$1"', "sh", path], check=True)
 
     def new(self, **spec: object) -> Run:
-        """One more run: a small one, with the recipe's names and paths. `spec` changes what it asks for."""
+        """Make a new small run with the recipe's names and paths; `spec` are changed fields of its spec."""
         run_id = f"{id(self):x}n{next(self._numbers)}"
         run = intended_run(request_for(NEMOTRON, self.profile()), run_id)
-        # One small file, so that a submission has each kind of remote call and is quick.
-        asked: dict[str, Any] = {"nodes": 1, "tasks_per_node": 1, "files": (("configs/plan.json", "{}"),), **spec}
+        # One small file: the submission then has each kind of remote call and stays quick.
+        fields: dict[str, Any] = {"nodes": 1, "tasks_per_node": 1, "files": (("configs/plan.json", "{}"),), **spec}
         image = image_path(self.install_dir, "tiny")
-        return replace(run, spec=replace(direct_spec(run), container_image=image, **asked))
+        return replace(run, spec=replace(direct_spec(run), container_image=image, **fields))
 
     def profile(self) -> SlurmProfile:
-        """How to reach the rig."""
+        """The profile of the rig."""
         return self._rig.profile(install_dir=self.install_dir)
 
     def script(self, run: Run, *lines: str) -> str:
-        """What is submitted of a run; `lines` are options of its job, which is held unless there are any."""
+        """The text to submit for a run; `lines` are options of its job, which is held if there are none."""
         return script(direct_spec(run), *(lines or (HELD,)))
 
     def jobs(self, runs: Iterable[Run]) -> dict[str, list[str]]:
-        """Numbers of the jobs of each run, by the run's id, from Slurm's queue and its accounting."""
+        """Job numbers of each run, by the run's id, from Slurm's queue and its accounting."""
         since = (datetime.date.today() - datetime.timedelta(days=2)).isoformat()
-        listed = self._rig.as_operator("squeue --me -h -t all -o '%A %j'", check=True).stdout
+        output = self._rig.as_operator("squeue --me -h -t all -o '%A %j'", check=True).stdout
         if self._rig.accounting:
-            ended = f"sacct -X -n -P --delimiter=' ' -S {since} -o JobIDRaw,JobName"
-            listed += self._rig.as_operator(ended, check=True).stdout
-        found: dict[str, list[str]] = {}
+            query = f"sacct -X -n -P --delimiter=' ' -S {since} -o JobIDRaw,JobName"
+            output += self._rig.as_operator(query, check=True).stdout
+        numbers: dict[str, list[str]] = {}
         for job_id, name in sorted(
-            {(int(number), name) for number, name in (line.split(maxsplit=1) for line in listed.splitlines())}
+            {(int(number), name) for number, name in (line.split(maxsplit=1) for line in output.splitlines())}
         ):
-            found.setdefault(name, []).append(str(job_id))
-        return {run.id: found.get(run.job_name, []) for run in runs}
+            numbers.setdefault(name, []).append(str(job_id))
+        return {run.id: numbers.get(run.job_name, []) for run in runs}
 
 
 def script(spec: LaunchSpec, *lines: str, body: str = "true") -> str:
-    """A batch script of a run that costs nearly nothing: the rendered one is tried elsewhere."""
+    """A batch script of a run that costs nearly nothing; other tests submit the rendered script."""
     options = [
         f"--job-name={spec.job_name}",
         f"--account={spec.account}",
@@ -110,7 +110,7 @@ def script(spec: LaunchSpec, *lines: str, body: str = "true") -> str:
 
 @dataclass
 class Tally:
-    """What became of many submissions, in the end."""
+    """Final outcomes of many submissions."""
 
     drops: int = 0
     submissions: int = 0
@@ -120,7 +120,7 @@ class Tally:
     lost: list[str] = field(default_factory=list)
 
     def add(self, runs: Iterable[Run], jobs: dict[str, list[str]]) -> None:
-        """Compare what is remembered of each run with what Slurm has."""
+        """Compare the stored state of each run with Slurm's jobs."""
         for run in runs:
             real = jobs[run.id]
             self.submissions += 1
@@ -131,12 +131,12 @@ class Tally:
                 self.lost.append(f"{run.id}: {run.submission} {list(run.job_ids)}, but Slurm has {real}. {run.note}")
 
     def counts(self) -> dict[str, Any]:
-        """All of it as plain values, to cross to another process."""
+        """The tally as plain values, for another process."""
         return {**asdict(self), "ended": dict(self.ended)}
 
     @classmethod
     def of(cls, counts: Any) -> Tally:
-        """The tally that gave these counts."""
+        """The tally with these counts."""
         return cls(**{**counts, "ended": Counter(counts["ended"])})
 
     def __add__(self, other: Tally) -> Tally:

@@ -1,7 +1,7 @@
-"""A laptop that is killed: a process that submits one run, and ends with SIGKILL at a given step of it.
+"""A killed laptop: a process that submits one run, and ends with SIGKILL at a given step.
 
-`python -m tests.rig.submit.laptop` reads one JSON object a line, forks a child for each, and answers with a line: the
-number of steps that the child came to, and how it ended. Forking spares each child the imports.
+`python -m tests.rig.submit.laptop` reads one JSON object per line, forks a child for each, and answers with one line:
+the number of steps that the child reached, and its exit code. Forking spares each child the imports.
 """
 
 from __future__ import annotations
@@ -30,11 +30,11 @@ STEPS: tuple[tuple[type, tuple[str, ...]], ...] = (
     (Journal, ("append",)),
     (SlurmCluster, ("run_script", "write_file")),
 )
-"""Everything that a submission does to the disk and to the cluster."""
+"""All methods by which a submission changes the disk or the cluster."""
 
 
 class KilledLaptops:
-    """The process that forks."""
+    """The process that forks the children."""
 
     def __init__(self) -> None:
         self._process = subprocess.Popen(
@@ -46,22 +46,22 @@ class KilledLaptops:
     ) -> tuple[int, int]:
         """Submit, and be killed before (or right after) step number `dies_at`, counted from 1; 0: never.
 
-        (steps that were come to, exit code of the process: -9 when it was killed).
+        Returns the number of reached steps and the exit code of the process: -9 if it was killed.
         """
         stdin, stdout = self._pipes()
-        asked = {
+        request = {
             "folder": str(folder),
             "what": pickle.dumps((run, script, profile)).hex(),
             "at": dies_at,
             "after": after,
         }
-        stdin.write(f"{json.dumps(asked)}\n")
+        stdin.write(f"{json.dumps(request)}\n")
         stdin.flush()
         steps, code = map(int, stdout.readline().split())
         return steps, code
 
     def close(self) -> None:
-        """End it."""
+        """End the process."""
         stdin, stdout = self._pipes()
         stdin.close()
         self._process.wait()
@@ -76,21 +76,21 @@ class KilledLaptops:
 def main() -> None:
     """Serve until stdin ends."""
     for line in sys.stdin:
-        asked = json.loads(line)
-        counter = Path(asked["folder"]) / "steps"
+        request = json.loads(line)
+        counter = Path(request["folder"]) / "steps"
         counter.parent.mkdir(parents=True, exist_ok=True)
         counter.write_text("")
         child = os.fork()
         if child == 0:
-            _submit_and_leave(asked, counter)
+            _submit_and_leave(request, counter)
         _, status = os.waitpid(child, 0)
         sys.stdout.write(f"{counter.stat().st_size} {os.waitstatus_to_exitcode(status)}\n")
         sys.stdout.flush()
 
 
-def _submit_and_leave(asked: dict[str, Any], counter: Path) -> None:
-    _count_steps(counter, asked["at"], after=asked["after"])
-    run, script, profile = pickle.loads(bytes.fromhex(asked["what"]))
+def _submit_and_leave(request: dict[str, Any], counter: Path) -> None:
+    _count_steps(counter, request["at"], after=request["after"])
+    run, script, profile = pickle.loads(bytes.fromhex(request["what"]))
     laptop = Laptop(counter.parent)
     code = 0
     try:
@@ -102,17 +102,17 @@ def _submit_and_leave(asked: dict[str, Any], counter: Path) -> None:
 
 
 def _count_steps(counter: Path, dies_at: int, *, after: bool) -> None:
-    """One byte in `counter` for each step that begins."""
+    """Write one byte to `counter` at the start of each step."""
 
     def counted(step: Callable[..., Any]) -> Callable[..., Any]:
         def take(*args: Any, **options: Any) -> Any:
             with counter.open("a") as file:
                 file.write(".")
-            here = counter.stat().st_size == dies_at
-            if here and not after:
+            is_fatal = counter.stat().st_size == dies_at
+            if is_fatal and not after:
                 os.kill(os.getpid(), signal.SIGKILL)
             answer = step(*args, **options)
-            if here:
+            if is_fatal:
                 os.kill(os.getpid(), signal.SIGKILL)
             return answer
 

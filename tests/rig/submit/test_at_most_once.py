@@ -1,8 +1,8 @@
-"""One intent, at most one job, and no job that is not known here: whatever is cut or killed, wherever.
+"""One intent leads to at most one job, and every job is known to the program, whatever is cut or killed at any moment.
 
-Real sshd, real sbatch, real slurmctld. The truth is what Slurm has in its queue and its accounting at the end, and
-which launch called sbatch. First what holds for every procedure, then what only launches by NVIDIA's scripts have:
-of two recipes, one with NeMo-Run, really installed, and one that is a batch script by itself.
+Real sshd, real sbatch, real slurmctld. The truth is Slurm's queue and accounting at the end, and the record of the
+launch that called sbatch. The first tests cover every launch method; the later ones cover NVIDIA's scripts, with two
+recipes: one with NeMo-Run, really installed, and one that is itself a batch script.
 """
 
 from __future__ import annotations
@@ -25,13 +25,13 @@ from tests.rig.campaign import TIMES
 from tests.rig.submit.intents import Laptop
 from tests.rig.submit.laptop import KilledLaptops
 from tests.rig.submit.trial import Trial, places
-from tests.rig.submit.upstream_intents import ONLY_LAUNCH_SH, WITH_ALL, Held, folder_of, group_of, kill, spec_of
+from tests.rig.submit.upstream_intents import ONLY_LAUNCH_SH, WITH_ALL, LaunchHold, folder_of, group_of, kill, spec_of
 
 
 def by_each(names: str, *cases: tuple[Any, ...]) -> pytest.MarkDecorator:
-    """A test by our own script, by a batch script of NVIDIA's, and by NeMo-Run, as far as there is a case for it.
+    """Parametrise a test with our script, with a batch script of NVIDIA, and with NeMo-Run, as far as cases are given.
 
-    Launches by NVIDIA's scripts take longer, so that fewer of them are interrupted.
+    Launches by NVIDIA's scripts take longer, so fewer of them are interrupted.
     """
     return pytest.mark.parametrize(
         ("trial", *names.split()), cases, indirect=["trial"], ids=[case[0] for case in cases]
@@ -39,11 +39,11 @@ def by_each(names: str, *cases: tuple[Any, ...]) -> pytest.MarkDecorator:
 
 
 def launch_killed(trial: Trial, moment: str, whom: str) -> None:
-    """Launch a new run, and kill that at the moment at which it is held."""
+    """Launch a new run, and kill its launch at the moment at which it is held."""
     run = trial.new()
-    with Held(trial.rig, moment) as held:
+    with LaunchHold(trial.rig, moment) as hold:
         thread = trial.submit_in_background(run)
-        held.wait()
+        hold.wait()
         kill(trial, run, whom)
     thread.join()
 
@@ -59,7 +59,7 @@ def test_the_line_is_cut_at_any_place(trial: Trial, up: int, down: int) -> None:
 
 @by_each("up down", ("direct", 3, 2), ("batch", 2, 1))
 def test_the_line_is_cut_for_good(trial: Trial, up: int, down: int, monkeypatch: pytest.MonkeyPatch) -> None:
-    """The program gives up, and asks when it is started again."""
+    """The program gives up, and asks the cluster at its next start."""
     sizes = trial.submission_sizes()
     for delivery in (DirectDelivery, UpstreamDelivery):
         monkeypatch.setattr(delivery, "answers_within_s", 0.2)
@@ -74,16 +74,16 @@ def test_the_line_is_cut_for_good(trial: Trial, up: int, down: int, monkeypatch:
 def test_the_laptop_dies_at_any_step(trial: Trial, tmp_path: Path) -> None:
     with contextlib.closing(KilledLaptops()) as laptops:
 
-        def die(at: int, *, after: bool) -> int:
+        def die(step: int, *, after: bool) -> int:
             run = trial.new()
             text = trial.intents.script(run)
-            steps, code = laptops.submit(tmp_path, run, text, trial.intents.profile(), dies_at=at, after=after)
-            assert code == (-9 if 0 < at <= steps else 0)  # one that needs fewer looks is over before that step
+            steps, code = laptops.submit(tmp_path, run, text, trial.intents.profile(), dies_at=step, after=after)
+            assert code == (-9 if 0 < step <= steps else 0)  # a run with fewer looks ends before that step
             return steps
 
         steps = die(0, after=False)
-        for at, after in itertools.product(range(1, steps + 1), (False, True)):
-            die(at, after=after)
+        for number, after in itertools.product(range(1, steps + 1), (False, True)):
+            die(number, after=after)
             trial.tally.drops += 1
     trial.settle()
     assert set(trial.tally.ended) == {"intended", "submitted", "withdrawn"}
@@ -94,10 +94,10 @@ def test_two_laptops_submit_the_same_run(trial: Trial, times: int, tmp_path: Pat
     other = Laptop(tmp_path / "other")
     for _ in range(times * TIMES):
         run = trial.new()
-        with trial.session() as here, trial.session() as there:
-            thread = threading.Thread(target=trial.submit, args=(there, run), kwargs={"laptop": other})
+        with trial.session() as first_session, trial.session() as second_session:
+            thread = threading.Thread(target=trial.submit, args=(second_session, run), kwargs={"laptop": other})
             thread.start()
-            trial.submit(here, run)
+            trial.submit(first_session, run)
             thread.join()
         assert other.runs.load(run.id).job_ids == trial.remembered(run).job_ids
     trial.settle()
@@ -106,36 +106,36 @@ def test_two_laptops_submit_the_same_run(trial: Trial, times: int, tmp_path: Pat
 
 @by_each("times pause_s", ("direct", 12, 0.05), ("batch", 6, 0.13))
 def test_one_laptop_asks_while_another_submits(trial: Trial, times: int, pause_s: float, tmp_path: Path) -> None:
-    """Whoever comes first decides, and both know. A little later each time."""
+    """The first to arrive decides, and both know the result. Each attempt asks a little later."""
     other = Laptop(tmp_path / "other")
     for number in range(times):
         run = trial.new()
         other.runs.save(replace(run, submission="unknown"))
-        with trial.session() as there:
-            there.connect()
+        with trial.session() as session:
+            session.connect()
             thread = trial.submit_in_background(run)
-            until(trial.traces(run).exists, "the submission is being prepared")
+            until(trial.traces(run).exists, "the submission is in preparation")
             threading.Event().wait(number * pause_s)
-            answer = trial.reconcile(there, run, laptop=other)
+            answer = trial.reconcile(session, run, laptop=other)
             thread.join()
             if answer.submission == "unknown":
-                answer = trial.reconcile(there, run, laptop=other)
-        known = trial.remembered(run)
-        assert (answer.submission, answer.job_ids) == (known.submission, known.job_ids)
+                answer = trial.reconcile(session, run, laptop=other)
+        stored = trial.remembered(run)
+        assert (answer.submission, answer.job_ids) == (stored.submission, stored.job_ids)
     trial.settle()
 
 
 def test_nemo_runs_job_is_known_and_where_it_writes(nemo_run: Trial) -> None:
     run, messages = nemo_run.new(), list[str]()
     nemo_run.submit_in_background(run, messages).join()
-    known = nemo_run.remembered(run)
-    assert (known.submission, known.note, len(known.job_ids)) == ("submitted", "", 1)
-    assert known.log is not None
+    stored = nemo_run.remembered(run)
+    assert (stored.submission, stored.note, len(stored.job_ids)) == ("submitted", "", 1)
+    assert stored.log is not None
     name = "llmbench-llmbench.pretrain_nemotron4_15b_fp8_16"
-    folder = Path(known.log.folder)
+    folder = Path(stored.log.folder)
     assert folder.is_dir()
     assert folder.is_relative_to(Path(spec_of(run).results) / "pretrain_nemotron4_15b_fp8_16")
-    assert known.job_log == JobLog(f"{folder}/log-{name}_%j_%r.out", (f"{folder}/sbatch_{name}_%j.out",))
+    assert stored.job_log == JobLog(f"{folder}/log-{name}_%j_%r.out", (f"{folder}/sbatch_{name}_%j.out",))
     assert f"#SBATCH --output={folder}/sbatch_{name}_%j.out" in (folder.parent / f"{folder.name}_sbatch.sh").read_text()
     assert (folder_of(run) / "command.sh").read_text() == f"{spec_of(run).command}\n"
     assert messages
@@ -146,19 +146,19 @@ def test_nemo_runs_job_is_known_and_where_it_writes(nemo_run: Trial) -> None:
 def test_a_batch_scripts_job_is_known_and_where_it_writes(batch: Trial) -> None:
     run = batch.new()
     with batch.session() as session:
-        known = batch.submit(session, run)
-        assert batch.submit(session, run) == known
+        stored = batch.submit(session, run)
+        assert batch.submit(session, run) == stored
     results = f"{spec_of(run).root}/results/25.02/bf16/314b/8/log-nemo_grok1_314b_8_%j"
-    beside = (f"{results}.err", f"{spec_of(run).root}/slurm-%j.out")
-    assert (known.submission, known.job_log) == ("submitted", JobLog(f"{results}.out", beside))
+    outputs = (f"{results}.err", f"{spec_of(run).root}/slurm-%j.out")
+    assert (stored.submission, stored.job_log) == ("submitted", JobLog(f"{results}.out", outputs))
     batch.settle()
 
 
-@pytest.mark.parametrize("gone", ["repository", "environment", "image", "setup"])
-def test_without_the_install_nothing_is_started(nemo_run: Trial, gone: str) -> None:
+@pytest.mark.parametrize("missing_step", ["repository", "environment", "image", "setup"])
+def test_without_the_install_nothing_is_started(nemo_run: Trial, missing_step: str) -> None:
     run = nemo_run.new()
     site = nemo_run.intents.site  # type: ignore[attr-defined]
-    path = Path(site.steps()[gone].results[0])
+    path = Path(site.steps()[missing_step].results[0])
     away = path.rename(path.with_name("away"))
     try:
         with nemo_run.session() as session, pytest.raises(LlmbError, match="Not installed") as caught:
@@ -185,9 +185,9 @@ def test_without_the_token_that_it_needs_nothing_is_started(batch: Trial) -> Non
 def test_the_line_is_cut_while_nemo_run_is_at_work(nemo_run: Trial) -> None:
     for moment in ("before", "after", "status"):
         run = nemo_run.new()
-        with Held(nemo_run.rig, moment) as held:
+        with LaunchHold(nemo_run.rig, moment) as hold:
             thread = nemo_run.submit_in_background(run)
-            held.wait()
+            hold.wait()
             nemo_run.rig.servers.end_sessions("login")
             nemo_run.tally.drops += 1
         thread.join()
@@ -198,9 +198,9 @@ def test_the_line_is_cut_while_nemo_run_is_at_work(nemo_run: Trial) -> None:
 def test_launches_of_the_same_selection_at_once_keep_their_jobs_apart(batch: Trial, nemo_run: Trial) -> None:
     for trial, others in ((batch, 3), (nemo_run, 1)):
         first, messages = trial.new(), list[str]()
-        with Held(trial.rig, "before") as held:
+        with LaunchHold(trial.rig, "before") as hold:
             threads = [trial.submit_in_background(first)]
-            held.wait()
+            hold.wait()
             rest = [trial.new() for _ in range(others)]
             threads += [trial.submit_in_background(run, messages) for run in rest]
             waits = f"Waiting for another launch in the same folder: run {first.id}, by "
@@ -212,7 +212,7 @@ def test_launches_of_the_same_selection_at_once_keep_their_jobs_apart(batch: Tri
 
 
 def test_a_batch_launch_is_killed_at_any_moment(batch: Trial) -> None:
-    """The next launch, of the same selection, goes on at once, and none takes the other's job for its own."""
+    """The next launch of the same selection continues at once, and neither takes the other's job for its own."""
     for moment, whom in itertools.product(("before", "after"), (ONLY_LAUNCH_SH, WITH_ALL)):
         launch_killed(batch, moment, whom)
         batch.submit_in_background(batch.new()).join()
@@ -221,7 +221,7 @@ def test_a_batch_launch_is_killed_at_any_moment(batch: Trial) -> None:
 
 
 def test_a_dead_launch_is_not_waited_for(batch: Trial) -> None:
-    """The first had made no job, the second has, and no third comes that would take its lock away."""
+    """The first launch made no job, the second made one, and no third launch removes its lock."""
     for moment in ("before", "after"):
         launch_killed(batch, moment, WITH_ALL)
     batch.settle()
@@ -229,7 +229,7 @@ def test_a_dead_launch_is_not_waited_for(batch: Trial) -> None:
 
 
 def test_a_launch_is_killed_from_its_beginning_to_its_end(batch: Trial) -> None:
-    """A little later each time."""
+    """Each attempt kills a little later."""
     for number, whom in itertools.product(range(8), (ONLY_LAUNCH_SH, WITH_ALL)):
         run = batch.new()
         thread = batch.submit_in_background(run)
@@ -249,17 +249,17 @@ def test_nemo_run_is_killed_at_any_moment(nemo_run: Trial) -> None:
     nemo_run.submit_in_background(last).join()
     nemo_run.settle()
     assert nemo_run.tally.ended == {"submitted": 6, "withdrawn": 1}
-    logs = {known.log for run in nemo_run.runs if (known := nemo_run.remembered(run)).job_ids}
+    logs = {stored.log for run in nemo_run.runs if (stored := nemo_run.remembered(run)).job_ids}
     assert None not in logs
     assert len(logs) == 6
 
 
 def test_a_launch_that_waits_is_killed(batch: Trial) -> None:
-    """Nothing has begun, and the one that is waited for is not disturbed."""
+    """The waiting launch has begun nothing, and the launch that it waits for is not disturbed."""
     first, second = batch.new(), batch.new()
-    with Held(batch.rig, "before") as held:
+    with LaunchHold(batch.rig, "before") as hold:
         threads = [batch.submit_in_background(first)]
-        held.wait()
+        hold.wait()
         threads.append(batch.submit_in_background(second))
         until((folder_of(second) / "waits").exists, "it waits")
         kill(batch, second, WITH_ALL)

@@ -1,6 +1,6 @@
-"""At most one job by our own script: its submission killed on the login node, cut again and again, in two processes.
+"""At most one job by our script: its submission killed on the login node, cut repeatedly, in two processes.
 
-What holds for every procedure is in `test_at_most_once`.
+`test_at_most_once` has the tests for every launch method.
 """
 
 from __future__ import annotations
@@ -18,22 +18,22 @@ from tests.rig.submit.trial import Trial, places
 
 
 def test_the_line_is_cut_again_and_again(trial: Trial) -> None:
-    """From the start of the submission on, each call loses its line."""
+    """Each call loses its line, from the start of the submission on."""
     sizes = trial.submission_sizes()
     starts, looks = sizes[-2:-1], sizes[-1:]
     before = len(sizes) - 2
     schedules = itertools.product(places(starts, 3 * TIMES, 2 * TIMES), places(looks, TIMES, TIMES))
     trial.submit_on_cut_lines(
-        [replace(first, call=before + 1), *(replace(then, call=before + n) for n in (2, 3))]
-        for first, then in schedules
+        [replace(start, call=before + 1), *(replace(look, call=before + n) for n in (2, 3))]
+        for start, look in schedules
     )
     trial.settle()
     assert trial.tally.drops > trial.tally.submissions
     assert set(trial.tally.ended) == {"submitted"}
 
 
-# As soon as the submission has begun, and the pause is over, its processes are killed: all, or only submit.sh. One
-# process, which looks each millisecond.
+# Kills the processes of a submission after a pause from its start: all, or only submit.sh. A single process does it,
+# and looks every millisecond.
 KILL = """
 my ($claim, $pause, $whom) = @ARGV;
 select(undef, undef, undef, 0.001) until -l $claim;
@@ -44,7 +44,7 @@ ONLY_SUBMIT_SH, WITH_SBATCH = "", "-"
 
 
 def test_the_submission_is_killed_on_the_login_node(trial: Trial) -> None:
-    """A little later each time, from its beginning to its end."""
+    """Each attempt kills a little later, from the start of the submission to its end."""
     for number, whom in itertools.product(range(9 * TIMES), (ONLY_SUBMIT_SH, WITH_SBATCH)):
         run = trial.new()
         command = ["perl", "-e", KILL, str(trial.traces(run) / "claim"), str(number / TIMES / 500), whom]
@@ -59,7 +59,7 @@ def test_the_submission_is_killed_on_the_login_node(trial: Trial) -> None:
 
 
 def test_the_ssh_session_is_killed_on_the_login_node(trial: Trial) -> None:
-    """A little later each time, from logging in to the answer."""
+    """Each attempt kills a little later, from the login to the answer."""
     for number in range(12 * TIMES):
         run = trial.new()
         killer = threading.Timer(number / TIMES * 0.03, trial.rig.servers.end_sessions, ["login"])

@@ -1,7 +1,7 @@
-"""Submissions whose line is cut, hangs or is ended by the server, at random bytes and at random times.
+"""Submissions whose line is cut, hangs or is closed by the server, at random bytes and at random times.
 
-The other tests cut where the protocol has its steps; what breaks in the world does not know them. `make campaign` makes
-many more of them than `make test`.
+The other tests cut between the steps of the protocol; real faults do not follow the protocol. `make campaign` makes
+many more submissions than `make test`.
 """
 
 from __future__ import annotations
@@ -21,11 +21,11 @@ from tests.rig.line import Line
 from tests.rig.submit.trial import AT_ONCE, Trial
 
 LASTS_S = {"direct": 0.8, "batch": 2.5}
-"""About as long as a submission takes: trouble comes before, within and after it."""
+"""Typical duration of a submission in seconds: faults come before, within and after it."""
 
 
 def strike(trial: Trial, line: Line, chance: random.Random) -> None:
-    """Make trouble, of one kind or another."""
+    """Cause a random fault."""
     kind = chance.randrange(6)
     if kind == 0:
         line.cut_after(bytes_up=chance.randrange(1, 12_000))
@@ -33,12 +33,12 @@ def strike(trial: Trial, line: Line, chance: random.Random) -> None:
         line.cut_after(bytes_down=chance.randrange(1, 6_000))
     elif kind == 2:
         line.hang()
-        threading.Event().wait(chance.uniform(0.05, 0.5))  # what is on its way waits
+        threading.Event().wait(chance.uniform(0.05, 0.5))  # data in flight waits
         line.cut()
         line.resume()
     elif kind == 3:
         trial.tally.drops += bool(trial.rig.servers.sessions("login"))
-        trial.rig.servers.end_sessions("login")  # of the submissions beside it too
+        trial.rig.servers.end_sessions("login")  # also ends concurrent submissions
     elif kind == 4:
         line.refuse()
         line.cut()
@@ -48,12 +48,12 @@ def strike(trial: Trial, line: Line, chance: random.Random) -> None:
 
 @contextlib.contextmanager
 def troubled(trial: Trial, line: Line, chance: random.Random, lasts_s: float) -> Iterator[None]:
-    """Within the block trouble comes, once or twice, at some time or other."""
-    over = threading.Event()
+    """Cause one or two faults at random times within the block."""
+    done = threading.Event()
 
     def work() -> None:
         for _ in range(chance.randint(1, 2)):
-            if over.wait(chance.uniform(0, lasts_s)):
+            if done.wait(chance.uniform(0, lasts_s)):
                 return
             strike(trial, line, chance)
 
@@ -62,14 +62,14 @@ def troubled(trial: Trial, line: Line, chance: random.Random, lasts_s: float) ->
     try:
         yield
     finally:
-        over.set()
+        done.set()
         thread.join()
         line.cut_after()
         line.accept()
 
 
 @pytest.mark.parametrize(("trial", "count"), [("direct", 12 * TIMES), ("batch", 4 * TIMES)], indirect=["trial"])
-def test_each_has_one_job_or_none_and_that_is_known(
+def test_each_run_has_at_most_one_job_and_it_is_known(
     trial: Trial, count: int, request: pytest.FixtureRequest, print_at_end: Callable[[str], None]
 ) -> None:
     first = seed(print_at_end)
@@ -83,7 +83,7 @@ def test_each_has_one_job_or_none_and_that_is_known(
                 with contextlib.closing(SlurmCluster(line.profile(trial.intents.profile()))) as session:
                     with troubled(trial, line, chance, lasts_s), contextlib.suppress(LlmbError):
                         trial.submit(session, run)
-                    if chance.random() < 0.5:  # at once again over the same line, as somebody would who is impatient
+                    if chance.random() < 0.5:  # retry at once over the same line, as an impatient user does
                         with contextlib.suppress(LlmbError):
                             trial.submit(session, run)
             return line.cuts

@@ -1,4 +1,4 @@
-"""Rendered batch scripts, run by a real Slurm to their end: every option of `sbatch` and `srun`, and what they wrap."""
+"""Rendered batch scripts, run by a real Slurm to their end, with every option of `sbatch` and `srun`, and wrappers."""
 
 from __future__ import annotations
 
@@ -36,11 +36,11 @@ TOKEN = "hf_" + "t" * 20
 IN_CONTAINER = "/llmb-tui/hugging-face-token"
 
 WRITE_VARIABLES = 'env | grep "^NCCL_DEBUG" | sort >"/nemo_run/$SLURM_PROCID"'
-"""Program of a task: its variables, in a file of its rank."""
+"""Program of a task: writes its variables to a file for its rank."""
 
 
-class Finished(Protocol):
-    """Runs a job to its end; the folder of the run."""
+class RunToEnd(Protocol):
+    """A function that runs a job to its end and returns the run's folder."""
 
     def __call__(
         self, session: SlurmCluster, profile: SlurmProfile, selection: Selection, training: tuple[str, ...] = ()
@@ -48,10 +48,10 @@ class Finished(Protocol):
 
 
 @pytest.fixture
-def finished(rig: Rig, laptop: Laptop) -> Finished:
-    """The folder of a run on two nodes, after a job that ended well. Everything else is as the selection says.
+def run_to_end(rig: Rig, laptop: Laptop) -> RunToEnd:
+    """A function that runs a successful job on two nodes as the selection says, and returns the run's folder.
 
-    `training`: a program that each task runs in place of the entry script.
+    `training`: a program that each task runs instead of the entry script.
     """
 
     def run_it(
@@ -81,72 +81,72 @@ def _text(task: Path, pattern: str) -> str:
     return "".join(path.read_text() for path in task.glob(pattern))
 
 
-def test_a_profiled_run_bound_to_numa_nodes_is_one_process_on_each_gpu(rig: Rig, finished: Finished) -> None:
+def test_a_profiled_run_bound_to_numa_nodes_is_one_process_on_each_gpu(rig: Rig, run_to_end: RunToEnd) -> None:
     profile = rig.profile(install_dir=str(rig.new_dir()), partition="small", vboost=True)
     options = RunOptions(profile=True, profile_start=45, profile_stop=50)
     with contextlib.closing(SlurmCluster(profile)) as session:
-        task = finished(session, profile, replace(GB200, options=options))
+        task = run_to_end(session, profile, replace(GB200, options=options))
     assert "iteration 49/49" in _text(task, "log-*")
     assert "not bound" not in _text(task, "log-*")
     names = [path.name for path in (task / "nsys_profile").glob("*.nsys-rep")]
     ranks = [re.fullmatch(r"profile_\d+_\d+_node(\d)_rank(\d)\.nsys-rep", name) for name in names]
-    assert sorted(found.groups() for found in ranks if found) == [(str(rank // 4), str(rank)) for rank in range(8)]
-    assert (task.parent / "vboost.err").read_text()  # sudo refuses, or is not there
+    assert sorted(match.groups() for match in ranks if match) == [(str(rank // 4), str(rank)) for rank in range(8)]
+    assert (task.parent / "vboost.err").read_text()  # sudo refuses, or does not exist
 
 
-def test_srun_takes_the_options_of_cpu_pinning_and_sbatch_the_memory(rig: Rig, finished: Finished) -> None:
+def test_srun_takes_the_options_of_cpu_pinning_and_sbatch_the_memory(rig: Rig, run_to_end: RunToEnd) -> None:
     profile = rig.profile(install_dir=str(rig.new_dir()), cpus_per_task=7, memory="100G")
     with contextlib.closing(SlurmCluster(profile)) as session:
-        task = finished(session, profile, NEMOTRON)
+        task = run_to_end(session, profile, NEMOTRON)
     assert "iteration 49/49" in _text(task, "log-*")
     (log,) = task.glob("log-*")
     job_id = log.stem.split("_")[-2]
-    asked = f"sacct -n -P -j {job_id},{job_id}.1 -o JobID,ReqMem,NTasks,NCPUS"  # step 0 asks for a host name
+    query = f"sacct -n -P -j {job_id},{job_id}.1 -o JobID,ReqMem,NTasks,NCPUS"  # step 0 asks for a host name
 
     def rows() -> dict[str, list[str]]:
-        return {row[0]: row[1:] for row in map(_columns, rig.as_operator(asked).stdout.splitlines())}
+        return {row[0]: row[1:] for row in map(_columns, rig.as_operator(query).stdout.splitlines())}
 
-    # slurmdbd is told of the job and of its steps in messages of their own: either can be the first to arrive.
-    until(lambda: rows().get(job_id, [""])[0] == "200G", "accounting knows the job's memory, of both nodes together")
-    until(lambda: f"{job_id}.1" in rows(), "accounting knows the step")
+    # slurmdbd receives the job and its steps in separate messages, in any order.
+    until(lambda: rows().get(job_id, [""])[0] == "200G", "accounting has the memory of both nodes")
+    until(lambda: f"{job_id}.1" in rows(), "accounting has the step")
     assert rows()[f"{job_id}.1"][1:] == ["16", str(16 * 7)]
 
 
-def test_a_token_in_the_operators_home_is_read_in_the_container(rig: Rig, finished: Finished) -> None:
-    """And by nobody else: neither script nor log nor the run's folder hold it."""
+def test_a_token_in_the_operators_home_is_read_in_the_container(rig: Rig, run_to_end: RunToEnd) -> None:
+    """Only the container reads it: scripts, logs and the run's folder do not contain the token."""
     profile = rig.profile(install_dir=str(rig.new_dir()))
     selection = Selection("llama3.1", "25.04", "8b", "h100", "bf16", 16)
     with contextlib.closing(SlurmCluster(profile)) as session:
-        kept = rig.home / Path(put_secret(session, SecretValue("hugging-face", TOKEN))).relative_to("/home/operator")
-        task = finished(session, profile, replace(selection, options=RunOptions(hub_tokenizer=True)))
+        file = rig.home / Path(put_secret(session, SecretValue("hugging-face", TOKEN))).relative_to("/home/operator")
+        task = run_to_end(session, profile, replace(selection, options=RunOptions(hub_tokenizer=True)))
         image = f"--container-image={profile.install_dir}/images/nvidia+nemo+25.02.01.sqsh"
         mounts = f"--container-mounts={task}/hugging-face-token:{IN_CONTAINER}:ro"
         look = 'cat "$1"; echo changed >"$1"'
-        seen = rig.as_operator(["srun", image, mounts, "sh", "-c", look, "sh", IN_CONTAINER])
-    assert seen.stdout.strip() == TOKEN
-    assert "Read-only file system" in seen.stderr
-    assert stat.S_IMODE(kept.stat().st_mode) == 0o600
-    written = [path for path in task.parent.rglob("*") if path.is_file() and not path.is_symlink()]
-    assert not [path for path in written if TOKEN in path.read_text(errors="replace")]
+        shown_token = rig.as_operator(["srun", image, mounts, "sh", "-c", look, "sh", IN_CONTAINER])
+    assert shown_token.stdout.strip() == TOKEN
+    assert "Read-only file system" in shown_token.stderr
+    assert stat.S_IMODE(file.stat().st_mode) == 0o600
+    paths = [path for path in task.parent.rglob("*") if path.is_file() and not path.is_symlink()]
+    assert not [path for path in paths if TOKEN in path.read_text(errors="replace")]
 
 
-def test_only_the_first_rank_of_each_node_lets_nccl_write_its_network_lines(rig: Rig, finished: Finished) -> None:
+def test_only_the_first_rank_of_each_node_lets_nccl_write_its_network_lines(rig: Rig, run_to_end: RunToEnd) -> None:
     profile = rig.profile(install_dir=str(rig.new_dir()))
     with contextlib.closing(SlurmCluster(profile)) as session:
-        task = finished(session, profile, NEMOTRON, ("sh", "-c", WRITE_VARIABLES))
+        task = run_to_end(session, profile, NEMOTRON, ("sh", "-c", WRITE_VARIABLES))
     variables = {rank: (task / str(rank)).read_text().splitlines() for rank in range(16)}
-    wanted = ["NCCL_DEBUG=INFO", "NCCL_DEBUG_FILE=/nemo_run/nccl/%h.%p", "NCCL_DEBUG_SUBSYS=INIT,NET"]
-    assert variables == {rank: wanted if rank in (0, 8) else [] for rank in range(16)}
+    expected = ["NCCL_DEBUG=INFO", "NCCL_DEBUG_FILE=/nemo_run/nccl/%h.%p", "NCCL_DEBUG_SUBSYS=INIT,NET"]
+    assert variables == {rank: expected if rank in (0, 8) else [] for rank in range(16)}
 
 
-def test_the_network_lines_of_a_run_are_copied_from_its_folder(rig: Rig, finished: Finished, laptop: Laptop) -> None:
+def test_the_network_lines_of_a_run_are_copied_from_its_folder(rig: Rig, run_to_end: RunToEnd, laptop: Laptop) -> None:
     profile = rig.profile(install_dir=str(rig.new_dir()))
     with contextlib.closing(SlurmCluster(profile)) as session:
-        task = finished(session, profile, NEMOTRON)
+        task = run_to_end(session, profile, NEMOTRON)
         (run,) = laptop.runs.all()
         keep_network_lines(session, laptop.runs, run)
     nodes = sorted(path.name.partition(".")[0] for path in (task / "nccl").glob("cn*"))
-    kept = (laptop.runs.folder(run.id) / "network.txt").read_text().splitlines()
+    lines = (laptop.runs.folder(run.id) / "network.txt").read_text().splitlines()
     assert len(nodes) == 2
-    assert [line for line in kept if line.startswith("==")] == [f"== {node}" for node in nodes]
-    assert sum("via NET/IB/0/GDRDMA" in line for line in kept) == 4
+    assert [line for line in lines if line.startswith("==")] == [f"== {node}" for node in nodes]
+    assert sum("via NET/IB/0/GDRDMA" in line for line in lines) == 4

@@ -1,4 +1,4 @@
-"""Submissions while Slurm's controller or its database hangs, is away, or has forgotten."""
+"""Submissions while Slurm's controller or its database hangs, is down, or has forgotten jobs."""
 
 from __future__ import annotations
 
@@ -21,14 +21,14 @@ from tests.rig.submit.trial import Trial
 AT_ONCE = 9
 _READY_WITHIN_S = 180.0
 _LISTENS = "0A"
-"""Of a socket that does, the kernel lists how many connections wait where it has bytes of others."""
+"""State of a listening socket; its receive queue is the number of waiting connections, not a number of bytes."""
 
 
 def test_the_controller_hangs_when_sbatch_asks_it(trial: Trial, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Of nine submissions three are killed while they wait, three lose their SSH session, and all time out."""
+    """Three of nine submissions are killed while they wait, three lose their SSH session, and all time out."""
     monkeypatch.setattr(DirectDelivery, "answers_within_s", 1.0)
     monkeypatch.setattr("llmb_tui.launch.login_node.TAKEN_WITHIN_S", 40.0)
-    # An sbatch gives up after ten seconds: none starts before each has its session, and its files are written.
+    # An sbatch gives up after ten seconds: none starts before every submission has its session and its files.
     together, begin = threading.Barrier(AT_ONCE + 1), DirectDelivery.begin
 
     def begin_together(delivery: DirectDelivery) -> None:
@@ -67,12 +67,12 @@ def _sbatches(rig: Rig) -> list[str]:
 
 
 def waiting_connections(rig: Rig) -> int:
-    """Connections on which the controller has something to read."""
+    """Number of connections on which the controller has unread data."""
     conf = (rig.directory / "etc/slurm/slurm.conf").read_text()
     port = int(conf.partition("SlurmctldPort=")[2].split()[0])
     rows = [line.split() for line in Path("/proc/net/tcp").read_text().splitlines()[1:]]
-    mine = [row for row in rows if row[1].endswith(f":{port:04X}") and row[3] != _LISTENS]
-    return sum(not row[4].endswith(":00000000") for row in mine)
+    controller_rows = [row for row in rows if row[1].endswith(f":{port:04X}") and row[3] != _LISTENS]
+    return sum(not row[4].endswith(":00000000") for row in controller_rows)
 
 
 def test_without_a_controller_nothing_is_submitted(trial: Trial) -> None:
@@ -113,7 +113,7 @@ def _check_ended_job(trial: Trial) -> None:
         until(lambda: not trial.rig.squeue(), "the job has ended")
         _forget(trial, run)
         assert trial.reconcile(session, run).submission == "submitted"
-        # Not even its name is known any more: its output file is there.
+        # Slurm does not even have its name any more; its output file exists.
         _forget(trial, run)
         with _no_jobs_known(trial.rig):
             assert trial.reconcile(session, run).submission == "submitted"
@@ -122,7 +122,7 @@ def _check_ended_job(trial: Trial) -> None:
 
 @contextlib.contextmanager
 def _no_jobs_known(rig: Rig) -> Iterator[None]:
-    """Slurm answers, and knows no job any more."""
+    """Slurm answers, but has no jobs any more."""
     programs = [rig.directory / "bin" / name for name in ("squeue", "sacct")]
     for program in programs:
         program.write_text("#!/bin/sh\n")
@@ -135,7 +135,7 @@ def _no_jobs_known(rig: Rig) -> Iterator[None]:
 
 
 def _forget(trial: Trial, run: Run) -> None:
-    """What remains when submit.sh was killed at the moment when Slurm took the job."""
+    """Reset a run to the state after submit.sh is killed at the moment when Slurm accepts the job."""
     trial.laptop.runs.save(replace(run, submission="unknown"))
     for name in ("answer", "exit"):
         (trial.traces(run) / name).unlink(missing_ok=True)

@@ -1,4 +1,4 @@
-"""What a real Slurm refuses, and what a person is told of it."""
+"""Refusals of a real Slurm, and the errors that users see."""
 
 from __future__ import annotations
 
@@ -17,149 +17,149 @@ NOT_AVAILABLE = "Requested node configuration is not available"
 
 
 @dataclass(frozen=True)
-class Refused:
-    """A run that Slurm does not take."""
+class RefusedRun:
+    """A run that Slurm refuses."""
 
     what: str
-    """Words of the answer."""
+    """Words of the error's first part."""
     words: str
-    """Slurm's own."""
-    mend: str
-    """Words of what is to be done."""
+    """Words of Slurm's own message."""
+    fix: str
+    """Words of the remedy."""
     spec: dict[str, object] = field(default_factory=dict)
-    """What the run asks for."""
+    """Fields of the run's spec that cause the refusal."""
     line: str = ""
-    """A further option of its job."""
+    """Further option of the run's job."""
     limit: str = ""
-    """What a QOS of the operator's does not allow."""
+    """Limit of a QOS that the run exceeds."""
 
 
 CASES = {
-    "account": Refused(
+    "account": RefusedRun(
         what="account `nope` is not one of yours",
         words="Invalid account or account/partition combination specified",
-        mend="sacctmgr show assoc",
+        fix="sacctmgr show assoc",
         spec={"account": "nope"},
     ),
-    "partition": Refused(
+    "partition": RefusedRun(
         what="there is no partition `nope`",
         words="invalid partition specified: nope",
-        mend="There are `batch`, `debug`, `small` or `cpu`.",
+        fix="There are `batch`, `debug`, `small` or `cpu`.",
         spec={"partition": "nope"},
     ),
-    "qos": Refused(
+    "qos": RefusedRun(
         what="account `llmbench` may not use QOS `nope` in partition `batch`",
         words="Invalid qos specification",
-        mend="QOS",
+        fix="QOS",
         spec={"options": (("qos", "nope"),)},
     ),
-    "memory": Refused(
+    "memory": RefusedRun(
         what="no node of partition `batch` has 9000G of memory",
         words="Memory specification can not be satisfied",
-        mend="Lower the memory",
+        fix="Lower the memory",
         spec={"memory": "9000G"},
         line="--mem=9000G",
     ),
-    "time": Refused(
+    "time": RefusedRun(
         what="partition `batch` gives at most 4 h, the run asks for 6 h",
         words="Requested time limit is invalid (missing or exceeds some limit)",
-        mend="or choose partition `cpu`",
+        fix="or choose partition `cpu`",
         spec={"time_limit": "06:00:00"},
     ),
-    "time-debug": Refused(
+    "time-debug": RefusedRun(
         what="partition `debug` gives at most 30 min, the run asks for 1 h",
         words="Requested time limit is invalid",
-        mend="or choose partition `batch`, `small` or `cpu`",
+        fix="or choose partition `batch`, `small` or `cpu`",
         spec={"partition": "debug", "time_limit": "01:00:00"},
     ),
-    "nodes": Refused(
+    "nodes": RefusedRun(
         what="partition `batch` does not give 9 nodes to one job; it has 4 nodes",
         words="Node count specification invalid",
-        mend="smaller scale",
+        fix="smaller scale",
         spec={"nodes": 9},
     ),
-    "nodes-debug": Refused(
+    "nodes-debug": RefusedRun(
         what="partition `debug` does not give 3 nodes to one job",
         words="Node count specification invalid",
-        mend="scontrol show partition debug",
+        fix="scontrol show partition debug",
         spec={"partition": "debug", "nodes": 3},
     ),
-    "gpus-per-node": Refused(
+    "gpus-per-node": RefusedRun(
         what="partition `batch` cannot give 1 node with 9 GPUs each",
         words=NOT_AVAILABLE,
-        mend="requests GPUs",
+        fix="requests GPUs",
         spec={"tasks_per_node": 9},
         line="--gpus-per-node=9",
     ),
-    "gres": Refused(
+    "gres": RefusedRun(
         what="partition `batch` cannot give 1 node with 9 GPUs each",
         words=NOT_AVAILABLE,
-        mend="requests GPUs",
+        fix="requests GPUs",
         spec={"tasks_per_node": 9, "gpu_request": "gres"},
         line="--gres=gpu:9",
     ),
-    "no-gpus": Refused(
+    "no-gpus": RefusedRun(
         what="partition `cpu` cannot give 1 node with 8 GPUs each",
         words=NOT_AVAILABLE,
-        mend="another partition",
+        fix="another partition",
         spec={"partition": "cpu", "tasks_per_node": 8},
         line="--gpus-per-node=8",
     ),
-    "gres-name": Refused(
+    "gres-name": RefusedRun(
         what="it does not accept `--gres=gpu:8`",
         words="Invalid generic resource (gres) specification",
-        mend="gres or gpus-per-node, or choose a partition that has them",
+        fix="gres or gpus-per-node, or choose a partition that has them",
         spec={"tasks_per_node": 8, "gpu_request": "gres"},
         line="--gres=nope:8",
     ),
-    "reservation": Refused(
+    "reservation": RefusedRun(
         what="it cannot use reservation `nope` now",
         words="Requested reservation is invalid",
-        mend="scontrol show reservation",
+        fix="scontrol show reservation",
         spec={"options": (("reservation", "nope"),)},
     ),
-    "constraint": Refused(
+    "constraint": RefusedRun(
         what="no node of partition `batch` has the features `nope`",
         words="Invalid feature specification",
-        mend="constraint",
+        fix="constraint",
         spec={"options": (("constraint", "nope"),)},
     ),
-    "exclude": Refused(
+    "exclude": RefusedRun(
         what="cannot give the nodes that the cluster's profile names or leaves",
         words="Invalid node name specified",
-        mend="sinfo -N",
+        fix="sinfo -N",
         spec={"options": (("exclude", "nope01"),)},
     ),
-    "segment": Refused(
+    "segment": RefusedRun(
         what="sbatch on this cluster does not know option `--segment`",
         words="unrecognized option '--segment=4'",
-        mend="later Slurm",
+        fix="later Slurm",
         spec={"options": (("segment", "4"),)},
     ),
-    "flag": Refused(
+    "flag": RefusedRun(
         what="sbatch on this cluster does not know option `--nope`",
         words="unrecognized option '--nope'",
-        mend="profile",
+        fix="profile",
         spec={"options": (("nope", None),)},
     ),
-    "qos-jobs": Refused(
+    "qos-jobs": RefusedRun(
         what="allows no further job of yours",
         words="QOSMaxSubmitJobPerUserLimit",
-        mend="one of your jobs",
+        fix="one of your jobs",
         spec={"options": (("qos", "strict"),)},
         limit="MaxSubmitJobsPerUser=0",
     ),
-    "qos-time": Refused(
+    "qos-time": RefusedRun(
         what="allows less time than the 30 min that the run asks for",
         words="QOSMaxWallDurationPerJobLimit",
-        mend="Lower the time limit",
+        fix="Lower the time limit",
         spec={"options": (("qos", "strict"),)},
         limit="MaxWall=00:05:00",
     ),
-    "qos-nodes": Refused(
+    "qos-nodes": RefusedRun(
         what="does not allow 2 nodes",
         words="QOSMaxNodePerJobLimit",
-        mend="smaller scale",
+        fix="smaller scale",
         spec={"nodes": 2, "options": (("qos", "strict"),)},
         limit="MaxTRESPerJob=node=1",
     ),
@@ -167,7 +167,7 @@ CASES = {
 
 
 @pytest.mark.parametrize("case", CASES.values(), ids=CASES.keys())
-def test_a_refusal_is_explained(trial: Trial, case: Refused) -> None:
+def test_a_refusal_is_explained(trial: Trial, case: RefusedRun) -> None:
     run = trial.new(**case.spec)
     lines = [case.line] if case.line else []
     with _strict_qos(trial.rig, case.limit), trial.session() as session, pytest.raises(LlmbError) as caught:
@@ -175,7 +175,7 @@ def test_a_refusal_is_explained(trial: Trial, case: Refused) -> None:
     assert caught.value.what.startswith("Slurm rejected the job: ")
     assert case.what in caught.value.what
     assert case.words in caught.value.why
-    assert case.mend in caught.value.fix
+    assert case.fix in caught.value.fix
     assert caught.value.exit_code == 1
     assert trial.remembered(run).submission == "refused"
     assert trial.rig.squeue() == []
@@ -202,7 +202,7 @@ def _without_pyxis(rig: Rig) -> Iterator[None]:
 
 @contextmanager
 def _strict_qos(rig: Rig, limit: str) -> Iterator[None]:
-    """A QOS of the operator's that refuses, at once, what is past its limit; none without a limit."""
+    """Give the operator a QOS that refuses jobs beyond its limit at once; without a limit change nothing."""
     if not limit:
         yield
         return

@@ -1,4 +1,4 @@
-"""Launches by NVIDIA's scripts while Slurm is in trouble or says no, and while somebody launches by hand."""
+"""Launches by NVIDIA's scripts while Slurm fails or refuses, and while the user launches other jobs manually."""
 
 from __future__ import annotations
 
@@ -13,27 +13,27 @@ from tests.kit.runs import delivery_of, start_late
 from tests.kit.waiting import until
 from tests.rig.submit.test_slurm_failing import waiting_connections
 from tests.rig.submit.trial import Trial
-from tests.rig.submit.upstream_intents import WITH_ALL, Held, folder_of, group_of, kill, spec_of
+from tests.rig.submit.upstream_intents import WITH_ALL, LaunchHold, folder_of, group_of, kill, spec_of
 
 NAME = "nemo_grok1"
 
 
 def launch_manually(trial: Trial, name: str, folder: str) -> str:
-    """The number of a job that the same user submits by hand, from that folder."""
+    """Submit a job from that folder as the same user, without the program; returns its number."""
     words = ["/usr/bin/sbatch", "--parsable", "--hold", f"--job-name={name}", "--wrap=true"]
     return trial.rig.as_operator(words, cwd=folder, check=True).stdout.strip()
 
 
 def test_the_controller_hangs_when_sbatch_asks_it(batch: Trial, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Of three launches one is killed while it waits, and the others time out."""
+    """One of three launches is killed while it waits, and the others time out."""
     monkeypatch.setattr("llmb_tui.launch.login_node.TAKEN_WITHIN_S", 40.0)
     for whom in (WITH_ALL, None):
         run = batch.new()
-        with Held(batch.rig, "before") as held:
+        with LaunchHold(batch.rig, "before") as hold:
             thread = batch.submit_in_background(run)
-            held.wait()
+            hold.wait()
             with batch.rig.controller_hung():
-                held.release()
+                hold.release()
                 until(lambda: waiting_connections(batch.rig), "sbatch has sent its job")
                 if whom is not None:
                     kill(batch, run, whom)
@@ -91,7 +91,7 @@ def test_a_launch_that_fails_before_sbatch_gives_its_reason(nemo_run: Trial) -> 
     assert nemo_run.tally.ended == {"refused": 1}
 
 
-def test_a_scale_that_the_script_does_not_know(nemo_run: Trial) -> None:
+def test_an_unsupported_scale_is_reported(nemo_run: Trial) -> None:
     command = spec_of(nemo_run.new()).command.replace("MODEL_SIZE=15b", "MODEL_SIZE=8b")
     nemo_run.runs.clear()
     with nemo_run.session() as session, pytest.raises(LlmbError, match="has no TP"):
@@ -100,38 +100,38 @@ def test_a_scale_that_the_script_does_not_know(nemo_run: Trial) -> None:
 
 
 def test_manual_jobs_are_not_taken_for_the_launchs(batch: Trial) -> None:
-    """Of another name, from another folder, and one of the same kind that was there before."""
+    """Manual jobs with another name, from another folder, and an earlier job of the same kind."""
     root = spec_of(batch.new()).root
     batch.runs.clear()
     launch_manually(batch, NAME, root)
-    for moment, ended in (("before", "withdrawn"), ("after", "submitted")):
+    for moment, state in (("before", "withdrawn"), ("after", "submitted")):
         run = batch.new()
-        with Held(batch.rig, moment) as held:
+        with LaunchHold(batch.rig, moment) as hold:
             thread = batch.submit_in_background(run)
-            held.wait()
+            hold.wait()
             launch_manually(batch, f"{NAME}_too", root)
             launch_manually(batch, NAME, str(batch.rig.new_dir()))
             kill(batch, run, WITH_ALL)
         thread.join()
         batch.settle()
-        assert batch.remembered(run).submission == ended
+        assert batch.remembered(run).submission == state
         batch.runs.clear()
 
 
 def test_a_manual_job_that_cannot_be_distinguished_leaves_the_run_unknown(batch: Trial) -> None:
     run = batch.new()
-    with Held(batch.rig, "after") as held:
+    with LaunchHold(batch.rig, "after") as hold:
         thread = batch.submit_in_background(run)
-        held.wait()
+        hold.wait()
         other = launch_manually(batch, NAME, spec_of(run).root)
         kill(batch, run, WITH_ALL)
     thread.join()
-    (own,) = batch.intents.jobs([run])[run.id]
+    (job,) = batch.intents.jobs([run])[run.id]
     with batch.session() as session:
-        known = batch.reconcile(session, run)
-        assert known.submission == "unknown"
-        assert f"Jobs {own} and {other} appeared while launch.sh was active" in known.note
-        # Whoever cancels and waits, or looks, can go on; nothing is ever launched again.
+        stored = batch.reconcile(session, run)
+        assert stored.submission == "unknown"
+        assert f"Jobs {job} and {other} appeared while launch.sh was active" in stored.note
+        # The user can cancel and wait, or ask again; nothing is ever launched again.
         assert batch.submit(session, run).submission == "unknown"
     assert len(batch.intents.jobs([run])[run.id]) == 1
 
@@ -139,9 +139,9 @@ def test_a_manual_job_that_cannot_be_distinguished_leaves_the_run_unknown(batch:
 def test_a_manual_job_does_not_matter_to_a_launch_that_names_its_jobs(batch: Trial, nemo_run: Trial) -> None:
     for trial in (batch, nemo_run):
         run = trial.new()
-        with Held(trial.rig, "after") as held:
+        with LaunchHold(trial.rig, "after") as hold:
             thread = trial.submit_in_background(run)
-            held.wait()
+            hold.wait()
             launch_manually(trial, spec_of(run).job_name, spec_of(run).directory)
         thread.join()
         assert trial.remembered(run).note == ""
@@ -149,15 +149,15 @@ def test_a_manual_job_does_not_matter_to_a_launch_that_names_its_jobs(batch: Tri
 
 
 def test_nemo_runs_experiment_distinguishes_a_lost_launch_from_a_manual_one(nemo_run: Trial) -> None:
-    """The same command by hand, a moment later: the time in the experiment's name is after the launch was over."""
+    """The same manual command a moment later: the experiment's name has a time after the end of the launch."""
     run = nemo_run.new()
-    with Held(nemo_run.rig, "before") as held:
+    with LaunchHold(nemo_run.rig, "before") as hold:
         thread = nemo_run.submit_in_background(run)
-        held.wait()
+        hold.wait()
         kill(nemo_run, run, WITH_ALL)
     thread.join()
     last_seen = int((folder_of(run) / "beat").read_text())
-    until(lambda: _now(nemo_run) > last_seen + 11, "it is over for some seconds")
+    until(lambda: _now(nemo_run) > last_seen + 11, "the launch ended some seconds ago")
     done = nemo_run.rig.as_operator(["sh", "-c", spec_of(run).command], timeout_s=60)
     assert "- Job id: " in done.stdout, done.stdout + done.stderr
     nemo_run.settle()

@@ -1,4 +1,4 @@
-"""`Trial`: submissions that are interrupted, settled as a person does, and compared with what Slurm has."""
+"""`Trial`: interrupted submissions, settled as a user does, and compared with Slurm's jobs."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ AT_ONCE = 4
 
 
 class Trial:
-    """Submits runs while something goes wrong, then does what a person does: look again, submit again."""
+    """Submissions during faults, followed by the actions of a user: ask again, submit again."""
 
     def __init__(self, rig: Rig, intents: MakesRuns, laptop: Laptop, tally: Tally) -> None:
         self.rig, self.intents, self.laptop, self.tally = rig, intents, laptop, tally
@@ -31,23 +31,23 @@ class Trial:
         self._lock = threading.Lock()
 
     def new(self, **spec: object) -> Run:
-        """One more run that has to be settled in the end."""
+        """Make a new run that has to be settled in the end."""
         with self._lock:
             run = self.intents.new(**spec)
             self.runs.append(run)
             return run
 
     def session(self) -> contextlib.closing[SlurmCluster]:
-        """A session over a line that nothing happens to."""
+        """A session over a line without faults."""
         return contextlib.closing(SlurmCluster(self.intents.profile()))
 
     def submit(self, session: SlurmCluster, run: Run, *lines: str, laptop: Laptop | None = None) -> Run:
-        """Submit a run; `lines` are options of its job, which is held unless there are any."""
-        at = laptop or self.laptop
-        return submit_once(session, at.runs, at.journal, run, self.intents.script(run, *lines))
+        """Submit a run; `lines` are options of its job, which is held if there are none."""
+        place = laptop or self.laptop
+        return submit_once(session, place.runs, place.journal, run, self.intents.script(run, *lines))
 
     def submit_in_background(self, run: Run, told: list[str] | None = None) -> threading.Thread:
-        """Submit a run meanwhile, whatever comes of it; `told` is given what the submission says of itself."""
+        """Submit a run in a thread and ignore errors; `told` collects the progress messages of the submission."""
 
         def work() -> None:
             listener, laptop = told.append if told is not None else None, self.laptop
@@ -60,31 +60,31 @@ class Trial:
 
     def reconcile(self, session: SlurmCluster, run: Run, *, laptop: Laptop | None = None) -> Run:
         """Ask the cluster about a run."""
-        at = laptop or self.laptop
-        return reconcile(session, at.runs, at.journal, run)
+        place = laptop or self.laptop
+        return reconcile(session, place.runs, place.journal, run)
 
     def remembered(self, run: Run) -> Run:
-        """The run as the laptop knows it."""
+        """The stored run of the laptop."""
         return self.laptop.runs.load(run.id) if self.laptop.runs.has(run.id) else run
 
     def traces(self, run: Run) -> Path:
-        """Folder with the traces of a submission, as this machine sees it: where the cluster does."""
+        """Folder with the traces of a submission, at the same path on this machine as on the cluster."""
         return Path(delivery_of(run).place.folder)
 
     def group(self, run: Run) -> int:
-        """Process group of the submission on the login node, once it has begun."""
+        """Process group of the submission on the login node, after its start."""
         claim = self.traces(run) / "claim"
         until(claim.is_symlink, "the submission has begun")
         return int(str(claim.readlink()).split()[1])
 
     def submission_sizes(self) -> list[tuple[int, int]]:
-        """Bytes up and down of each remote call of a submission that nothing happens to."""
+        """Bytes up and down of each remote call of an undisturbed submission."""
         with Line(self.rig.port()) as line, contextlib.closing(CutSession(self.intents.profile(), line)) as session:
             self.submit(session, self.new())
             return session.sizes
 
     def submit_cut(self, line: Line, cuts: Sequence[Cut]) -> None:
-        """Submit over a line that is cut there. What certainly has not begun is submitted again."""
+        """Submit over a line with these cuts. A submission that certainly has not begun is repeated."""
         run = self.new()
         with (
             contextlib.closing(CutSession(self.intents.profile(), line, *cuts)) as session,
@@ -98,7 +98,7 @@ class Trial:
                 self.submit(session, run)
 
     def submit_on_cut_lines(self, schedules: Iterable[Sequence[Cut]]) -> None:
-        """One submission for each schedule of cuts, some at once, each on a line of its own."""
+        """Make one submission for each schedule of cuts, some at the same time, each over a separate line."""
         waiting = iter(list(schedules))
 
         def worker(_: int) -> int:
@@ -114,7 +114,7 @@ class Trial:
             self.tally.drops += sum(pool.map(worker, range(AT_ONCE)))
 
     def settle(self) -> None:
-        """Reconcile until nothing is unknown any more; then all must be as Slurm has it."""
+        """Reconcile until no run is unknown, then assert that all stored runs agree with Slurm."""
         unknown = [run for run in self.runs if self.remembered(run).submission == "unknown"]
         self.tally.were_unknown += len(unknown)
         with self.session() as session:
@@ -131,7 +131,7 @@ class Trial:
             try:
                 until(all_known, deadline_s=180)
             except TimeoutError as late:
-                messages = [f"{known.id}: {known.note}" for known in map(self.remembered, unknown)]
+                messages = [f"{stored.id}: {stored.note}" for stored in map(self.remembered, unknown)]
                 raise AssertionError("\n".join(["still unknown:", *messages])) from late
         self.tally.add([self.remembered(run) for run in self.runs], self.intents.jobs(self.runs))
         assert self.tally.twice == []
@@ -139,9 +139,9 @@ class Trial:
 
 
 def places(sizes: Sequence[tuple[int, int]], up: int, down: int, *, stays: bool = False) -> Iterator[Cut]:
-    """Cuts at `up` + 1 even places of what each call sends, and at `down` + 1 of what it receives."""
-    for call, (sent, received) in enumerate(sizes, 1):
+    """Cuts at `up` + 1 evenly spaced bytes that each call sends, and at `down` + 1 that it receives."""
+    for call, (bytes_sent, bytes_received) in enumerate(sizes, 1):
         for step in range(up + 1):
-            yield Cut(call, up=sent * step // up, stays=stays)
+            yield Cut(call, up=bytes_sent * step // up, stays=stays)
         for step in range(down + 1):
-            yield Cut(call, down=received * step // down, stays=stays)
+            yield Cut(call, down=bytes_received * step // down, stays=stays)

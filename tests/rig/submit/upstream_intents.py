@@ -1,7 +1,7 @@
-"""Runs by NVIDIA's scripts to submit on a rig, and an sbatch that says which launch called it.
+"""Runs by NVIDIA's scripts for submission on a rig, and an sbatch wrapper that records the calling launch.
 
-The names of their jobs are the recipes', so Slurm alone does not tell what became of which run. In front of the real
-sbatch stands one that gives each job the process group of its launch as the comment: that is the truth at the end.
+The recipes name the jobs, so Slurm alone cannot assign jobs to runs. The wrapper in front of the real sbatch sets each
+job's comment to the process group of its launch, with which the tests compare at the end.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ SELECTIONS = {
     "nemotron4-25.04": Selection("nemotron4", "25.04", "15b", "h100", "fp8", 16),
     "grok1-25.02": Selection("grok1", "25.02", "314b", "h100", "bf16", 8),
 }
-# While the file hold/MOMENT is there, it waits; of sacct only what a launch calls.
+# The wrapper waits while the file hold/MOMENT exists; sacct waits only if a launch calls it.
 _AT = r"""
 at() {
     while [ -e "/run/rig/hold/$1" ]; do
@@ -38,7 +38,7 @@ at() {
     done
 }
 """
-# Jobs are held: they cost nothing but their place in the queue.
+# Jobs are held: they only take a place in the queue.
 _SBATCH = r"""
 [ "$1" != --version ] || exec /usr/bin/sbatch --version
 group=$(ps -o pgid= -p $$)
@@ -56,7 +56,7 @@ exec /usr/bin/sacct "$@"
 
 
 class UpstreamIntents:
-    """Makes runs of one recipe, which is installed once."""
+    """A maker of runs of one recipe, which is installed once."""
 
     def __init__(self, rig: Rig, catalog: Catalog, name: str) -> None:
         self._rig = rig
@@ -68,49 +68,49 @@ class UpstreamIntents:
         self._numbers = itertools.count(1)
 
     def new(self, **spec: object) -> Run:
-        """One more run of the same selection."""
+        """Make a new run of the same selection."""
         request = RunRequest(self.site.recipe, self._plan, self.profile(), "upstream")
-        made = upstream_spec(request, f"{id(self):x}p{next(self._numbers)}")
-        return Run.of(request, replace(made, **spec), 0.0)  # type: ignore[arg-type] # fields of the spec
+        launch_spec = upstream_spec(request, f"{id(self):x}p{next(self._numbers)}")
+        return Run.of(request, replace(launch_spec, **spec), 0.0)  # type: ignore[arg-type] # fields of the spec
 
     def script(self, run: Run, *lines: str) -> str:
-        """What is submitted of a run, as it was shown; it takes no more options."""
+        """The text of a run's submission, as it was shown; it accepts no further options."""
         assert not lines
         return spec_of(run).command
 
     def profile(self) -> SlurmProfile:
-        """How to reach the rig."""
+        """The profile of the rig."""
         return self.site.profile
 
     def jobs(self, runs: Iterable[Run]) -> dict[str, list[str]]:
         """Numbers of the jobs that each run's launch has submitted, by the run's id."""
-        listed = self._rig.as_operator("squeue --me -h -t all -O JobID:20,Comment:20", check=True).stdout
+        output = self._rig.as_operator("squeue --me -h -t all -O JobID:20,Comment:20", check=True).stdout
         by_group: dict[str, list[str]] = {}
-        for job_id, *group in sorted((line.split() for line in listed.splitlines()), key=lambda row: int(row[0])):
+        for job_id, *group in sorted((line.split() for line in output.splitlines()), key=lambda row: int(row[0])):
             by_group.setdefault("".join(group), []).append(job_id)
         return {run.id: by_group.get(group_of(run), []) for run in runs}
 
 
 def spec_of(run: Run) -> UpstreamSpec:
-    """Of a run by NVIDIA's scripts."""
+    """Spec of a run by NVIDIA's scripts."""
     assert isinstance(run.spec, UpstreamSpec)
     return run.spec
 
 
 def folder_of(run: Run) -> Path:
-    """Of a launch, as this machine sees it: where the cluster does."""
+    """Folder of a launch, at the same path on this machine as on the cluster."""
     return Path(spec_of(run).folder)
 
 
 def group_of(run: Run) -> str:
-    """Process group of a launch; a dash where it never began, or was withdrawn."""
+    """Process group of a launch; a dash if it never began, or was withdrawn."""
     claim = folder_of(run) / "claim"
     return ([*str(claim.readlink()).split(), "-"])[1] if claim.is_symlink() else "-"
 
 
 @contextlib.contextmanager
 def recorded_sbatch(rig: Rig) -> Iterator[None]:
-    """Within the block sbatch says in each job which launch called it, and holds the job."""
+    """Make sbatch record in each job which launch called it, and hold the job, within the block."""
     programs = {rig.directory / "bin" / name: text for name, text in (("sbatch", _SBATCH), ("sacct", _SACCT))}
     before = {path: path.read_text() if path.exists() else "" for path in programs}
     for path, text in programs.items():
@@ -126,10 +126,10 @@ def recorded_sbatch(rig: Rig) -> Iterator[None]:
                 path.unlink()
 
 
-class Held:
-    """A moment that launches stop at: `before` sbatch, `after` it, or when NeMo-Run asks for the `status` of the job.
+class LaunchHold:
+    """A moment at which launches stop: `before` sbatch, `after` it, or when NeMo-Run asks for the `status` of the job.
 
-    By then the job is in Slurm and in NeMo-Run's own list, and nothing was printed.
+    At `status` the job is in Slurm and in NeMo-Run's own list, and nothing is printed yet.
     """
 
     def __init__(self, rig: Rig, moment: str) -> None:
@@ -137,7 +137,7 @@ class Held:
         self._reached = rig.knobs / "hold" / f"{moment}.reached"
         self._knob = rig.knob(f"hold/{moment}", "")
 
-    def __enter__(self) -> Held:
+    def __enter__(self) -> LaunchHold:
         self._reached.unlink(missing_ok=True)
         self._knob.__enter__()
         return self
@@ -146,11 +146,11 @@ class Held:
         self._knob.__exit__(None, None, None)
 
     def release(self) -> None:
-        """Let it go on."""
+        """Let the launch continue."""
         self._file.unlink()
 
     def wait(self) -> None:
-        """Until a launch has come to it."""
+        """Wait until a launch has reached the moment."""
         until(self._reached.exists, "the launch waits")
 
 
@@ -158,7 +158,7 @@ ONLY_LAUNCH_SH, WITH_ALL = "", "-"
 
 
 def kill(trial: Trial, run: Run, whom: str) -> None:
-    """End launch.sh alone, or all that it has started too."""
+    """End launch.sh alone, or launch.sh and all its children."""
     until(lambda: group_of(run) != "-", "the launch has begun")
     trial.rig.as_root(["kill", "-9", "--", f"{whom}{group_of(run)}"], check=True)
     trial.tally.drops += 1

@@ -1,6 +1,6 @@
 """A program that submits a suite, for tests that kill it: `python -m tests.rig.suites.program FOLDER SUITE`.
 
-It is `llmb-tui suite submit SUITE --yes`, which looks at a quick cluster more often.
+It runs `llmb-tui suite submit SUITE --yes` with shorter waits for a quick cluster.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ QUICK = Timing(read_every_s=0.1, look_every_s=0.3, settle_every_s=0.3)
 
 
 def hurry() -> None:
-    """This Slurm takes jobs quickly, so less time than by default settles what was lost."""
+    """Shorten the wait that settles lost submissions: this Slurm accepts jobs quickly."""
     login_node.TAKEN_WITHIN_S, login_node.ASK_AGAIN_AFTER_S = 10.0, 0.2
     vars(render)["COMMAND"] = (*Warm.python(), "-m", "llmb_tui.launch.direct.render_worker")
     vars(services)["Timing"] = lambda: QUICK

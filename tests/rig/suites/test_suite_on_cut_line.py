@@ -1,4 +1,4 @@
-"""A dozen jobs as one suite on a real OpenSSH server and a real Slurm: each once, whatever breaks or is killed."""
+"""A dozen jobs of one suite on a real OpenSSH server and a real Slurm: each submitted once, despite cuts and kills."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ repeats = 6
 """
 CHAIN = FILE.replace("16, 32", "16").replace("repeats = 6", "repeats = 3\nchain = true")
 KILLS = (1, 4, 8) * TIMES
-"""As soon as so many rows are stored the program is killed, a moment later."""
+"""Numbers of stored rows: a moment after each is reached, the program is killed."""
 
 
 @pytest.fixture
@@ -50,7 +50,7 @@ def line(rig: Rig) -> Iterator[Line]:
 
 @pytest.fixture(scope="module")
 def installed(rig: Rig, tmp_path_factory: pytest.TempPathFactory) -> SlurmProfile:
-    """The rig, on which the recipe is installed."""
+    """The profile of the rig, with the recipe installed."""
     home = tmp_path_factory.mktemp("installs")
     profile = rig.profile(install_dir=str(brought_image(rig)), name="rig")
     save_profile(home / "config" / "clusters", profile)
@@ -62,7 +62,7 @@ def installed(rig: Rig, tmp_path_factory: pytest.TempPathFactory) -> SlurmProfil
 
 @pytest.fixture
 def home(installed: SlurmProfile, line: Line, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """Of an operator whose cluster is the rig over a line."""
+    """Home directory of an operator whose cluster is the rig over a line."""
     monkeypatch.delenv("SSH_AUTH_SOCK", raising=False)
     monkeypatch.setattr("llmb_tui.services.Timing", lambda: QUICK)
     monkeypatch.setattr("llmb_tui.launch.login_node.TAKEN_WITHIN_S", 10.0)
@@ -72,15 +72,15 @@ def home(installed: SlurmProfile, line: Line, tmp_path: Path, monkeypatch: pytes
 
 @contextmanager
 def cut_again_and_again(line: Line, chance: random.Random) -> Iterator[None]:
-    """Within the block the line breaks every second or so, and sometimes is away for a while."""
-    over = threading.Event()
+    """Break the line every second or so within the block, sometimes for a longer time."""
+    ended = threading.Event()
 
     def work() -> None:
-        while not over.wait(chance.uniform(0.5, 3.0)):
+        while not ended.wait(chance.uniform(0.5, 3.0)):
             if chance.random() < 0.3:
                 line.refuse()
             line.cut()
-            over.wait(chance.uniform(0.0, 0.3))
+            ended.wait(chance.uniform(0.0, 0.3))
             line.accept()
 
     thread = threading.Thread(target=work)
@@ -88,7 +88,7 @@ def cut_again_and_again(line: Line, chance: random.Random) -> Iterator[None]:
     try:
         yield
     finally:
-        over.set()
+        ended.set()
         thread.join()
         line.accept()
 
@@ -98,7 +98,7 @@ def services_of(home: Path) -> Services:
 
 
 def keep(home: Path, text: str = FILE) -> Suite:
-    """The suite of a file, after the yes."""
+    """The confirmed suite of a file."""
     from llmb_tui.suites.suite_file import read_suite
 
     file = home / "dozen.toml"
@@ -114,7 +114,7 @@ def program(home: Path, suite: Suite) -> subprocess.Popen[bytes]:
 
 
 def submit_the_rest(home: Path, suite: Suite) -> None:
-    """Let programs submit what is left: one that gave up, as its line was away, is followed by another."""
+    """Let programs submit the remaining rows: if one gives up because the line is cut, another follows."""
     submitting = program(home, suite)
 
     def is_done() -> bool:
@@ -131,19 +131,19 @@ def submit_the_rest(home: Path, suite: Suite) -> None:
 
 
 def stored(home: Path) -> list[str]:
-    """The runs that are on the disk."""
+    """Ids of the runs on the disk."""
     folder = home / "state" / "runs"
     return os.listdir(folder) if folder.is_dir() else []
 
 
 def jobs_of(rig: Rig, runs: Runs) -> dict[str, int]:
-    """How many jobs Slurm has of each run that was ever stored, by its accounting."""
+    """Number of jobs in Slurm's accounting for each stored run."""
     query = ["sacct", "-X", "-n", "-P", "-S", "now-1days", "-o", "JobName%200"]
     names = rig.as_root(query, check=True).stdout.split()
     return {run.id: sum(name == run.job_name for name in names) for run in runs.all()}
 
 
-def test_each_is_sent_once_though_the_line_is_cut_and_the_program_killed(
+def test_each_job_is_submitted_once_despite_cuts_and_kills(
     rig: Rig, home: Path, line: Line, print_at_end: Callable[[str], None]
 ) -> None:
     chance = random.Random(seed(print_at_end))
@@ -161,19 +161,19 @@ def test_each_is_sent_once_though_the_line_is_cut_and_the_program_killed(
         submit_the_rest(home, suite)
     suite = services_of(home).suites.load(suite.id)
     watched = verbs.run(("suite", "watch", suite.id, "--json"), verbs.environment(home))
-    last = json.loads(watched.stdout.splitlines()[-1])
-    until(lambda: sum(jobs_of(rig, runs).values()) >= 12, "accounting knows the jobs")
+    document = json.loads(watched.stdout.splitlines()[-1])
+    until(lambda: sum(jobs_of(rig, runs).values()) >= 12, "accounting has the jobs")
     jobs = jobs_of(rig, runs)
     assert {run_id: jobs[run_id] for run_id in suite.run_ids} == dict.fromkeys(suite.run_ids, 1)
     assert sum(jobs.values()) == 12
     assert {run.submission for run in runs.all()} <= {"submitted", "withdrawn"}
-    assert (watched.returncode, last["counts"]["done"], last["over"]) == (0, 12, True)
+    assert (watched.returncode, document["counts"]["done"], document["over"]) == (0, 12, True)
     print_at_end(
         f"a suite of 12: {line.cuts} cuts, {killed} kills, {len(jobs) - 12} sent again, {sum(jobs.values())} jobs"
     )
 
 
-def test_a_chain_runs_one_after_the_other_by_slurm(rig: Rig, home: Path) -> None:
+def test_slurm_runs_the_jobs_of_a_chain_one_after_the_other(rig: Rig, home: Path) -> None:
     suite = keep(home, CHAIN)
     submitted = verbs.run(("suite", "submit", suite.id, "--yes"), verbs.environment(home))
     assert submitted.returncode == 0, submitted.stderr
@@ -189,17 +189,17 @@ def test_a_chain_runs_one_after_the_other_by_slurm(rig: Rig, home: Path) -> None
         return times if times.keys() >= set(ids) else {}
 
     times = until(all_times, "accounting has all ends")
-    for at in range(1, len(ids)):
-        assert times[ids[at - 1]][1] <= times[ids[at]][0]
+    for index in range(1, len(ids)):
+        assert times[ids[index - 1]][1] <= times[ids[index]][0]
 
 
-def test_a_chain_is_ended_by_slurm_where_one_fails(rig: Rig, home: Path) -> None:
+def test_slurm_ends_a_chain_when_one_job_fails(rig: Rig, home: Path) -> None:
     rig.set("faults/fail-at-step", "3")
     suite = keep(home, CHAIN + "stop_after = 1")
     submitted = verbs.run(("suite", "submit", suite.id, "--yes"), verbs.environment(home))
     assert submitted.returncode in (0, 1), submitted.stderr
-    last = json.loads(
+    document = json.loads(
         verbs.run(("suite", "watch", suite.id, "--json"), verbs.environment(home)).stdout.splitlines()[-1]
     )
-    assert last["counts"]["failed"] == 1
-    assert last["counts"]["done"] == 0
+    assert document["counts"]["failed"] == 1
+    assert document["counts"]["done"] == 0

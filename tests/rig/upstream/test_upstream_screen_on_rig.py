@@ -1,4 +1,4 @@
-"""NVIDIA's scripts by keyboard, on a real login node: chosen, installed, submitted, watched to the verdict."""
+"""NVIDIA's scripts by keyboard, on a real login node: selected, installed, submitted, watched to the verdict."""
 
 from __future__ import annotations
 
@@ -20,13 +20,13 @@ SIZE = (120, 40)
 
 
 async def walk_to_review(pilot: Pilot[None]) -> None:
-    """From a cluster that is looked at, through an install, to the command."""
+    """Go from a checked cluster through an install to the launch command."""
     await pilot.press("4", "enter")
-    await until(pilot, lambda: marks(pilot)[StepId.CLUSTER] == "done", "the cluster is looked at and ticked")
+    await until(pilot, lambda: marks(pilot)[StepId.CLUSTER] == "done", "the cluster is checked and marked")
     await pilot.press("5")
-    await until(pilot, lambda: marks(pilot)[StepId.INSTALL] == "open", "the install was looked at")
+    await until(pilot, lambda: marks(pilot)[StepId.INSTALL] == "open", "the install is checked")
     await pilot.press("enter")
-    await until(pilot, lambda: marks(pilot)[StepId.INSTALL] == "done", "the install is whole", deadline_s=180)
+    await until(pilot, lambda: marks(pilot)[StepId.INSTALL] == "done", "the install is complete", deadline_s=180)
     await pilot.press("6")
 
 
@@ -41,7 +41,7 @@ async def test_grok1_of_25_02(make_operator: MakeOperator) -> None:
         assert chosen(wizard) == "upstream"
         await walk_to_review(pilot)
         script = wizard.query_one("#script-text", Static)
-        await until(pilot, lambda: "sbatch -A llmbench" in str(script.content), "the command is there")
+        await until(pilot, lambda: "sbatch -A llmbench" in str(script.content), "the command is shown")
         command = str(script.content)
         await pilot.press("enter")
         await on_top(pilot, ConfirmDialog)

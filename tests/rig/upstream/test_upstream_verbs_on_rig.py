@@ -1,7 +1,7 @@
 """Each recipe by NVIDIA's scripts, from an empty directory to a verdict, by the verbs.
 
-Real are the login node, Slurm, git, venv, pip and NeMo-Run; stand-ins are what they fetch, the containers and the
-training (`tests/recipes`, `tests/rig`).
+The login node, Slurm, git, venv, pip and NeMo-Run are real; downloads, containers and the training are stand-ins
+(`tests/recipes`, `tests/rig`).
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ def install(operator: Operator, selection: tuple[str, ...]) -> None:
 
 
 def passes(operator: Operator, run: Run) -> None:
-    """The run is watched to its end, and everything says the same of it."""
+    """Assert that the watched run passes, and that all verbs report the same result."""
     final = operator.document("watch", run.id)
     assert (final["state"], final["steps_done"], final["verdict"]["result"]) == ("done", 50, "PASS"), final
     assert final["procedure"] == "upstream"
@@ -48,7 +48,7 @@ def passes(operator: Operator, run: Run) -> None:
 
 
 def test_nemotron4_of_25_04_that_is_started_again(make_operator: MakeOperator) -> None:
-    """Halfway Slurm starts the job again: that has a log of its own, and counts."""
+    """Slurm starts the job again halfway: the second start has its own log, and its steps count."""
     operator = make_operator()
     install(operator, NEMOTRON)
     rig = operator.rig
@@ -71,9 +71,9 @@ def test_nemotron4_of_25_04_that_is_started_again(make_operator: MakeOperator) -
 
 
 def test_llama31_of_25_04_and_its_profile(make_operator: MakeOperator, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Its launch script would start the plain benchmark beside the profile; that is not wanted, and not done.
+    """The launch script would also start the plain benchmark with the profile; the program prevents that.
 
-    Where it makes three jobs of one launch all the same, all are the run's, and the plain benchmark is watched.
+    If a launch still makes three jobs, all belong to the run, and the plain benchmark is watched.
     """
     operator = make_operator()
     operator.give_token(monkeypatch)
@@ -88,8 +88,8 @@ def test_llama31_of_25_04_and_its_profile(make_operator: MakeOperator, monkeypat
     assert "profiled" in " ".join(final["verdict"]["reasons"])
     assert operator.copy(run).read_bytes() == remote_log(run).read_bytes()
     output = (Path(spec_of(run).folder) / "output").read_text() + operator.verb("logs", run.id)
-    kept = [path.read_text() for path in operator.places.state.rglob("*") if path.is_file()]
-    assert not any(operator.outside.hub_token in text for text in (output, *kept))
+    texts = [path.read_text() for path in operator.places.state.rglob("*") if path.is_file()]
+    assert not any(operator.outside.hub_token in text for text in (output, *texts))
 
     selection = Selection("llama3.1", "25.04", "8b", "h100", "bf16", 8)
     run = operator.launch(selection, "ENABLE_PROFILE=true", "ENABLE_NCCLTRACE=true")
@@ -102,10 +102,10 @@ def test_llama31_of_25_04_and_its_profile(make_operator: MakeOperator, monkeypat
     assert operator.copy(run).read_bytes() == remote_log(run).read_bytes()
 
 
-def test_llama31_of_24_11_where_srun_is_older_than_23_02(
+def test_llama31_of_24_11_with_srun_older_than_23_02(
     make_operator: MakeOperator, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """The launch script says where the log belongs, and such an srun does not hear it; the next run is on a newer."""
+    """An srun before 23.02 ignores the log path that the launch script sets; the next run uses a newer srun."""
     operator = make_operator()
     operator.give_token(monkeypatch)
     install(operator, LLAMA_HYDRA)
@@ -133,7 +133,7 @@ def test_grok1_of_25_02_that_passes_that_fails_and_that_is_cancelled(make_operat
 
 
 def check_reason_of_failure(operator: Operator) -> None:
-    """That does not stand in the log of a training by Hydra, but in the file beside it."""
+    """For a Hydra training the reason is not in the log, but in the file next to it."""
     with operator.rig.knob("faults/fail-at-step", "7"):
         run = operator.submit(GROK)
         final = operator.watched(run).end()
@@ -152,7 +152,7 @@ def check_reason_of_failure(operator: Operator) -> None:
 def check_cancelled_run(operator: Operator) -> None:
     with operator.rig.knob("faults/hang-at-step", "20"):
         run = operator.submit(GROK)
-        # srun passes a bar on in pieces of 1 KB, which are some steps.
+        # srun passes the progress bar on in pieces of 1 KB, which are some steps.
         until(lambda: operator.document("watch", run.id, "--once")["steps_done"], "some steps are done")
         assert operator.document("cancel", run.id, "--yes") == {"id": run.id, "cancelled": [*run.job_ids]}
         final = operator.document("watch", run.id, code=4)
@@ -161,9 +161,9 @@ def check_cancelled_run(operator: Operator) -> None:
 
 
 def small_340b(outside: Outside, folder: Path) -> Path:
-    """The presets, with a row of 16 GPUs, and a result for it, made up: the rig has 32 H100, the smallest real row 256.
+    """Presets with an invented row of 16 GPUs and its result: the rig has 32 H100, and the smallest real row needs 256.
 
-    The launch script takes any number of GPUs; what it trains has another layout than the row, which no log shows.
+    The launch script accepts any number of GPUs; it trains with another layout than the row, which no log shows.
     """
     shutil.copytree(outside.presets, folder)
     preset = folder / "nemotron4-340b-25.12.toml"
@@ -191,7 +191,7 @@ days_per_1t_tokens = ["NA"]
 def test_nemotron4_340b_of_25_12(
     make_operator: MakeOperator, outside: Outside, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """A row of 16 GPUs is made up for it: see `small_340b`."""
+    """The row of 16 GPUs is invented: see `small_340b`."""
     presets = small_340b(outside, tmp_path / "presets")
     operator = make_operator()
     for room in ("load", "kept"):
