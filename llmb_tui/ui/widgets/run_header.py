@@ -245,7 +245,7 @@ def notice_text(run: Run | None, state: RunState | None, error: LlmbError | None
     if state.stage in FAILED and failure is not None:
         what_to_do = error_content(LlmbError(failure.reason, fix=failure.fix))
         # The line may be long: what does not fit of it leaves the rest in sight.
-        return lines(what_to_do, line(("e goes to the first error in the log.", MUTED)), plain(failure.line))
+        return lines(what_to_do, line(("e goes to the first error in the log.", MUTED)), plain(failure.quotation))
     if state.link == "closed" and state.stage not in ENDED and state.link_note:
         return lines(line((state.link_note, "bold")), line(("The job is not touched. t tries again.", MUTED)))
     # A lost link tells its own note in the header; here it is the scheduler or the log that gives trouble.

@@ -22,7 +22,9 @@ _USUAL = re.compile(
     )
 )
 _USUAL_HEAD = len(b"Training epoch 0,")
-_BRIDGE = re.compile(rb"\] iteration +(\d{1,15})/ *(\d{1,15}) \| ([^\r\n]{0,%d})[\r\n]" % LONGEST_RECORD)
+_BRIDGE = re.compile(rb" iteration +(\d{1,15})/ *(\d{1,15}) \| ([^\r\n]{0,%d})[\r\n]" % LONGEST_RECORD)
+# Megatron-LM printed no time stamp before the line until 2024.
+_MEGATRON_FIRST = (b"consumed samples:", b"elapsed time per iteration (ms):")
 _BRIDGE_TFLOPS = re.compile(rb"(?<![\d.])(\d+(?:\.\d+)?) ?(?:MODEL_)?TFLOP/s/GPU")
 _BRIDGE_FIELDS = {
     b"elapsed time per iteration (ms)": "step_time_s",
@@ -56,7 +58,9 @@ def _progress_lines(text: bytes, begin: int) -> Iterator[tuple[int, Step]]:
         elif (start := text.rfind(b"Training epoch ", max(0, offset - 30), offset)) >= 0:
             if match := _NEMO.match(text, start):
                 yield match.end(), _nemo_step(*match.groups())
-        elif match := _BRIDGE.match(text, offset - 1):
+        elif (match := _BRIDGE.match(text, offset)) and (
+            text[offset - 1 : offset] == b"]" or match[3].startswith(_MEGATRON_FIRST)
+        ):
             before = text[max(0, offset - LONGEST_RECORD) : offset - 1].rpartition(word)[2]
             yield match.end(), _bridge_step(match[1], match[2], match[3], before)
 
