@@ -33,6 +33,7 @@ _VERBS = (
     ("note", "runs", "a note and tags of your own on a run"),
     ("watch", "runs", "follow a run until it ends"),
     ("logs", "logs", "the training log of a run, or a log file"),
+    ("explain", "explain", "why a log ended as it did: causes, the most likely first"),
     ("cancel", "runs", "cancel a run's job"),
     ("suspend", "runs", "let a run's job give its nodes back, where the cluster's users may"),
     ("resume", "runs", "let a suspended job begin again"),

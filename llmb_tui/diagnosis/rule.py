@@ -102,6 +102,11 @@ class Diagnosis:
     node: str | None = None
 
     @property
+    def ends_a_run(self) -> bool:
+        """Whether the line says more than that something ended, so that its program does not continue."""
+        return self.weight > WEIGHTS.index("end") + 1
+
+    @property
     def quotation(self) -> str:
         """The line, after the rank and the node of which it speaks."""
         place = place_words(self.rank, self.node)

@@ -74,6 +74,14 @@ def worst(data: bytes) -> Diagnosis | None:
     return next((cause.diagnosis() for cause in log.causes()), None)
 
 
+def job_cause(job: Job, scheduler: str) -> Cause | None:
+    """Reason of a failed job by the words of its scheduler, as a cause; None if they give none."""
+    known = job_failure(job, scheduler)
+    if known is None:
+        return None
+    return Cause(known.reason, known.line, known.fix, "job", known.line, 0, None, None, "job", known.weight)
+
+
 def job_failure(job: Job, scheduler: str) -> Diagnosis | None:
     """Reason of a failed job by the words of its scheduler; None if they give none."""
     code = f"exit code {job.exit_code}" if job.exit_code and job.exit_code != "0:0" else ""

@@ -45,4 +45,11 @@ def _tqdm_frames(text: bytes, begin: int) -> Iterator[tuple[int, Step]]:
         offset = text.find(word, offset + len(word))
 
 
-HYDRA = LogFormat("hydra", _tqdm_frames, repaints=True, counts_only_samples=True, upstream_framework="nemo")
+HYDRA = LogFormat(
+    "hydra",
+    _tqdm_frames,
+    "the progress bar of NeMo 1",
+    repaints=True,
+    counts_only_samples=True,
+    upstream_framework="nemo",
+)

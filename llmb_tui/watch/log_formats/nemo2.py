@@ -112,4 +112,4 @@ def _bridge_step(iteration: bytes, total: bytes, rest: bytes, before: bytes) -> 
     return Step(int(iteration) - 1, int(total), **values)
 
 
-NEMO2 = LogFormat("nemo2", _progress_lines)
+NEMO2 = LogFormat("nemo2", _progress_lines, "lines of NeMo 2, Megatron-Bridge and Megatron-LM")
