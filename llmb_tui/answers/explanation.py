@@ -22,7 +22,7 @@ def explanation(value: Explanation) -> Answer:
 def _blocks(value: Explanation) -> Iterator[Block]:
     title = LOG_FORMATS[value.format].title if value.format else ""
     starts = f" in {plural(value.starts, 'start')}" if value.starts > 1 else ""
-    yield known(Fact("log", value.file, exact=True), Fact("steps", f"{value.steps:,}{starts}"), Fact("format", title))
+    yield known(Fact("log", value.file, exact=True), Fact("training", f"{plural(value.steps, 'step')}{starts}"), Fact("format", title))
     for number, cause in enumerate(value.causes, 1):
         yield Section(f"{number}. {capital(cause.what)}", tuple(_cause_blocks(cause)))
     notes = []

@@ -219,6 +219,14 @@ async def test_a_long_line_of_the_log_does_not_push_out_what_to_do(open_run: Ope
             assert words in on_screen(app)
 
 
+async def test_a_live_run_shows_an_error_that_ends_it_before_its_job_has_failed(open_run: OpenRun) -> None:
+    state, failure = STATES["measuring"], replace(STATES["failed"].progress.failure, weight=5)  # type: ignore[type-var]
+    app, _ = open_run(replace(state, progress=replace(state.progress, failure=failure)), log=log_text(3))
+    async with app.run_test(size=SIZE) as pilot:
+        await until(pilot, lambda: "A GPU ran out of memory." in text_of(app, "#notice"), "the reason")
+        assert "The log has an error after its newest step." in text_of(app, "#notice")
+
+
 async def test_an_unknown_submission_shows_what_is_known_and_is_not_watched(open_run: OpenRun) -> None:
     run = make_run(submission="unknown", note="The connection broke while the submission was on its way.", job_ids=())
     app, _ = open_run(run=run)
